@@ -53,7 +53,7 @@ def allocation(steps: int, epochs: int, epsilon: float) -> None:
     """Noise of random allocation against Poisson samples at equal work: `epochs` passes of `steps` batches."""
     budget = PrivacyBudget(epsilon, DELTA)
     taken, ours = seconds(
-        lambda: accounting.calibrate(lambda noise: ledger.repeated(ledger.allocated(noise, steps), epochs), budget), forget=True
+        lambda: accounting.calibrate(lambda noise: ledger.repeat(ledger.allocation_pass(noise, steps), epochs), budget), forget=True
     )
     poisson = accounting.noise_multiplier(epsilon, delta=DELTA, sampling_probability=1 / steps, steps=steps * epochs)
     print(

@@ -20,7 +20,7 @@ from torch import nn
 
 from pillar_core.engine import HeadPlan
 from pillar_core.methods.parts.deep import gradients, layers, networks
-from pillar_core.methods.parts.deep.pixels import Input, moves
+from pillar_core.methods.parts.deep.pixels import Input, draw_moves
 from pillar_core.methods.parts.deep.train import MicroBatches, PrivatePhase, repeatable
 from pillar_core.rng import stream
 from pillar_core.threads import using
@@ -92,7 +92,7 @@ def found_in(module: nn.Module, taken: Input, number: int, *, threads: int, expe
     n = max(2, int(generator.poisson(expected)))
     x = generator.random((n + 1, width), dtype=np.float32)
     x[generator.random(n + 1) < 0.3] = np.float32(generator.random())  # of one grey: normalisation enlarges rounding
-    y, moving = generator.integers(0, 2, n + 1), moves(generator, n + 1, copies)
+    y, moving = generator.integers(0, 2, n + 1), draw_moves(generator, n + 1, copies)
     joining, parameters = int(generator.integers(n)), list(module.parameters())
     without, alone = np.delete(np.arange(n + 1), joining), np.array([n])
     with repeatable(module, 1), using(threads), gradients.per_row(module) as wrapped:

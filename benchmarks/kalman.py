@@ -52,7 +52,7 @@ def measure(n: int, d: int, n_classes: int) -> None:
     basis = one.view.basis(standardise=None, centre=True)
 
     def fit(view: Any) -> None:
-        one.method.fit(one.settings, view, Streams(0), Ledger())
+        one.method.train(one.settings, view, Streams(0), Ledger())
 
     def fresh() -> Any:
         memo = Memo()

@@ -21,7 +21,7 @@ from pillar_core.rng import stream
 from pillar_core.runs.loading import through_backbone
 from pillar_core.runs.run import run_many, solve
 from pillar_core.runs.splitting import split
-from pillar_core.types import Dataset, FeatureSet, Progress, PublicUse, unwatched
+from pillar_core.types import Dataset, FeatureSet, Progress, PublicUse, ignore_progress
 
 BACKBONE = "efficientnet_lite0"
 MOST = 1000
@@ -70,7 +70,7 @@ TASKS = (
 class Yardstick:
     """The sources' features, extracted where the cache lacks them. folder: where the lent sources lie, None: without them."""
 
-    def __init__(self, folder: Path | None = None, *, progress: Progress = unwatched) -> None:
+    def __init__(self, folder: Path | None = None, *, progress: Progress = ignore_progress) -> None:
         self.progress = progress
         self.images = {name: load_dataset(name) for name in PUBLIC if name in DATASETS and name not in LENT}
         if folder is not None:

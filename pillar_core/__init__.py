@@ -71,10 +71,10 @@ __all__ = sorted(_PLACES.keys() - {"__version__"})
 def __getattr__(name: str) -> object:
     if name not in _PLACES:
         raise AttributeError(f"module 'pillar_core' has no attribute {name!r}")
-    from pillar_core.deferred import imported
+    from pillar_core.deferred import import_whole
 
     module, attribute = _PLACES[name]
-    source = imported(f"pillar_core.{module}")
+    source = import_whole(f"pillar_core.{module}")
     globals()[name] = value = getattr(source, attribute) if attribute else source
     return value
 

@@ -38,7 +38,7 @@ class Tape(Protocol):
 
 
 class Ledger:
-    """Charges of one run, in order. `spent` is canonical; equal spending compares equal however it was written."""
+    """Charges of one run, in order. `total_event` is canonical; equal spending compares equal however it was written."""
 
     def __init__(self, tape: Tape | None = None) -> None:
         self._events: list[DpEvent] = []
@@ -50,7 +50,7 @@ class Ledger:
         self._is_released = False
 
     @property
-    def spent(self) -> DpEvent:
+    def total_event(self) -> DpEvent:
         """All charges as one canonical event."""
         return compose(*self._events)
 
@@ -75,11 +75,11 @@ class Ledger:
         Two releases from one sample must be one joint release (`mechanisms.gaussian.release_joint`): charging two
         subsampled events would claim independent samples, so a second release inside the block is refused.
         """
-        with self._sampled(probability, n_rows, draw, lambda event: subsampled(event, probability)) as indices:
+        with self._sample(probability, n_rows, draw, lambda event: subsample(event, probability)) as indices:
             yield indices
 
     @contextlib.contextmanager
-    def allocated(self, step: int, steps: int, n_rows: int, draw: Callable[[], Array]) -> Iterator[Array]:
+    def allocation(self, step: int, steps: int, n_rows: int, draw: Callable[[], Array]) -> Iterator[Array]:
         """Indices (m,) int64 of the rows in step 0, …, steps − 1 of a pass of random allocation: one release, as in `poisson`.
 
         The pass is charged whole at its first release, however many of its steps are taken.
@@ -91,7 +91,7 @@ class Ledger:
             raise SettingError(f"step {step} of a pass of {steps} is not the next one: every row enters one step of a pass.")
         self._next_of_pass = (step + 1, steps)
         self._pass_event, self._is_released = self._pass_event if step else None, False
-        with self._sampled(1 / steps, n_rows, draw, lambda event: self._charged_to_pass(event, steps)) as indices:
+        with self._sample(1 / steps, n_rows, draw, lambda event: self._charged_to_pass(event, steps)) as indices:
             yield indices
 
     def _charged_to_pass(self, event: DpEvent, steps: int) -> DpEvent:
@@ -99,12 +99,10 @@ class Ledger:
         if not is_plain or self._is_released or self._pass_event not in (None, event):
             raise SettingError("a pass of random allocation has plain Gaussian releases of equal noise, one for each step.")
         is_first, self._pass_event, self._is_released = self._pass_event is None, event, True
-        return allocated(getattr(event, "noise_multiplier", 0.0), steps) if is_first else dp_event.NoOpDpEvent()
+        return allocation_pass(getattr(event, "noise_multiplier", 0.0), steps) if is_first else dp_event.NoOpDpEvent()
 
     @contextlib.contextmanager
-    def _sampled(
-        self, probability: float, n_rows: int, draw: Callable[[], Array], charged: Callable[[DpEvent], DpEvent]
-    ) -> Iterator[Array]:
+    def _sample(self, probability: float, n_rows: int, draw: Callable[[], Array], charged: Callable[[DpEvent], DpEvent]) -> Iterator[Array]:
         indices = draw() if self._tape is None else self._tape.sample(probability, n_rows, draw)
         before = len(self._events)
         self._samples.append((probability, charged))
@@ -138,7 +136,7 @@ def joint_noise_multiplier(noise_multipliers: Sequence[float]) -> float:
     return 1.0 / math.sqrt(math.fsum(1.0 / value**2 for value in noise_multipliers))
 
 
-def subsampled(event: DpEvent, probability: float) -> DpEvent:
+def subsample(event: DpEvent, probability: float) -> DpEvent:
     """`event` on a Poisson sample of the rows."""
     if not 0 < probability <= 1:
         raise SettingError(f"sampling_probability must be in (0, 1]; got {probability!r}.")
@@ -147,7 +145,7 @@ def subsampled(event: DpEvent, probability: float) -> DpEvent:
     return dp_event.PoissonSampledDpEvent(float(probability), event)
 
 
-def allocated(noise_multiplier: float, steps: int) -> DpEvent:
+def allocation_pass(noise_multiplier: float, steps: int) -> DpEvent:
     """One pass of `steps` Gaussian releases of clipped sums, each row in one of them, drawn by itself at equal chances."""
     if not steps >= 1:
         raise SettingError(f"steps of a pass must be at least 1; got {steps!r}.")
@@ -168,15 +166,15 @@ def of_person(event: DpEvent, rows: int) -> DpEvent:
     """
     if not rows >= 1:
         raise SettingError(f"rows of a person must be at least 1; got {rows!r}.")
-    return event if rows == 1 else compose(*(repeated(_of_group(part, rows), times) for part, times in counted(event).items()))
+    return event if rows == 1 else compose(*(repeat(_of_group(part, rows), times) for part, times in event_counts(event).items()))
 
 
-def repeated(event: DpEvent, times: int) -> DpEvent:
+def repeat(event: DpEvent, times: int) -> DpEvent:
     """`event`, `times` times over, composed."""
     return compose(dp_event.SelfComposedDpEvent(event, int(times))) if times else dp_event.NoOpDpEvent()
 
 
-def selected(event: DpEvent, *, mean_trials: float, shape: float) -> DpEvent:
+def best_of(event: DpEvent, *, mean_trials: float, shape: float) -> DpEvent:
     """The best of a random number of runs of `event`, each giving a model and its score (Papernot & Steinke 2022).
 
     The number follows the truncated negative binomial law of that mean and `shape`: 0 is logarithmic, 1 geometric, inf
@@ -204,7 +202,7 @@ def compose(*events: DpEvent) -> DpEvent:
     return parts[0] if len(parts) == 1 else dp_event.ComposedDpEvent(parts)
 
 
-def counted(event: DpEvent) -> dict[DpEvent, int]:
+def event_counts(event: DpEvent) -> dict[DpEvent, int]:
     """The elementary events of a composition with their multiplicities."""
     counts: dict[DpEvent, int] = {}
     _count(event, 1, counts)
@@ -213,7 +211,7 @@ def counted(event: DpEvent) -> dict[DpEvent, int]:
 
 def describe(event: DpEvent) -> tuple[str, ...]:
     """One line of plain words for each kind of elementary event."""
-    return tuple(f"{times} × {_words(part)}" for part, times in counted(event).items())
+    return tuple(f"{times} × {_words(part)}" for part, times in event_counts(event).items())
 
 
 def _of_group(event: DpEvent, rows: int) -> DpEvent:
@@ -233,7 +231,7 @@ def _of_group(event: DpEvent, rows: int) -> DpEvent:
             growth = math.fsum(math.exp(min(step * worst, 700.0)) for step in range(rows)) if event.delta else 0.0
             return PureEvent(rows * event.epsilon_add_remove, rows * event.epsilon_replace_one, min(1.0, event.delta * growth))
         case dp_event.PoissonSampledDpEvent():
-            parts = counted(event.event)
+            parts = event_counts(event.event)
             if event.sampling_probability == 1 or not all(isinstance(part, dp_event.GaussianDpEvent | GaussianRelease) for part in parts):
                 return of_person(event.event, rows)
             joint = joint_noise_multiplier([part.noise_multiplier / math.sqrt(times) for part, times in parts.items()])

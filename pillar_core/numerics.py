@@ -45,7 +45,7 @@ def smallest_passing(passes: Callable[[float], bool], *, start: float, low: floa
     return passing
 
 
-def bisected(is_below: Callable[[float], bool], low: float, high: float, *, tolerance: float) -> tuple[float, float]:
+def halve(is_below: Callable[[float], bool], low: float, high: float, *, tolerance: float) -> tuple[float, float]:
     """The ends, at most `tolerance` or one rounding apart, around the place up to which the monotone test `is_below` holds, by halving."""
     while high - low > tolerance and low < (middle := (low + high) / 2) < high:
         low, high = (middle, high) if is_below(middle) else (low, middle)
@@ -83,7 +83,7 @@ def wilson(share: float, count: int) -> tuple[float, float]:
     return max(0.0, min(share, centre - half)), min(1.0, max(share, centre + half))
 
 
-def upwards(value: float, digits: int = 4) -> str:
+def round_up(value: float, digits: int = 4) -> str:
     """A limit in so many significant digits, rounded up: what is at most the value is at most what is said."""
     if not 0 < value < math.inf:
         return f"{value:g}"

@@ -94,7 +94,7 @@ class Param:
         return SettingError(f"{self.name} must be {self.range}; got {shown(value)}.")
 
 
-def told(name: str, said: Mapping[str, Any]) -> Param:
+def param_from(name: str, said: Mapping[str, Any]) -> Param:
     """The parameter of which a TOML file says the rest; its kind is that of its default where it is not said."""
     kind = _KINDS[said["kind"]] if "kind" in said else type(said["default"])
     words: dict[str, Any] = {word: tuple(one) if isinstance(one, list) else one for word, one in said.items()}
@@ -112,21 +112,23 @@ def params_of(settings: Any) -> dict[str, Param]:
     return {field.name: field.metadata["param"] for field in dataclasses.fields(settings)}
 
 
-def checked(settings: S) -> S:
+def check_settings(settings: S) -> S:
     """`settings` with every field checked against its parameter and converted to its type.
 
     Raises:
         SettingError: naming the first field that is out of range.
     """
-    return replaced(settings, **{name: param.check(getattr(settings, name)) for name, param in params_of(settings).items()})
+    return replace_settings(settings, **{name: param.check(getattr(settings, name)) for name, param in params_of(settings).items()})
 
 
-def replaced(settings: S, **values: Any) -> S:
+def replace_settings(settings: S, **values: Any) -> S:
     """`settings` of any class with other values in these fields."""
     return dataclasses.replace(settings, **values)  # type: ignore[type-var]
 
 
-_SHARED = {name: told(name, said) for name, said in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()}
+_SHARED = {
+    name: param_from(name, said) for name, said in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
+}
 EPSILON = _SHARED["epsilon"]
 DELTA = _SHARED["delta"]
 SEED = _SHARED["seed"]

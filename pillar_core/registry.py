@@ -14,12 +14,13 @@ first asks a registry, and follow the library's own.
 import difflib
 import functools
 import importlib.metadata
+import threading
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from pillar_core.deferred import LOCK, imported
+from pillar_core.deferred import import_whole
 from pillar_core.errors import PillarError, PluginError, UnknownNameError, shown
 
 
@@ -40,6 +41,7 @@ PLUGIN_GROUPS = {
     "score": "pillar_explorer.scores",
 }
 """The group of entry points that add to each registry, by what the registry holds."""
+_LOADING = threading.RLock()
 _BUILT = 256
 """Items of families that are kept, so that equal names give the same item."""
 
@@ -140,9 +142,9 @@ class Registry(Mapping[str, T]):
     def _known(self) -> dict[str, T]:
         """The items by name, those of other packages among them. While a plug-in is imported, it sees what is there so far."""
         if self._home:
-            imported(self._home)
+            import_whole(self._home)
         if not self._is_loaded:
-            with LOCK:
+            with _LOADING:
                 if not Registry._is_loading and not self._is_loaded:
                     Registry._is_loading = True
                     try:
@@ -178,11 +180,11 @@ class Registry(Mapping[str, T]):
 
 
 @functools.cache
-def facts(file: Path) -> dict[str, dict[str, Any]]:
+def toml_tables(file: Path) -> dict[str, dict[str, Any]]:
     """What a TOML file says of a registry's items: by name, fields of theirs."""
     return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
-def told(value: Any, name: str) -> Any:
+def fill_member(value: Any, name: str) -> Any:
     """A text of such a file with the part of `name` after the colon in the place of {member}; other values as they are."""
     return value.replace("{member}", name.partition(":")[2]) if isinstance(value, str) else value

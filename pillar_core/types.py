@@ -13,7 +13,7 @@ from pillar_core.arrays import Array
 from pillar_core.errors import BudgetError, DataError, SettingError, shown
 from pillar_core.fingerprint import fingerprint
 from pillar_core.memo import Memo
-from pillar_core.numerics import upwards
+from pillar_core.numerics import round_up
 from pillar_core.params import DELTA
 
 MOST_ROWS = 100
@@ -105,7 +105,7 @@ class Unit:
         return "row" if most is None else "person" if most == 1 else f"person with up to {most} rows"
 
     @property
-    def protected(self) -> str:
+    def definition(self) -> str:
         """What a statement names as protected."""
         most = self.rows_per_person
         used = "at most 1 is" if most == 1 else f"at most {most} are"
@@ -217,7 +217,7 @@ class Dataset:
     @cached_property
     def fingerprint(self) -> str:
         """Content hash of rows and labels, and of whose they are where that is declared."""
-        return fingerprint(self.x_train, self.y_train, self.x_test, self.y_test, self.classes, *_declared(self.persons))
+        return fingerprint(self.x_train, self.y_train, self.x_test, self.y_test, self.classes, *_person_parts(self.persons))
 
     @cached_property
     def rows_fingerprint(self) -> str:
@@ -284,7 +284,7 @@ class FeatureSet:
     @cached_property
     def fingerprint(self) -> str:
         """Content hash of features and labels, and of whose they are where that is declared."""
-        return fingerprint(self.x_train, self.y_train, self.x_test, self.y_test, self.classes, *_declared(self.persons))
+        return fingerprint(self.x_train, self.y_train, self.x_test, self.y_test, self.classes, *_person_parts(self.persons))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -308,7 +308,7 @@ class Progress(Protocol):
     def __call__(self, done: int, total: int, message: str = "", /) -> None: ...
 
 
-def unwatched(done: int, total: int, message: str = "") -> None:
+def ignore_progress(done: int, total: int, message: str = "") -> None:
     """The progress that nobody watches."""
 
 
@@ -361,7 +361,7 @@ class RunSpec:
     split: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @classmethod
-    def asked(cls, method: str, **arguments: Any) -> "RunSpec":
+    def of(cls, method: str, **arguments: Any) -> "RunSpec":
         """From the keyword arguments of `run`: what is no field is a setting of the method."""
         budget = ("epsilon", "delta", "relation", "accountant", "seed", "preset")
         fields = {name: arguments.pop(name) for name in budget if name in arguments}
@@ -395,7 +395,7 @@ class RunRecord:
     def __repr__(self) -> str:
         """What was asked, promised and measured: no diagnostic, no weight."""
         accuracy = "none" if self.accuracy is None else f"{self.accuracy:.3f} (non-private)"
-        guarantee = f"ε ≤ {upwards(self.guarantee.epsilon.upper)} at δ = {self.guarantee.delta:g}"
+        guarantee = f"ε ≤ {round_up(self.guarantee.epsilon.upper)} at δ = {self.guarantee.delta:g}"
         rows = f"{self.facts.n_private} private and {self.facts.n_public} public rows of {self.data!r}"
         return f"RunRecord({self.method} on {rows}: {guarantee}, accuracy {accuracy}, seed {self.seed})"
 
@@ -456,7 +456,7 @@ def _check_persons(persons: Persons | None, rows: Array | None) -> None:
         raise DataError(f"persons must name the person of each of the {len(rows):,} train rows; got {len(persons.of):,}.")
 
 
-def _declared(persons: Persons | None) -> tuple[Any, ...]:
+def _person_parts(persons: Persons | None) -> tuple[Any, ...]:
     return () if persons is None else (persons.of, persons.most)
 
 

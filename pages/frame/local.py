@@ -12,13 +12,13 @@ import streamlit as st
 
 from pages.frame import controls, plain, session
 from pillar_core.params import Param
-from pillar_core.registry import facts
+from pillar_core.registry import toml_tables
 
 Options = Sequence[Any] | Mapping[Any, str]
 """What is offered, perhaps with the words of each."""
 Title = Callable[[Any], Any]
 _WIDGET, _UNLINKED, _SEPARATOR = "local-widget.", "unlinked.", ","
-_CONTROLS = facts(Path(__file__).with_suffix(".toml"))
+_CONTROLS = toml_tables(Path(__file__).with_suffix(".toml"))
 
 
 def value(name: str, default: Any) -> Any:

@@ -19,12 +19,12 @@ from pillar_core import params, plots
 from pillar_core.data import uploads, visitors
 from pillar_core.errors import SettingError
 from pillar_core.params import Param
-from pillar_core.registry import facts
+from pillar_core.registry import toml_tables
 from pillar_core.studies.compare.views import COMPARE_VIEWS
 
 VERSION = "2"
 """Of the links that are written; what they leave out, `links.toml` says."""
-LEFT_OUT: Mapping[str, Mapping[str, str]] = facts(Path(__file__).with_name("links.toml"))
+LEFT_OUT: Mapping[str, Mapping[str, str]] = toml_tables(Path(__file__).with_name("links.toml"))
 RULE = 0
 """The value of k that stands for “let the rule choose”."""
 PART = "part"
@@ -43,7 +43,7 @@ Value = str | int | float
 
 
 def _said(name: str) -> Any:
-    return params.setting(params.told(name, facts(Path(__file__).with_suffix(".toml"))[name]))
+    return params.setting(params.param_from(name, toml_tables(Path(__file__).with_suffix(".toml"))[name]))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,9 +7,9 @@ from typing import Any
 import streamlit as st
 
 from pages.frame import theme
-from pillar_core.registry import facts
+from pillar_core.registry import toml_tables
 
-WORDS: dict[str, dict[str, Any]] = facts(Path(__file__).parents[1] / "words.toml")
+WORDS: dict[str, dict[str, Any]] = toml_tables(Path(__file__).parents[1] / "words.toml")
 
 
 def title(page: str) -> None:

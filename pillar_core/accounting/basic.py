@@ -13,19 +13,19 @@ def _bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
     free = delta - spent
     needs_delta = any(release.kind is Kind.GAUSSIAN for release in events.releases)
     if free > 0:
-        upper = min(_sum(events, free), _advanced(events, free))
+        upper = min(_basic_composition(events, free), _advanced_composition(events, free))
     else:
-        upper = _sum(events, free) if free == 0 and not needs_delta else math.inf
+        upper = _basic_composition(events, free) if free == 0 and not needs_delta else math.inf
     return EpsilonBounds(0.0, upper, upper)
 
 
-def _sum(events: ElementaryEvents, delta: float) -> float:
+def _basic_composition(events: ElementaryEvents, delta: float) -> float:
     """ε adds up, and δ is shared equally by the releases that need one."""
     steps = _per_step(events, delta)
     return math.fsum(count * epsilon for epsilon, count in steps)
 
 
-def _advanced(events: ElementaryEvents, delta: float) -> float:
+def _advanced_composition(events: ElementaryEvents, delta: float) -> float:
     """Heterogeneous advanced composition (Kairouz, Oh & Viswanath 2015, Theorem 3.5), half of δ for its slack."""
     steps = _per_step(events, delta / 2)
     drift = math.fsum(count * epsilon * math.tanh(epsilon / 2) for epsilon, count in steps)

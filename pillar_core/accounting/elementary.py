@@ -94,7 +94,7 @@ def read(event: DpEvent, relation: NeighboringRelation) -> ElementaryEvents:
     counts: dict[ElementaryRelease, int] = {}
     unsupported: dict[str, tuple[DpEvent, int]] = {}
     is_non_private = False
-    for elementary, times in _elementary(event, 1):
+    for elementary, times in _elementary_events(event, 1):
         release = _release(elementary, relation)
         if release is None:
             _, before = unsupported.get(repr(elementary), (elementary, 0))
@@ -103,7 +103,7 @@ def read(event: DpEvent, relation: NeighboringRelation) -> ElementaryEvents:
         is_non_private = is_non_private or math.isinf(release.loss) or release.delta >= 1
         if release.loss > 0 or release.delta > 0:
             counts[release] = counts.get(release, 0) + times
-    return ElementaryEvents(relation, _canonical(counts), tuple(unsupported[name] for name in sorted(unsupported)), is_non_private)
+    return ElementaryEvents(relation, _canonical_releases(counts), tuple(unsupported[name] for name in sorted(unsupported)), is_non_private)
 
 
 def gaussian_events(noise_multiplier: float, sampling_probability: float, steps: int, relation: NeighboringRelation) -> ElementaryEvents:
@@ -113,30 +113,30 @@ def gaussian_events(noise_multiplier: float, sampling_probability: float, steps:
     elif sampling_probability == 1:
         release = ElementaryRelease(Kind.GAUSSIAN, _ratio(2.0 if relation is REPLACE_ONE else 1.0, noise_multiplier))
     else:
-        release = _joint([(_ratio(1.0, noise_multiplier), 1)], sampling_probability)
+        release = _joint_release([(_ratio(1.0, noise_multiplier), 1)], sampling_probability)
     counts = {release: steps} if steps and release.loss > 0 else {}
-    return ElementaryEvents(relation, _canonical(counts), is_non_private=math.isinf(release.loss) and steps > 0)
+    return ElementaryEvents(relation, _canonical_releases(counts), is_non_private=math.isinf(release.loss) and steps > 0)
 
 
-def _elementary(event: DpEvent, times: int) -> Iterator[tuple[DpEvent, int]]:
+def _elementary_events(event: DpEvent, times: int) -> Iterator[tuple[DpEvent, int]]:
     match event:
         case dp_event.NoOpDpEvent():
             return
         case dp_event.ComposedDpEvent():
             for part in event.events:
-                yield from _elementary(part, times)
+                yield from _elementary_events(part, times)
         case dp_event.SelfComposedDpEvent():
             count = event.count
             if not (count >= 0 and count == int(count)):
                 raise SettingError(f"an event's count must be a whole number of at least 0; got {count!r}.")
             if count:
-                yield from _elementary(event.event, times * int(count))
+                yield from _elementary_events(event.event, times * int(count))
         case dp_event.PoissonSampledDpEvent():
             probability = event.sampling_probability
             if not 0 <= probability <= 1:
                 raise SettingError(f"sampling_probability must be in [0, 1]; got {probability!r}.")
             if probability == 1:
-                yield from _elementary(event.event, times)
+                yield from _elementary_events(event.event, times)
             elif probability > 0:
                 yield event, times
         case _:
@@ -163,19 +163,19 @@ def _release(event: DpEvent, relation: NeighboringRelation) -> ElementaryRelease
         case PureEvent():
             return ElementaryRelease(Kind.PURE, _epsilon(event, replace), delta=_at_least_zero(event.delta, "delta"))
         case dp_event.PoissonSampledDpEvent():
-            return _sampled(event, relation)
+            return _sampled_release(event, relation)
     return None
 
 
-def _sampled(event: "dp_event.PoissonSampledDpEvent", relation: NeighboringRelation) -> ElementaryRelease | None:
+def _sampled_release(event: "dp_event.PoissonSampledDpEvent", relation: NeighboringRelation) -> ElementaryRelease | None:
     """One release made of everything that was computed from one Poisson sample; None where no formula covers it."""
     from pillar_core.events import GaussianRelease
 
     probability = float(event.sampling_probability)
-    parts = list(_elementary(event.event, 1))
+    parts = list(_elementary_events(event.event, 1))
     if parts and all(isinstance(part, dp_event.GaussianDpEvent | GaussianRelease) for part, _ in parts):
         # Gaussians of one sample are one joint Gaussian; its loss is one row's norm / std under both relations.
-        return _joint([(_ratio(1.0, part.noise_multiplier), times) for part, times in parts], probability)
+        return _joint_release([(_ratio(1.0, part.noise_multiplier), times) for part, times in parts], probability)
     if not parts:
         return ElementaryRelease(Kind.PURE, 0.0)
     if len(parts) == 1 and parts[0][1] == 1:
@@ -185,12 +185,12 @@ def _sampled(event: "dp_event.PoissonSampledDpEvent", relation: NeighboringRelat
     return None
 
 
-def _joint(ratios: Sequence[tuple[float, int]], probability: float) -> ElementaryRelease:
+def _joint_release(ratios: Sequence[tuple[float, int]], probability: float) -> ElementaryRelease:
     loss = math.sqrt(math.fsum(times * ratio * ratio for ratio, times in ratios))
     return ElementaryRelease(Kind.GAUSSIAN, loss, sampling_probability=probability)
 
 
-def _canonical(counts: dict[ElementaryRelease, int]) -> tuple[ElementaryRelease, ...]:
+def _canonical_releases(counts: dict[ElementaryRelease, int]) -> tuple[ElementaryRelease, ...]:
     full = math.fsum(times * release.loss * release.loss for release, times in counts.items() if release.is_full_gaussian)
     others = [dataclasses.replace(release, count=times) for release, times in counts.items() if not release.is_full_gaussian]
     others.sort(key=lambda release: (release.kind.value, release.loss, release.sampling_probability, release.delta))

@@ -53,7 +53,7 @@ class Moments:
         """Where the tilted composed loss has mean ε."""
         return self._crossing(lambda thetas: epsilon - self._log_moment(thetas)[1])
 
-    def tilted(self, theta: float) -> Saddle:
+    def saddle_with_tilt(self, theta: float) -> Saddle:
         """The composed loss at tilt θ."""
         _, mean, variance = self._log_moment(np.array([theta]))
         return Saddle(theta, float(mean[0]), math.sqrt(max(float(variance[0]), 1e-300)))
@@ -75,7 +75,7 @@ class Moments:
             below = excess(thetas) <= 0
             first = int(np.argmax(below)) if below.any() else int(np.argmin(excess(thetas)))
             thetas = np.geomspace(thetas[max(first - 1, 0)], thetas[max(first, 1)], 17)
-        return self.tilted(float(thetas[8]))
+        return self.saddle_with_tilt(float(thetas[8]))
 
     def _log_moment(self, thetas: Array) -> tuple[Array, Array, Array]:
         """(t,) values of K, K′ and K″ of the composition at each θ."""
@@ -175,7 +175,7 @@ def direction_bounds(direction: Direction, delta: float, *, known: float) -> tup
         if upper - lower <= CLOSE_ENOUGH * upper:
             break
         depth = max(LEAST_DEPTH, spreads.depth(min(upper, window.high), rest) + DEPTH)
-        saddle = moments.saddle_at(merged) if 0 < merged < math.inf else moments.tilted(saddle.theta / 8)
+        saddle = moments.saddle_at(merged) if 0 < merged < math.inf else moments.saddle_with_tilt(saddle.theta / 8)
     return lower, min(max((2 * estimate + upper) / 3, lower), upper), upper
 
 
@@ -197,7 +197,7 @@ def upper_composition(direction: Direction, delta: float) -> tuple[Composition, 
         needed = composed.depth(min(upper, window.high), rest) + DEPTH
         if needed <= depth + 1 or depth > LEAST_DEPTH:
             return composed, upper
-        saddle, depth = moments.saddle_at(upper) if 0 < upper < math.inf else moments.tilted(saddle.theta / 8), needed
+        saddle, depth = moments.saddle_at(upper) if 0 < upper < math.inf else moments.saddle_with_tilt(saddle.theta / 8), needed
 
 
 def delta_at_zero(direction: Direction) -> float:

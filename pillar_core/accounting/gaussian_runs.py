@@ -7,7 +7,7 @@ from typing import Any
 from pillar_core.accounting.auto import resolve, resolve_events
 from pillar_core.accounting.calibration import calibrate
 from pillar_core.accounting.elementary import gaussian_events
-from pillar_core.ledger import DpEvent, gaussian, repeated, subsampled
+from pillar_core.ledger import DpEvent, gaussian, repeat, subsample
 from pillar_core.params import NOISE_MULTIPLIER, Param
 from pillar_core.types import EpsilonBounds, NeighboringRelation, PrivacyBudget
 
@@ -24,8 +24,8 @@ def gaussian_run(noise_multiplier: float, *, sampling_probability: float = 1.0, 
     Raises:
         SettingError: a number outside its range, NaN included.
     """
-    noise, probability, count = _checked(noise_multiplier, sampling_probability, steps)
-    return repeated(subsampled(gaussian(noise), probability), count)
+    noise, probability, count = _check_numbers(noise_multiplier, sampling_probability, steps)
+    return repeat(subsample(gaussian(noise), probability), count)
 
 
 def epsilon(event: DpEvent, *, delta: float, relation: str, accountant: str = "auto") -> EpsilonBounds:
@@ -55,7 +55,7 @@ def epsilon_of_gaussian(
         SettingError: a number outside its range, NaN included.
         UnsupportedError: the accountant has no sound bound for these settings.
     """
-    events = gaussian_events(*_checked(noise_multiplier, sampling_probability, steps), NeighboringRelation.of(relation))
+    events = gaussian_events(*_check_numbers(noise_multiplier, sampling_probability, steps), NeighboringRelation.of(relation))
     return resolve_events(events, accountant=accountant).epsilon_of(events, delta=delta)
 
 
@@ -106,5 +106,5 @@ def epsilon_against_steps(
     )
 
 
-def _checked(noise_multiplier: float, sampling_probability: float, steps: int) -> tuple[Any, Any, Any]:
+def _check_numbers(noise_multiplier: float, sampling_probability: float, steps: int) -> tuple[Any, Any, Any]:
     return NOISE.check(noise_multiplier), SAMPLING_PROBABILITY.check(sampling_probability), STEPS_TAKEN.check(steps)

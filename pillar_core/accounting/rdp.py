@@ -70,7 +70,7 @@ def _bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
     few = LOW_ORDERS if any(isinstance(event, fixed_size) for event, _ in events.unsupported) else slice(None)
     for event, count in events.unsupported:
         relation = neighbours.REPLACE_ONE if isinstance(event, fixed_size) else neighbours.ADD_OR_REMOVE_ONE
-        curve[few] += rdp.RdpAccountant(ORDERS[few], relation).compose(_translated(event, events.relation), count).rdp
+        curve[few] += rdp.RdpAccountant(ORDERS[few], relation).compose(_library_form(event, events.relation), count).rdp
     return _epsilon(curve[few], ORDERS[few], events, delta)
 
 
@@ -110,13 +110,13 @@ def _library_event(release: ElementaryRelease) -> DpEvent:
     return dp_event.ZCDpEvent(release.loss**2 / 2)
 
 
-def _translated(event: DpEvent, relation: NeighboringRelation) -> DpEvent:
+def _library_form(event: DpEvent, relation: NeighboringRelation) -> DpEvent:
     """A library event that means the same to its accountant, our releases and factors inside it included."""
     match event:
         case dp_event.RepeatAndSelectDpEvent():
             inner = read(event.event, relation)
             parts: list[DpEvent] = [dp_event.SelfComposedDpEvent(_library_event(part), part.count) for part in inner.releases]
-            parts += [dp_event.SelfComposedDpEvent(_translated(part, relation), count) for part, count in inner.unsupported]
+            parts += [dp_event.SelfComposedDpEvent(_library_form(part, relation), count) for part, count in inner.unsupported]
             return dp_event.RepeatAndSelectDpEvent(dp_event.ComposedDpEvent(parts), event.mean, event.shape)
         case dp_event.SampledWithoutReplacementDpEvent():
             # the library ignores that replacing a row moves a sum by twice its norm

@@ -11,7 +11,7 @@ from pillar_core import checks
 from pillar_core.accounting.elementary import REPLACE_ONE
 from pillar_core.accounting.gaussian_runs import SAMPLING_PROBABILITY, STEPS_TAKEN, epsilon, gaussian_run
 from pillar_core.deferred import dp_event
-from pillar_core.ledger import DpEvent, allocated, gaussian, repeated
+from pillar_core.ledger import DpEvent, allocation_pass, gaussian, repeat
 from pillar_core.types import EpsilonBounds, NeighboringRelation
 
 ADD_OR_REMOVE_ONE = NeighboringRelation.ADD_OR_REMOVE_ONE
@@ -70,7 +70,7 @@ def sampler_cost(
     neighbours = NeighboringRelation.of(relation)
     poisson = gaussian_run(noise_multiplier, sampling_probability=sampling_probability, steps=steps)
     passes = epochs(sampling_probability=sampling_probability, steps=steps)
-    full = repeated(gaussian(noise_multiplier), passes)
+    full = repeat(gaussian(noise_multiplier), passes)
 
     def bound(event: DpEvent, *, accountant: str = "auto", of: NeighboringRelation = neighbours) -> EpsilonBounds:
         return epsilon(event, delta=delta, relation=of, accountant=accountant)
@@ -84,11 +84,11 @@ def sampler_cost(
         case "fixed_size":
             found, known = bound(_fixed_size(noise_multiplier, sampling_probability, steps), accountant="rdp", of=REPLACE_ONE), FIXED_SIZE
             if neighbours is ADD_OR_REMOVE_ONE:
-                unsampled = bound(repeated(gaussian(noise_multiplier), steps))
+                unsampled = bound(repeat(gaussian(noise_multiplier), steps))
                 found = EpsilonBounds(0.0, *(min(found.upper, unsampled.upper),) * 2)
                 known = "A row replaced by an empty one, or a full release a step, whichever is less: sound, loose."
         case "random_allocation" if neighbours is ADD_OR_REMOVE_ONE:
-            found, known = bound(repeated(allocated(noise_multiplier, batches(sampling_probability)), passes)), ALLOCATED
+            found, known = bound(repeat(allocation_pass(noise_multiplier, batches(sampling_probability)), passes)), ALLOCATED
         case _:
             found = dataclasses.replace(bound(full), lower=0.0)
             known = f"{SHUFFLED} Here each row enters {passes}."
@@ -108,7 +108,7 @@ def _fixed_size(noise_multiplier: float, sampling_probability: float, steps: int
         return gaussian_run(noise_multiplier, steps=steps)
     whole = 10**9
     batch = math.ceil(sampling_probability * whole - 1e-6)
-    return repeated(dp_event.SampledWithoutReplacementDpEvent(whole, batch, dp_event.GaussianDpEvent(noise_multiplier)), steps)
+    return repeat(dp_event.SampledWithoutReplacementDpEvent(whole, batch, dp_event.GaussianDpEvent(noise_multiplier)), steps)
 
 
 def batches(sampling_probability: float) -> int:

@@ -16,7 +16,7 @@ from pillar_core import checks
 from pillar_core.accounting import TradeOff, epsilon_of_mu
 from pillar_core.arrays import Array
 from pillar_core.errors import DataError, SettingError
-from pillar_core.numerics import bisected
+from pillar_core.numerics import halve
 from pillar_core.params import CHANCE, COUNT, NOISE_MULTIPLIER
 
 GRID = np.concatenate(
@@ -67,7 +67,7 @@ def p_value(counts: Counts, curve: TradeOff) -> float:
 
 def mu_lower_bound(counts: Counts, *, significance: float = 0.05) -> float:
     """The largest μ whose Gaussian trade-off curve is rejected at `significance`, to 0.01 from below; 0 where none is."""
-    return bisected(lambda mu: p_value(counts, TradeOff("gaussian", mu=mu)) <= significance, 0.0, 8.0, tolerance=0.01)[0]
+    return halve(lambda mu: p_value(counts, TradeOff("gaussian", mu=mu)) <= significance, 0.0, 8.0, tolerance=0.01)[0]
 
 
 def epsilon_lower_bound(counts: Counts, *, delta: float, significance: float = 0.05) -> float:
@@ -98,7 +98,7 @@ def noticed_epsilon(claimed: TradeOff, *, trials: int, significance: float, delt
     def is_missed(mu: float) -> bool:
         return power(claimed, true_mu=mu, trials=trials, significance=significance) < wanted
 
-    return math.inf if is_missed(LARGEST_MU) else epsilon_of_mu(bisected(is_missed, 0.0, LARGEST_MU, tolerance=0.005)[1], delta)
+    return math.inf if is_missed(LARGEST_MU) else epsilon_of_mu(halve(is_missed, 0.0, LARGEST_MU, tolerance=0.005)[1], delta)
 
 
 @functools.lru_cache(maxsize=16)

@@ -13,7 +13,7 @@ from scipy.special import ndtr, ndtri
 from pillar_core.accounting import epsilon_of_mu, mu_of
 from pillar_core.auditing import hypothesis_test
 from pillar_core.errors import SettingError
-from pillar_core.numerics import bisected
+from pillar_core.numerics import halve
 
 LARGEST_EPSILON = 100.0
 LARGEST_MU = 40.0
@@ -88,7 +88,7 @@ def _hoped_for(epsilon: float, canaries: int, delta: float, significance: float)
 
 def _right_share(mu: float, share: float) -> float:
     """P(right | guessed) when a share of N(±μ/2, 1) scores with the largest magnitude is guessed by sign."""
-    cut = bisected(lambda place: ndtr(mu / 2 - place) + ndtr(-mu / 2 - place) > share, 0.0, LARGEST_MU, tolerance=LARGEST_MU * 2**-60)[0]
+    cut = halve(lambda place: ndtr(mu / 2 - place) + ndtr(-mu / 2 - place) > share, 0.0, LARGEST_MU, tolerance=LARGEST_MU * 2**-60)[0]
     right, wrong = float(ndtr(mu / 2 - cut)), float(ndtr(-mu / 2 - cut))
     return right / max(right + wrong, 1e-300)
 
@@ -106,7 +106,7 @@ def _is_possible(mu: float, canaries: int, guesses: int, correct: int, significa
 
 
 def _largest(is_rejected: Callable[[float], bool], high: float) -> float:
-    return high if is_rejected(high) else bisected(is_rejected, 0.0, high, tolerance=1e-9)[0]
+    return high if is_rejected(high) else halve(is_rejected, 0.0, high, tolerance=1e-9)[0]
 
 
 def _check(canaries: int, guesses: int, correct: int) -> None:

@@ -19,7 +19,7 @@ from pillar_core.backbones.preparing import Preparing, three
 from pillar_core.backbones.weights import hub_file
 from pillar_core.deferred import torch
 from pillar_core.errors import SettingError, UnknownNameError
-from pillar_core.registry import facts
+from pillar_core.registry import toml_tables
 
 FAMILY = "timm"
 LINKABLE = ("pad_type", "global_pool", "img_size", "dynamic_img_size", "output_stride", "drop_rate", "drop_path_rate", "act_layer")
@@ -149,7 +149,7 @@ def _ways(model: str) -> dict[str, Any]:
     }
 
 
-for _name in facts(FACTS):
+for _name in toml_tables(FACTS):
     if _name.startswith(f"{FAMILY}:"):
         BACKBONES.register(card_of(_name, **_ways(_name.removeprefix(f"{FAMILY}:"))))
 BACKBONES.register_family(FAMILY, _card, linkable=lambda name: is_plain(name, models=_models(), arguments=LINKABLE))

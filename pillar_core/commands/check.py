@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pillar_core.commands.options import Commands
 from pillar_core.errors import DataError
-from pillar_core.numerics import upwards
+from pillar_core.numerics import round_up
 from pillar_core.studies.check import FIELDS, SAMPLERS, check_run
 
 
@@ -36,7 +36,7 @@ def command(options: argparse.Namespace) -> int:
         print("Give --confirmed if the script's run has these numbers and meets these conditions: its epsilon is shown then.")
         return 1
     for relation, bounds in result.epsilon.items():
-        print(f"certified, {relation}: {'none' if bounds is None else f'epsilon <= {upwards(bounds.upper, 6)}'}. {result.known[relation]}")
+        print(f"certified, {relation}: {'none' if bounds is None else f'epsilon <= {round_up(bounds.upper, 6)}'}. {result.known[relation]}")
     for report in result.reported:
         print(f"{report.library}: epsilon {report.epsilon:.6g}. {report.why}")
     for line in result.advice:

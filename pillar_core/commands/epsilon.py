@@ -5,7 +5,7 @@ from typing import Any
 
 from pillar_core import accounting, params
 from pillar_core.commands.options import Commands
-from pillar_core.numerics import upwards
+from pillar_core.numerics import round_up
 
 
 def add_to(commands: Commands) -> None:
@@ -32,7 +32,7 @@ def epsilon(options: argparse.Namespace) -> int:
     """Prints lower, estimate and upper ε."""
     bounds = accounting.epsilon_of_gaussian(options.noise_multiplier, **_run(options))
     kind = "" if bounds.is_bound else "  (an approximation, not a bound)"
-    print(f"epsilon  lower {bounds.lower:.6g}  estimate {bounds.estimate:.6g}  upper {upwards(bounds.upper, 6)}{kind}")
+    print(f"epsilon  lower {bounds.lower:.6g}  estimate {bounds.estimate:.6g}  upper {round_up(bounds.upper, 6)}{kind}")
     return 0
 
 

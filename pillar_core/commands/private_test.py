@@ -34,7 +34,7 @@ def command(options: argparse.Namespace) -> int:
         seed=options.seed,
     )
     form = {"metric": figure.metric, "value": figure.value, "low": figure.low, "high": figure.high, "level": figure.level}
-    form |= {"epsilon": figure.guarantee.epsilon.upper, "delta": 0.0, "unit": figure.guarantee.unit.protected}
+    form |= {"epsilon": figure.guarantee.epsilon.upper, "delta": 0.0, "unit": figure.guarantee.unit.definition}
     form |= {"relation": str(figure.guarantee.relation), "assumptions": list(figure.guarantee.assumptions), "cells": figure.cells.tolist()}
     print(json.dumps(form) if options.json else printable(figure.text))
     return 0

@@ -10,8 +10,8 @@ from typing import Any, Literal
 from pillar_core import params
 from pillar_core.data import places
 from pillar_core.errors import DataError, SettingError
-from pillar_core.params import SEED, checked, params_of, setting
-from pillar_core.registry import Registry, facts, told
+from pillar_core.params import SEED, check_settings, params_of, setting
+from pillar_core.registry import Registry, fill_member, toml_tables
 from pillar_core.types import Dataset
 
 Kind = Literal["tabular", "images", "generator"]
@@ -141,7 +141,7 @@ class DatasetCard:
             SettingError: a setting or the seed is out of range.
             DataError: files that are not here, damaged, or cannot be fetched; the message says what to do.
         """
-        chosen = checked(self.settings() if settings is None else settings)
+        chosen = check_settings(self.settings() if settings is None else settings)
         number = int(_SEED.check(seed) or 0)
         if self.needs_files and not (download and self.can_fetch) and not self.is_here(chosen.root):
             place = self.home(chosen.root)
@@ -160,14 +160,14 @@ class DatasetCard:
 
 def own(group: str, name: str) -> Any:
     """The field of a setting that settings.toml declares for one data set or for what several share."""
-    return setting(params.told(name, facts(SETTINGS)[group][name]))
+    return setting(params.param_from(name, toml_tables(SETTINGS)[group][name]))
 
 
 def card_of(
     name: str, read: Callable[[Any, int, bool], Dataset], *, settings: type = places.RootSettings, entry: str | None = None, **others: Any
 ) -> DatasetCard:
     """The card of the data set that `read` reads, with what `sets/facts.toml` says under its name (or `entry`)."""
-    said = {field: _fact(told(value, name)) for field, value in facts(FACTS)[entry or name].items()}
+    said = {field: _fact(fill_member(value, name)) for field, value in toml_tables(FACTS)[entry or name].items()}
     return DatasetCard(name=name, read=read, settings=settings, **{"kind": "images", **said}, **others)
 
 

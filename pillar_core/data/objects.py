@@ -13,7 +13,7 @@ from pillar_core.data.images.loading import checked_images
 from pillar_core.data.partition import with_drawn_test
 from pillar_core.data.parts import Parts, opened, place_of
 from pillar_core.errors import DataError
-from pillar_core.types import Dataset, FeatureSet, Progress, unwatched
+from pillar_core.types import Dataset, FeatureSet, Progress, ignore_progress
 
 KINDS = (
     "a path, a DataFrame, a pair (rows, labels) of arrays or of .npy files, scikit-learn's Bunch, a TensorDataset, "
@@ -97,7 +97,7 @@ def read(
     *,
     filename: str = "",
     keys: tuple[str, str | None] | None = None,
-    progress: Progress = unwatched,
+    progress: Progress = ignore_progress,
 ) -> Dataset | FeatureSet:
     """What lies at a path or was uploaded, images or features; a dataset or feature set comes back as it is.
 

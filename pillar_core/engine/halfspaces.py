@@ -18,7 +18,7 @@ from pillar_core.engine.device import training_device
 from pillar_core.engine.gradient import clipped_residuals, exact_products, row_sum, squared_lengths, squared_residuals
 from pillar_core.grouping import grouped
 from pillar_core.ledger import Ledger
-from pillar_core.mechanisms import GaussianMechanism, sampled
+from pillar_core.mechanisms import GaussianMechanism, draw_batch
 from pillar_core.rng import Stream
 from pillar_core.threads import threads_for
 
@@ -168,7 +168,7 @@ def _train_group(z: torch.Tensor, signs: torch.Tensor, heads: list[HalfspaceHead
     state = torch.zeros((len(heads), len(signs), z.shape[1]), device=z.device)
     with threads_for(2 * first.sampling_probability * z.numel() * len(heads) * len(signs)):
         for step in range(1, first.steps + 1):
-            with sampled(first.sampling_probability, len(z), heads[0].sampling, ledgers) as indices:
+            with draw_batch(first.sampling_probability, len(z), heads[0].sampling, ledgers) as indices:
                 total = _batch_sum(z, squared_rows, signs, indices, state, clip, first)
                 released = torch.stack([mechanism.release(total[h]) for h, mechanism in enumerate(mechanisms)]).float()
             state = into_ball(state - rates / math.sqrt(step) * released)

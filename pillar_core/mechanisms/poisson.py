@@ -39,7 +39,7 @@ def poisson_sample(probability: float, n_rows: int, stream: Stream) -> Array:
 
 
 @contextlib.contextmanager
-def sampled(probability: float, n_rows: int, stream: Stream, ledgers: Sequence[Ledger]) -> Iterator[Array]:
+def draw_batch(probability: float, n_rows: int, stream: Stream, ledgers: Sequence[Ledger]) -> Iterator[Array]:
     """One Poisson sample (m,) int64 that every ledger in `ledgers` (one for each head trained on it) is charged for."""
     with contextlib.ExitStack() as stack:
         indices = stack.enter_context(ledgers[0].poisson(probability, n_rows, lambda: poisson_sample(probability, n_rows, stream)))
@@ -65,7 +65,7 @@ class Batches:
     def next(self) -> Iterator[Array]:
         """Indices (m,) int64 of the next batch, in order; at most one release of each ledger inside the block."""
         if self._steps == 1:
-            with sampled(self._probability, self._n_rows, self._stream, self._ledgers) as indices:
+            with draw_batch(self._probability, self._n_rows, self._stream, self._ledgers) as indices:
                 yield indices
             return
         step = self._taken % self._steps
@@ -74,9 +74,9 @@ class Batches:
             self._step_of_row = steps_of_rows(self._steps, self._n_rows, self._stream)
         chosen = np.flatnonzero(self._step_of_row == step)
         with contextlib.ExitStack() as stack:
-            indices = stack.enter_context(self._ledgers[0].allocated(step, self._steps, self._n_rows, lambda: chosen))
+            indices = stack.enter_context(self._ledgers[0].allocation(step, self._steps, self._n_rows, lambda: chosen))
             for ledger in self._ledgers[1:]:
-                stack.enter_context(ledger.allocated(step, self._steps, self._n_rows, lambda: indices))
+                stack.enter_context(ledger.allocation(step, self._steps, self._n_rows, lambda: indices))
             yield indices
 
 

@@ -1,13 +1,13 @@
 """What a learner is: one frozen record a file, registered once, found by every page, command, sweep and contract test."""
 
 import dataclasses
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar, final
 
 from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
-from pillar_core.registry import Registry, facts
+from pillar_core.registry import Registry, toml_tables
 from pillar_core.rng import Streams
 from pillar_core.splits import View
 from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse, SemiPrivateSplit, TrainResult
@@ -17,6 +17,7 @@ S = TypeVar("S")
 Run = tuple[S, Streams, Ledger]
 FitMany = Callable[[Sequence[S], View, Sequence[Streams], Sequence[Ledger]], list[TrainResult]]
 """`Method.fit_many`."""
+FitGroup = Callable[[View, list[Run[S]]], Iterable[TrainResult]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,15 +29,6 @@ class Plan(Generic[S]):
 
 
 @dataclasses.dataclass(frozen=True)
-class _GridOfOne:
-    fit_many: Any
-
-    def __call__(self, settings: Any, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
-        result: TrainResult = self.fit_many([settings], view, [streams], [ledger])[0]
-        return result
-
-
-@dataclasses.dataclass(frozen=True)
 class Method(Generic[S]):
     """One learner.
 
@@ -44,7 +36,7 @@ class Method(Generic[S]):
     resolve_hyperparameters: fills the rest (k, learning_rate) once the noise is known; nothing that `cost` reads may change.
     cost: the privacy event of `fit`, from settings and public facts alone.
     public_statistics: further public quantities for the facts (the rank of public rows …), from public data alone.
-    fit: trains on a view; every release passes the ledger, which must end equal to `cost`. Left out: `fit_many` of one.
+    fit: trains on a view; every release passes the ledger, which must end equal to `cost`. Needed where there is no `fit_many`.
     fit_many: the same for several settings on one view in one batched call, with the same results and events.
     budget_setting: the setting that a privacy budget is solved for; None where nothing is spent.
     presets: named settings, "paper" among them; they never change what a plain call does.
@@ -63,7 +55,7 @@ class Method(Generic[S]):
     public_use: PublicUse
     settings: type[S]
     cost: Callable[[S, PublicFacts], DpEvent]
-    fit: Callable[[S, View, Streams, Ledger], TrainResult] = _GridOfOne(None)
+    fit: Callable[[S, View, Streams, Ledger], TrainResult] | None = None
     resolve_schedule: Callable[[S, PublicFacts, PrivacyBudget | None], Plan[S]] = lambda settings, facts, budget: Plan(settings)
     resolve_hyperparameters: Callable[[S, PublicFacts], Plan[S]] = lambda settings, facts: Plan(settings)
     public_statistics: Callable[[S, View], Mapping[str, int | float]] | None = None
@@ -79,14 +71,17 @@ class Method(Generic[S]):
     is_mixed_descent: bool = False
     version: int = 1
 
-    def __post_init__(self) -> None:
-        if isinstance(self.fit, _GridOfOne):
-            object.__setattr__(self, "fit", _GridOfOne(self.fit_many))
-
     @property
     def is_private(self) -> bool:
         """Whether the method spends a budget at all."""
         return self.budget_setting is not None
+
+    def train(self, settings: S, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
+        """One run, by `fit` or by `fit_many` of one."""
+        if self.fit is not None:
+            return self.fit(settings, view, streams, ledger)
+        assert self.fit_many is not None, f"{self.name} has neither fit nor fit_many"
+        return self.fit_many([settings], view, [streams], [ledger])[0]
 
     def use_of(self, settings: Mapping[str, Any]) -> PublicUse:
         """Which public data a run with these settings saw as data; means and scales for preprocessing apart."""
@@ -100,20 +95,24 @@ class Method(Generic[S]):
         return f"{PublicUse.LABELLED} and class names" if use is PublicUse.TEXT else str(use)
 
 
-def together(agreed: Callable[[Any, Streams], Hashable]) -> Callable[[Callable[[View, list[Run[S]]], Iterable[TrainResult]]], FitMany[S]]:
-    """Makes `fit_many` of what trains runs for which `agreed` is equal, and gives their results in order."""
+def group_runs(*names: str, per_seed: bool = False) -> Callable[[FitGroup[S]], FitMany[S]]:
+    """A decorator that makes `fit_many` of a function which trains runs with equal settings `names` and yields their results in order.
 
-    def decorated(fit_together: Callable[[View, list[Run[S]]], Iterable[TrainResult]]) -> FitMany[S]:
+    per_seed: runs in a group also have equal streams.
+    """
+
+    def decorate(fit_group: FitGroup[S]) -> FitMany[S]:
         def fit_many(settings: Sequence[S], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]) -> list[TrainResult]:
             runs = list(zip(settings, streams, ledgers, strict=True))
             results: dict[int, TrainResult] = {}
-            for positions in grouped(agreed(one, stream) for one, stream, _ in runs):
-                results.update(zip(positions, fit_together(view, [runs[p] for p in positions]), strict=True))
+            keys = ((stream.identity if per_seed else None, *(getattr(run, name) for name in names)) for run, stream, _ in runs)
+            for positions in grouped(keys):
+                results.update(zip(positions, fit_group(view, [runs[p] for p in positions]), strict=True))
             return [results[position] for position in range(len(runs))]
 
         return fit_many
 
-    return decorated
+    return decorate
 
 
 @final
@@ -127,6 +126,6 @@ class MethodRegistry(Registry[Method[Any]]):
 METHODS = MethodRegistry("method", Method, home="pillar_core.methods")
 
 
-def said_of(name: str) -> dict[str, Any]:
-    """A learner's name with its words and presets in learners.toml."""
-    return {"name": name, **facts(Path(__file__).with_name("learners.toml"))[name]}
+def words_of(name: str) -> dict[str, Any]:
+    """The name, title, source, idea and presets of a learner, from learners.toml."""
+    return {"name": name, **toml_tables(Path(__file__).with_name("learners.toml"))[name]}

@@ -20,7 +20,7 @@ from typing import Any, Literal
 import plotly.graph_objects as go
 
 from pillar_core.errors import SettingError
-from pillar_core.registry import facts
+from pillar_core.registry import toml_tables
 
 Mode = Literal["light", "dark"]
 Figure = go.Figure
@@ -54,8 +54,8 @@ class MethodStyle:
         return self.dark if mode == "dark" else self.light
 
 
-_FIGURES: dict[str, dict[str, Any]] = facts(Path(__file__).with_name("figures.toml"))
-_LOOKS: dict[str, Any] = facts(Path(__file__).with_suffix(".toml"))
+_FIGURES: dict[str, dict[str, Any]] = toml_tables(Path(__file__).with_name("figures.toml"))
+_LOOKS: dict[str, Any] = toml_tables(Path(__file__).with_suffix(".toml"))
 _TEMPLATE = Template(Path(__file__).with_name("template.toml").read_text(encoding="utf-8"))
 _HUES: dict[str, tuple[str, str]] = _LOOKS["hues"]
 _EPSILON_ANCHORS: dict[Mode, list[str]] = _LOOKS["epsilon"]

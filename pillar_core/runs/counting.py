@@ -37,7 +37,7 @@ def solved_count(learner: Method[S], name: str, settings: S, cost_of: Callable[[
     accounting.resolve_bound(cost_of(settings), relation=budget.relation, accountant=accountant)
 
     def cost(**values: float) -> DpEvent:
-        return cost_of(params.replaced(settings, **values))
+        return cost_of(params.replace_settings(settings, **values))
 
     def fits(count: int) -> bool:
         spent = accounting.epsilon(cost(**{name: count}), delta=budget.delta, relation=budget.relation, accountant=accountant)
@@ -51,4 +51,4 @@ def solved_count(learner: Method[S], name: str, settings: S, cost_of: Callable[[
             f"{noise} = {getattr(settings, noise):g} allows no single one of {name} at epsilon = {budget.epsilon:g}; one needs {noise} "
             f"of at least {math.ceil(100 * least) / 100:g}. Raise {noise} or epsilon, or leave the preset out: then the noise is solved."
         )
-    return params.replaced(settings, **{name: count})
+    return params.replace_settings(settings, **{name: count})

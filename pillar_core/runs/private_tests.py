@@ -7,7 +7,7 @@ from typing import Any
 from pillar_core import store
 from pillar_core.errors import StoreError
 from pillar_core.fingerprint import fingerprint
-from pillar_core.numerics import upwards
+from pillar_core.numerics import round_up
 from pillar_core.store import upkeep
 from pillar_core.types import Classifier, FeatureSet, NeighboringRelation, Provenance, RunRecord, Unit
 
@@ -122,19 +122,19 @@ def lines(record: RunRecord) -> list[str]:
         return []
     model = model_of(record.classifier) if record.classifier is not None else ""
     words = [
-        f"Tested privately: {test.words} ε ≤ {upwards(test.epsilon)}, δ = 0, for {Unit(test.rows_per_person).protected} of the test rows "
+        f"Tested privately: {test.words} ε ≤ {round_up(test.epsilon)}, δ = 0, for {Unit(test.rows_per_person).definition} of the test rows "
         f"({test.relation.replace('_', ' ')})."
         for test in tests
         if test.model == model
     ]
     if rest := [test.epsilon for test in tests if test.model != model]:
-        words.append(f"Private tests of other models on these test rows: {len(rest)}, with ε ≤ {upwards(sum(rest))} together.")
+        words.append(f"Private tests of other models on these test rows: {len(rest)}, with ε ≤ {round_up(sum(rest))} together.")
     total = epsilon_with_tests(record)
     if total is None:
         words.append("Training and tests protect different units, so no one ε covers both.")
     else:
         why = LARGER if _is_larger(record) else SUM
-        words.append(f"Training and tests together: ε ≤ {upwards(total)} at δ = {own.delta:g}, {why}.")
+        words.append(f"Training and tests together: ε ≤ {round_up(total)} at δ = {own.delta:g}, {why}.")
     return [*words, *([SHOWN] if form["is_shown"] else [])]
 
 

@@ -123,7 +123,7 @@ def run_spec(asked: RunSpec, split: SemiPrivateSplit) -> RunRecord:
 
 def solve(method: str, split: SemiPrivateSplit, **asked: Any) -> Solved:
     """Everything about a run that is decided before a private row is read. Arguments and errors as `run`."""
-    return solve_spec(RunSpec.asked(method, **asked), split)
+    return solve_spec(RunSpec.of(method, **asked), split)
 
 
 def solve_spec(asked: RunSpec, split: SemiPrivateSplit) -> Solved:
@@ -152,13 +152,20 @@ def solve_spec(asked: RunSpec, split: SemiPrivateSplit) -> Solved:
     else:
         prepared = learner.resolve_schedule(settings, facts, budget)
         if learner.budget_setting is not None:  # at any noise: what the rules refuse is refused before the noise is solved
-            learner.resolve_hyperparameters(params.replaced(prepared.settings, **{learner.budget_setting: 1.0}), facts)
+            learner.resolve_hyperparameters(params.replace_settings(prepared.settings, **{learner.budget_setting: 1.0}), facts)
         solved, budget = _solve_noise(asked, prepared.settings, cost, budget)
     finished = learner.resolve_hyperparameters(solved, facts)
     spent = cost(finished.settings)
     guarantee = _guarantee(asked, spent, budget, split)
     return Solved(
-        learner, params.checked(finished.settings), view, spent, guarantee, prepared.why + finished.why, asked.seed, split.fingerprint
+        learner,
+        params.check_settings(finished.settings),
+        view,
+        spent,
+        guarantee,
+        prepared.why + finished.why,
+        asked.seed,
+        split.fingerprint,
     )
 
 
@@ -183,7 +190,7 @@ def run_many(solved: Sequence[Solved], split: SemiPrivateSplit) -> list[RunRecor
         results = first.method.fit_many([one.settings for one in solved], first.view, streams, ledgers)
     else:
         triples = zip(solved, streams, ledgers, strict=True)
-        results = [one.method.fit(one.settings, one.view, stream, ledger) for one, stream, ledger in triples]
+        results = [one.method.train(one.settings, one.view, stream, ledger) for one, stream, ledger in triples]
     seconds = (time.perf_counter() - began) / len(solved)
     for one, ledger in zip(solved, ledgers, strict=True):
         charged_as_declared(one, ledger, split)
@@ -192,8 +199,8 @@ def run_many(solved: Sequence[Solved], split: SemiPrivateSplit) -> list[RunRecor
 
 def charged_as_declared(one: Solved, ledger: Ledger, split: SemiPrivateSplit) -> None:
     """Raises a LedgerError where a run spent something else than its declared cost."""
-    if of_person(ledger.spent, split.rows_per_person or 1) != compose(one.cost):
-        raise LedgerError(f"{one.method.name} declared {describe(one.cost)} and spent {describe(ledger.spent)}.")
+    if of_person(ledger.total_event, split.rows_per_person or 1) != compose(one.cost):
+        raise LedgerError(f"{one.method.name} declared {describe(one.cost)} and spent {describe(ledger.total_event)}.")
 
 
 def _budget(learner: Method[Any], epsilon: float | None, delta: float, relation: str) -> PrivacyBudget | None:
@@ -215,7 +222,7 @@ def _settings(learner: Method[S], preset: str | None, given: Mapping[str, Any]) 
     if preset is not None and preset not in learner.presets:
         raise SettingError(f"preset must be one of {', '.join(learner.presets) or '(this method has none)'}; got {preset!r}.")
     values = {**(learner.presets[preset] if preset else {}), **given}
-    return params.checked(learner.settings(**values))
+    return params.check_settings(learner.settings(**values))
 
 
 def _counted(learner: Method[S], preset: str | None, settings: S, given: Mapping[str, Any]) -> str | None:
@@ -234,7 +241,7 @@ def _settled_preprocessing(settings: S, view: View) -> S:
     standardise, centre = view.resolved(settings.standardise, settings.centre)
     if not len(view.x_public):
         view.moments(standardise=standardise, centre=centre)  # refuses both, before the noise is solved
-    return params.replaced(settings, standardise=standardise, centre=centre)
+    return params.replace_settings(settings, standardise=standardise, centre=centre)
 
 
 def _solve_noise(asked: RunSpec, settings: S, cost: Callable[[S], DpEvent], budget: PrivacyBudget | None) -> tuple[S, PrivacyBudget | None]:
@@ -251,12 +258,12 @@ def _solve_noise(asked: RunSpec, settings: S, cost: Callable[[S], DpEvent], budg
             raise SettingError(f"pass epsilon or {name}, not both: the one decides the other.")
         return settings, None
     if budget is None or math.isinf(budget.epsilon):
-        return params.replaced(settings, **{name: 0.0}), budget
+        return params.replace_settings(settings, **{name: 0.0}), budget
 
     def at(value: float) -> DpEvent:
-        return cost(params.replaced(settings, **{name: value}))
+        return cost(params.replace_settings(settings, **{name: value}))
 
-    return params.replaced(settings, **{name: calibrated(at, budget, asked.accountant)}), budget
+    return params.replace_settings(settings, **{name: calibrated(at, budget, asked.accountant)}), budget
 
 
 def calibrated(cost: Callable[[float], DpEvent], budget: PrivacyBudget, accountant: str) -> float:

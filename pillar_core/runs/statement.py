@@ -9,7 +9,7 @@ from pillar_core import accounting
 from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import DpEvent, describe, of_person
 from pillar_core.methods import METHODS
-from pillar_core.numerics import upwards
+from pillar_core.numerics import round_up
 from pillar_core.runs import private_tests
 from pillar_core.types import Guarantee, NeighboringRelation, PublicUse, RunRecord
 
@@ -55,8 +55,8 @@ def statement(record: RunRecord) -> Statement:
     summary = None if curve is None else accounting.gaussian_summary(curve)
     public = learner.public_words(record.settings)
     choice = _choice(own)
-    most, unit, tests = own.rows_per_person, own.unit.protected, private_tests.lines(record)
-    loss = f"ε ≤ {upwards(upper)} at δ = {own.delta:g}" if math.isfinite(upper) else "none: ε is infinite"
+    most, unit, tests = own.rows_per_person, own.unit.definition, private_tests.lines(record)
+    loss = f"ε ≤ {round_up(upper)} at δ = {own.delta:g}" if math.isfinite(upper) else "none: ε is infinite"
     lines = [
         f"Model: {learner.title}, from {record.facts.n_private:,} private examples of {record.facts.n_classes} classes.",
         f"Privacy loss: {loss}. Neighbouring data differ in {_RELATIONS[own.relation].format(own.unit.examples)}.",

@@ -30,7 +30,7 @@ from pillar_core.errors import DataError, SettingError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism
-from pillar_core.numerics import upwards
+from pillar_core.numerics import round_up
 from pillar_core.rng import Stream, Streams, stream
 from pillar_core.screening.batches import MIXTURE
 from pillar_core.screening.ranking import APART, LEVEL, ranked, row_of
@@ -168,7 +168,7 @@ def ranking(
     half = float(stats.norm.ppf(0.5 + LEVEL / 2))
     upper = math.inf
     if epsilon is not None:
-        upper = accounting.epsilon(ledger.spent, delta=delta, relation=NeighboringRelation.ADD_OR_REMOVE_ONE, accountant="auto").upper
+        upper = accounting.epsilon(ledger.total_event, delta=delta, relation=NeighboringRelation.ADD_OR_REMOVE_ONE, accountant="auto").upper
     rows = []
     for name, value in found.items():
         reach = half * float(spread[name].std())
@@ -272,7 +272,7 @@ def _candidate(name: str, x: Array, centre: Array) -> Candidate:
 def guarantee(ledger: Ledger, covers: str, delta: float, n: int, seed: int | None) -> str:
     """What the one release of this ledger promises, in words; covers: what all follows from it."""
     added, replaced = (
-        upwards(accounting.epsilon(ledger.spent, delta=delta, relation=one, accountant="auto").upper) for one in NeighboringRelation
+        round_up(accounting.epsilon(ledger.total_event, delta=delta, relation=one, accountant="auto").upper) for one in NeighboringRelation
     )
     secret = "" if seed is None else " The seed of the noise is known: an experiment, not for release."
     return (

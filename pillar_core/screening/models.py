@@ -17,7 +17,7 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
-from pillar_core.registry import Registry, facts
+from pillar_core.registry import Registry, toml_tables
 from pillar_core.screening import networks, pretrained, probe
 from pillar_core.screening.batches import LABEL_CLASSES, flat_pixels, image_batches
 from pillar_core.subspace import LARGEST_CHUNK, gradient_chunks
@@ -164,7 +164,7 @@ def _images(rows: Array, size: int, channels: int) -> torch.Tensor:
 
 def _register(name: str, input_size: int | None, *ways: Any) -> None:
     """The model of which `models.toml` says the rest."""
-    said = facts(Path(__file__).with_suffix(".toml"))[name]
+    said = toml_tables(Path(__file__).with_suffix(".toml"))[name]
     MODELS.register(GradientModel(name, said.pop("title"), said.pop("source"), input_size, *ways, **said))
 
 

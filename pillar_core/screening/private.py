@@ -12,8 +12,8 @@ from pillar_core.deferred import stats, torch
 from pillar_core.errors import SettingError, UnsupportedError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import DpEvent, Ledger
-from pillar_core.mechanisms import poisson_sample, sampled
-from pillar_core.numerics import upwards
+from pillar_core.mechanisms import draw_batch, poisson_sample
+from pillar_core.numerics import round_up
 from pillar_core.rng import Streams, stream
 from pillar_core.screening import release as releases
 from pillar_core.screening.gsd import Side
@@ -57,7 +57,7 @@ def with_noise(task: Screening, sides: Mapping[str, Side], epsilon: float, delta
         return released(task, form, matrix @ narrow, clip, epsilon / len(forms), delta, ledger), bases
 
     by_form = {form: made(form) for form in forms}
-    upper = accounting.epsilon(ledger.spent, delta=delta, relation=NeighboringRelation.ADD_OR_REMOVE_ONE, accountant="auto").upper
+    upper = accounting.epsilon(ledger.total_event, delta=delta, relation=NeighboringRelation.ADD_OR_REMOVE_ONE, accountant="auto").upper
     rows = []
     for score in task.scores:
         release, bases = by_form[SCORES[score].private_form]
@@ -70,7 +70,7 @@ def with_noise(task: Screening, sides: Mapping[str, Side], epsilon: float, delta
     task.progress(1, 1, "done")
     width = SKETCHES[SCORES[task.scores[0]].private_form]
     table = ranked(rows, null=random_distance(task.k, width), width=width)
-    table.attrs["guarantee"] = _guarantee(task, ledger.spent, upper, delta)
+    table.attrs["guarantee"] = _guarantee(task, ledger.total_event, upper, delta)
     return table
 
 
@@ -94,7 +94,7 @@ def released(
         rows = releases.sampled_rows(task.private, task.model, poisson_sample(q, n, sampling), matrix, labels, start)
         return releases.release_directions(rows, k=task.k, l2_clip_norm=clip, epsilon=epsilon, noise=noise, ledger=ledger)
     multiplier = accounting.noise_multiplier(epsilon, delta=delta, sampling_probability=q)
-    with sampled(q, n, sampling, [ledger]) as indices:
+    with draw_batch(q, n, sampling, [ledger]) as indices:
         rows = releases.sampled_rows(task.private, task.model, indices, matrix, labels, start)
         return releases.release_moment(rows, k=task.k, l2_clip_norm=clip, noise_multiplier=multiplier, noise=noise, ledger=ledger)
 
@@ -103,10 +103,10 @@ def _guarantee(task: Screening, spent: DpEvent, upper: float, delta: float) -> s
     """What was promised, in words."""
     n, pure = task.n_private, not any(SCORES[name].private_form == "moment" for name in task.scores)
     q = releases.sampling_probability(n, task.n_examples)
-    replaced = upwards(accounting.epsilon(spent, delta=delta, relation=NeighboringRelation.REPLACE_ONE, accountant="auto").upper)
+    replaced = round_up(accounting.epsilon(spent, delta=delta, relation=NeighboringRelation.REPLACE_ONE, accountant="auto").upper)
     entry = "all private rows enter" if q == 1 else f"each private row enters with probability {q:.3g}, independently of the others"
     promise = (
-        f"ε ≤ {upwards(upper)} but for a chance of δ = {0 if pure else delta:g}, for one row added or removed; ε ≤ {replaced} for one row "
+        f"ε ≤ {round_up(upper)} but for a chance of δ = {0 if pure else delta:g}, for one row added or removed; ε ≤ {replaced} for one row "
         f"replaced. This covers the table as a whole: {entry} and gets a random label of its own, so one row more or less changes one "
         f"clipped term of each sum released. The number of private rows, {n:,}, and the size and colour of their images count as public."
     )

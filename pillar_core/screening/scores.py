@@ -12,7 +12,7 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.errors import DataError
-from pillar_core.registry import Registry, facts
+from pillar_core.registry import Registry, toml_tables
 from pillar_core.screening import logme, task2vec
 from pillar_core.screening.batches import flat_pixels
 from pillar_core.screening.gsd import Gradients, Side
@@ -132,7 +132,7 @@ def projection_residual(private: Seen, public: Seen, k: int, m: int) -> float:
 
 def _register(name: str, *needs: Need, value: Callable[[Seen, Seen, int, int], float] | None = None, **ways: Any) -> None:
     """The score of which `scores.toml` says the rest."""
-    SCORES.register(Score(name=name, needs=frozenset(needs), value=value, **facts(Path(__file__).with_suffix(".toml"))[name], **ways))
+    SCORES.register(Score(name=name, needs=frozenset(needs), value=value, **toml_tables(Path(__file__).with_suffix(".toml"))[name], **ways))
 
 
 _register("class_signal", Need.LABELS, is_of_features=True)

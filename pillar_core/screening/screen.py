@@ -20,7 +20,7 @@ from pillar_core.screening.ranking import Screening, without_noise
 from pillar_core.screening.release import LARGEST_PURE_K
 from pillar_core.screening.scores import SCORES
 from pillar_core.subspace import GRAM_PARAMETERS
-from pillar_core.types import Dataset, FeatureSet, Progress, unwatched
+from pillar_core.types import Dataset, FeatureSet, Progress, ignore_progress
 
 _SAID: Mapping[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
@@ -76,7 +76,7 @@ def screen(
     if not allow_overlap and epsilon is None:  # beside ε it would be a membership test without noise
         refuse_overlap(rows, others)
     common = int(stream(None).integers(2**62)) if seed is None else seed
-    task = Screening(rows, len(rows.x_train), others, names, chosen, k, n_examples, repeats, seed, common, progress or unwatched)
+    task = Screening(rows, len(rows.x_train), others, names, chosen, k, n_examples, repeats, seed, common, progress or ignore_progress)
     require_rows(task)
     sides = {name: Side(data, chosen, n_examples, common, task.repeats) for name, data in others.items()}
     if epsilon is None:

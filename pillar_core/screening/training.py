@@ -22,7 +22,7 @@ from pillar_core.screening.batches import LABEL_CLASSES, random_labels
 from pillar_core.screening.gsd import N_EXAMPLES, Gradients, K, Side, require_one_width
 from pillar_core.screening.models import Network, Start, model_of
 from pillar_core.subspace import projection_distance
-from pillar_core.types import Dataset, Progress, unwatched
+from pillar_core.types import Dataset, Progress, ignore_progress
 
 STEPS = Param("steps", int, 200, "Steps of plain SGD on the private rows.", low=1, high=100_000, unit="steps", log=True)
 LOOKS = Param("looks", int, 6, "How often distances are measured, the start and the end among them.", low=2, high=100)
@@ -41,7 +41,7 @@ def over_training(
     looks: int = 6,
     learning_rate: float = 0.05,
     seed: int = 0,
-    progress: Progress = unwatched,
+    progress: Progress = ignore_progress,
 ) -> pd.DataFrame:
     """Normalised distances at each look: columns public, step, value, accuracy (of the model on its training rows at that step).
 

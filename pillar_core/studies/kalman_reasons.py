@@ -46,7 +46,7 @@ def reasons(asked: RunSpec, split: SemiPrivateSplit) -> Reasons | None:
 
     def fitted(distillation: float, tape: Tape | None) -> TrainResult:
         own = dataclasses.replace(settings, distillation=distillation)
-        return one.method.fit(own, view, one.streams(asked.seed), Ledger(tape))
+        return one.method.train(own, view, one.streams(asked.seed), Ledger(tape))
 
     result = fitted(0.0, released)
     if kalman.KNOWN not in result.diagnostics:

@@ -116,7 +116,7 @@ def composed(setting: GaussianSetting, *, selection: float, trials: float) -> pd
     if selection > 0:
         rows.append(("+ choosing public data", ledger.compose(setting.event, choice)))
     if trials > 1:
-        best = ledger.selected(setting.event, mean_trials=trials, shape=SHAPE)
+        best = ledger.best_of(setting.event, mean_trials=trials, shape=SHAPE)
         rows.append((f"+ best of {trials:g} runs on average", ledger.compose(best, choice) if selection > 0 else best))
     bounded = []
     for label, event in rows:

@@ -18,7 +18,7 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.grouping import by_label
 from pillar_core.ledger import Ledger, describe, of_person
 from pillar_core.mechanisms.geometric import DENOMINATOR, GeometricMechanism, reach
-from pillar_core.numerics import upwards
+from pillar_core.numerics import round_up
 from pillar_core.params import EPSILON
 from pillar_core.rng import Streams
 from pillar_core.runs import private_tests
@@ -59,7 +59,7 @@ class Released:
         """The figure and its guarantee in plain words."""
         promise = self.guarantee
         secret = "NOT FOR RELEASE: the seed of the noise is known.\n" if NOISE_SECRET in promise.assumptions else ""
-        cost = f"ε ≤ {upwards(promise.epsilon.upper)}, δ = 0, for {promise.unit.protected} ({str(promise.relation).replace('_', ' ')})."
+        cost = f"ε ≤ {round_up(promise.epsilon.upper)}, δ = 0, for {promise.unit.definition} ({str(promise.relation).replace('_', ' ')})."
         return f"{secret}{self.words}\n{cost}\nIt holds if: {'; '.join(promise.assumptions)}."
 
 
@@ -121,7 +121,7 @@ def private_test(
     ledger, asked = Ledger(), fingerprint(x, y, counts, metric, numerator)
     mechanism = GeometricMechanism(numerator, Streams(seed, asked).secret("private test"), ledger, label=f"{metric} of test rows")
     cells = mechanism.release(counts)
-    event = of_person(ledger.spent, most)
+    event = of_person(ledger.total_event, most)
     upper = event.epsilon_add_remove if worst == 1 else event.epsilon_replace_one
     persons = (MOST.format(most),) if rows_per_person else ()
     assumptions = (CLASSES_PUBLIC, GIVEN, UNSEEN, ADDED, *persons, NOISE_SYSTEM if seed is None else NOISE_SECRET)

@@ -46,7 +46,7 @@ def training_steps(asked: RunSpec, split: SemiPrivateSplit) -> TrainingSteps:
         UnsupportedError: another learner, or a run on samples of its rows.
     """
     one, tape = descent_run(asked, split), ReleaseTape()
-    one.method.fit(one.settings, one.view, one.streams(one.seed), Ledger(tape))
+    one.method.train(one.settings, one.view, one.streams(one.seed), Ledger(tape))
     plan, z, y = plan_of(one), project(one.settings, one.view, one.streams(one.seed)).z, one.view.y
     clean, noisy = (torch.stack(values).double() for values in (tape.values, tape.released))
     states = trajectory.states(noisy[:, None], plan)

@@ -10,7 +10,7 @@ from typing import Any
 from pillar_core import params
 from pillar_core.errors import SettingError
 from pillar_core.params import Param
-from pillar_core.registry import Registry, facts
+from pillar_core.registry import Registry, toml_tables
 
 INF = math.inf
 STATEMENTS = Path(__file__).with_name("statements.toml")
@@ -130,7 +130,7 @@ class Calculator:
         unknown = [name for name in inputs if name not in known]
         if unknown:
             raise SettingError(f"{self.name} has no input {', '.join(unknown)}; its inputs are {', '.join(known)}.")
-        settings = params.checked(self.settings(**inputs))
+        settings = params.check_settings(self.settings(**inputs))
         try:
             return Outcome(self.compute(settings), self.ranges(settings))
         except ArithmeticError as error:
@@ -142,8 +142,8 @@ CALCULATORS: Registry[Calculator] = Registry("calculator", home="pillar_core.the
 
 def inputs_of(name: str) -> dict[str, Param]:
     """A theorem's inputs by symbol: as inputs.toml has them, with what the theorem says of its own."""
-    said = facts(STATEMENTS)[name]
-    return {one: params.told(one, facts(INPUTS)[one] | said.get("own", {}).get(one, {})) for one in said["inputs"]}
+    said = toml_tables(STATEMENTS)[name]
+    return {one: params.param_from(one, toml_tables(INPUTS)[one] | said.get("own", {}).get(one, {})) for one in said["inputs"]}
 
 
 def register(name: str, numbers: Callable[[Inputs], Numbers], *, ends: Callable[[Inputs], Mapping[str, float]] = lambda inputs: {}) -> None:
@@ -151,7 +151,7 @@ def register(name: str, numbers: Callable[[Inputs], Numbers], *, ends: Callable[
 
     ends(inputs): what stands there in ranges and is no input.
     """
-    said = dict(facts(STATEMENTS)[name])
+    said = dict(toml_tables(STATEMENTS)[name])
     formulas, stated = said.pop("values"), said.pop("ranges")
     inputs = [(one.name, one.kind, params.setting(one)) for one in inputs_of(name).values()]
     settings = dataclasses.make_dataclass(name, inputs, frozen=True)

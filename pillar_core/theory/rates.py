@@ -7,7 +7,7 @@ import pandas as pd
 
 from pillar_core import params
 from pillar_core.errors import SettingError
-from pillar_core.registry import facts
+from pillar_core.registry import toml_tables
 from pillar_core.theory.calculator import CALCULATORS, STATEMENTS, Form, Inputs, Numbers, ratio, register
 
 
@@ -26,7 +26,7 @@ def _table_v(s: Inputs) -> Numbers:
     }
 
 
-CURVES = tuple((name, Form[form.upper()]) for name, form in facts(STATEMENTS)["pillar_table_v"]["curves"].items())
+CURVES = tuple((name, Form[form.upper()]) for name, form in toml_tables(STATEMENTS)["pillar_table_v"]["curves"].items())
 
 
 def rate_curves(axis: str, values: Sequence[float], **inputs: float) -> pd.DataFrame:

@@ -83,7 +83,7 @@ def chosen(private: FeatureSet, relation: str, seed: int | None, *, candidates: 
 
 
 def tuned(private: FeatureSet, relation: str, seed: int | None, *, way: str, **asked: Any) -> Promise:
-    spec = RunSpec.asked("noisy_gd", epsilon=EPSILON, relation=relation, seed=seed, steps=2)
+    spec = RunSpec.of("noisy_gd", epsilon=EPSILON, relation=relation, seed=seed, steps=2)
     guarantee = getattr(selection, way)(spec, pc.split(private, public=PUBLIC), **asked).record.guarantee
     return {guarantee.relation: guarantee.epsilon.upper}
 

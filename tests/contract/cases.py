@@ -83,7 +83,7 @@ def case_for(method: Method, *, sampled: bool = False, unit: float = 1.0, is_rel
         changes = PRINTED | changes
     rows = split_for(method, n=32 if "runs_delta" in changes else 160, unit=unit)
     view = view_of(rows, method.public_use)
-    settings = params.checked(method.settings(**settings_for(method, rows, sampled=sampled, **changes)))
+    settings = params.check_settings(method.settings(**settings_for(method, rows, sampled=sampled, **changes)))
     if method.public_statistics is not None:
         view = dataclasses.replace(view, facts=dataclasses.replace(view.facts, extra=dict(method.public_statistics(settings, view))))
     settings = method.resolve_hyperparameters(method.resolve_schedule(settings, view.facts, None).settings, view.facts).settings
@@ -113,7 +113,7 @@ def variants(method: Method) -> dict[str, dict[str, object]]:
 def classifier_of(name: str, split: SemiPrivateSplit, *, seed: int = 0, **asked: Any) -> Any:
     """The learner's classifier under the plain streams of a seed, so that two learners that should agree draw the same noise."""
     one = solve(name, split, **asked)
-    return one.method.fit(one.settings, one.view, rng.Streams(seed), Ledger()).classifier
+    return one.method.train(one.settings, one.view, rng.Streams(seed), Ledger()).classifier
 
 
 def can_sample(method: Method) -> bool:

@@ -18,7 +18,7 @@ from contract.tapes import Neighbour, Recorder, Redraws, Replay, WithFirstRow, d
 from pillar_core import params
 from pillar_core.auditing import noise
 from pillar_core.events import ExponentialMechanismEvent, GaussianRelease, PureEvent, RandomAllocationEvent
-from pillar_core.ledger import Call, DpEvent, Ledger, compose, counted
+from pillar_core.ledger import Call, DpEvent, Ledger, compose, event_counts
 from pillar_core.memo import Memo
 from pillar_core.methods import Method
 from pillar_core.rng import Stream, Streams
@@ -64,13 +64,13 @@ class Case:
 
     def fit(self, view: View, tape: Recorder | None = None, *, seed: int = 3) -> tuple[TrainResult, Ledger]:
         ledger = Ledger(tape)
-        return self.method.fit(self.settings, view, self.streams(seed), ledger), ledger
+        return self.method.train(self.settings, view, self.streams(seed), ledger), ledger
 
 
 def declared_is_spent(case: Case) -> None:
     """1. The ledger after `fit` equals the declared cost."""
     _, ledger = case.fit(case.view)
-    assert ledger.spent == compose(case.method.cost(case.settings, case.view.facts))
+    assert ledger.total_event == compose(case.method.cost(case.settings, case.view.facts))
 
 
 def replays(case: Case) -> None:
@@ -182,12 +182,12 @@ def samples_as_charged(case: Case) -> None:
     allocation from partitions of the rows, each row's step drawn by itself."""
     tape = Recorder()
     _, ledger = case.fit(case.view, tape)
-    passes = [(event.steps, times) for event, times in counted(ledger.spent).items() if isinstance(event, RandomAllocationEvent)]
+    passes = [(event.steps, times) for event, times in event_counts(ledger.total_event).items() if isinstance(event, RandomAllocationEvent)]
     far = DEVIATIONS[case.significance]
     if passes:
         _allocated_as_charged(tape, *passes[0], far)
         return
-    charged = sum(times for event, times in counted(ledger.spent).items() if isinstance(event, dp_event.PoissonSampledDpEvent))
+    charged = sum(times for event, times in event_counts(ledger.total_event).items() if isinstance(event, dp_event.PoissonSampledDpEvent))
     drawn = [(q, n, len(indices)) for q, n, indices in tape.samples if q < 1]
     assert charged == len(drawn), f"{charged} Poisson events were charged and {len(drawn)} samples drawn"
     if len(drawn) < 30:
@@ -314,7 +314,7 @@ def takes_the_printed_steps(case: Case) -> None:
     tape, streams, kept = Recorder(), case.streams(3), dict[str, Kept]()
     secret = streams.secret
     with patch.object(streams, "secret", lambda purpose: kept.setdefault(purpose, Kept(secret(purpose)))):
-        case.method.fit(case.settings, case.view, streams, Ledger(tape))
+        case.method.train(case.settings, case.view, streams, Ledger(tape))
     z = case.view.prepare(standardise=case.settings.standardise, centre=case.settings.centre, normalise=True, k=case.settings.k).z.astype(
         np.float64
     )
@@ -365,8 +365,8 @@ def grid_equals_single(case: Case) -> None:
     many = case.method.fit_many([s for s, _ in variants], fresh(case.view), [Streams(seed) for _, seed in variants], ledgers)
     for (settings, seed), together, ledger in reversed(list(zip(variants, many, ledgers, strict=True))):
         alone = Ledger()
-        single = case.method.fit(settings, fresh(case.view), Streams(seed), alone)
-        assert alone.spent == ledger.spent
+        single = case.method.train(settings, fresh(case.view), Streams(seed), alone)
+        assert alone.total_event == ledger.total_event
         np.testing.assert_allclose(together.classifier.scores(case.view.x), single.classifier.scores(case.view.x), rtol=1e-5, atol=1e-5)
 
 

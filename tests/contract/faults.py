@@ -333,7 +333,7 @@ def of_private_rank(original: Any) -> Any:
 
 
 def at_half_of_the_trials(original: Any) -> Any:
-    return lambda event, *rest: original(ledger.selected(event.event, mean_trials=event.mean / 2, shape=event.shape), *rest)
+    return lambda event, *rest: original(ledger.best_of(event.event, mean_trials=event.mean / 2, shape=event.shape), *rest)
 
 
 def double_charge(original: Any) -> Any:
@@ -429,7 +429,7 @@ FAULTS = (
         lambda original: lambda steps, n, s: original(steps - 1, n, s),
     ),
     _allocated(
-        "ledger", "twice as many steps a pass", ledger, "allocated", lambda original: lambda noise, steps: original(noise, 2 * steps)
+        "ledger", "twice as many steps a pass", ledger, "allocation_pass", lambda original: lambda noise, steps: original(noise, 2 * steps)
     ),
     Fault(
         "clip",
@@ -472,7 +472,7 @@ FAULTS = (
         "ledger",
         "half the sampling probability",
         ledger,
-        "subsampled",
+        "subsample",
         lambda original: lambda event, q: original(event, q / 2 if q < 1 else q),
         FEW,
         True,
@@ -493,7 +493,7 @@ FAULTS = (
         "selection",
         "half of the trials are priced",
         ledger,
-        "selected",
+        "best_of",
         lambda original: lambda event, mean_trials, shape: original(event, mean_trials=mean_trials / 2, shape=shape),
         (TUNE,),
     ),
@@ -526,7 +526,7 @@ def caught_by(fault: Fault, learner: str) -> str:
 
 def caught_by_the_page(fault: Fault) -> bool:
     """Whether the audit that pages offer rejects DP-SGD with the fault at ε = 4."""
-    asked = RunSpec.asked("dp_sgd", epsilon=4.0, steps=4)
+    asked = RunSpec.of("dp_sgd", epsilon=4.0, steps=4)
     with fault.planted():
         try:
             return attacks.canary_audit(asked, small_split(n=200), trials=100, significance=1e-3).is_rejected

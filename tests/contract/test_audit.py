@@ -49,15 +49,13 @@ def test_more_steps_a_pass_than_there_are_is_rejected():
     case = case_for(METHODS["dp_sgd"], sampled=True, sampling="random_allocation", steps=6, noise_multiplier=0.5)
     counts = audit.alarms(case, trials=audit.MANY)
     assert audit.p_value(counts, case.method.cost(case.settings, case.view.facts)) > audit.SIGNIFICANCE
-    assert audit.p_value(counts, ledger.repeated(ledger.allocated(0.5, 40), 2)) < audit.SIGNIFICANCE
+    assert audit.p_value(counts, ledger.repeat(ledger.allocation_pass(0.5, 40), 2)) < audit.SIGNIFICANCE
 
 
 @pytest.mark.parametrize("name", AUDITED)
 def test_the_apps_own_audit_does_not_reject_either(name):
     """Through `evidence.canary_audit`, which pages offer: descent on one head, at ε = 4."""
-    found = evidence.canary_audit(
-        RunSpec.asked(name, epsilon=4.0, steps=4), small_split(n=300), trials=200, significance=audit.SIGNIFICANCE
-    )
+    found = evidence.canary_audit(RunSpec.of(name, epsilon=4.0, steps=4), small_split(n=300), trials=200, significance=audit.SIGNIFICANCE)
     assert not found.is_rejected
     assert found.claimed_epsilon <= 4.0
 

@@ -58,7 +58,7 @@ def test_with_the_release_replayed_nothing_depends_on_private_rows() -> None:
         replay = Replay(tape, sampling_seed=7)
         again, spent = released(with_rows(own, rows, labels), replay)
         assert replay.calls == tape.calls
-        assert spent.spent == ledger.spent
+        assert spent.total_event == ledger.total_event
         np.testing.assert_array_equal(again.sums, made.sums)
         assert (again.n, again.noise_std) == (made.n, made.noise_std)
 

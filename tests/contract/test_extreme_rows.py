@@ -47,7 +47,7 @@ def test_a_row_without_a_direction_stays_within_the_sensitivity():
     rows = {"zero": np.zeros(8, dtype=np.float32), "not a number": np.full(8, np.nan, dtype=np.float32)}
     checks.is_within_sensitivity(case, rows=rows)
     with (
-        patch.object(pillar_kalman, "shortened", lambda rows, k, floor: rows / np.linalg.norm(rows[:, :k], axis=1, keepdims=True)),
+        patch.object(pillar_kalman, "shorten_rows", lambda rows, k, floor: rows / np.linalg.norm(rows[:, :k], axis=1, keepdims=True)),
         np.errstate(invalid="ignore"),
         pytest.raises(AssertionError, match="moved by nan"),
     ):

@@ -60,7 +60,7 @@ def test_bad_settings_are_refused_by_name(name):
     method = METHODS[name]
     for setting, value in checks.bad_settings(method):
         with pytest.raises(SettingError, match=setting):
-            params.checked(method.settings(**{setting: value}))
+            params.check_settings(method.settings(**{setting: value}))
 
 
 def test_what_public_facts_rule_out_is_refused_before_the_noise_is_solved():

@@ -53,7 +53,7 @@ def test_the_noise_is_that_of_all_rows_of_a_person() -> None:
 
 def tuned(seed: int | None = 0) -> selection.Tuned:
     split = pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.3)
-    asked = RunSpec.asked("noisy_gd", epsilon=EPSILON, delta=DELTA, steps=2, seed=seed)
+    asked = RunSpec.of("noisy_gd", epsilon=EPSILON, delta=DELTA, steps=2, seed=seed)
     return selection.tune(asked, split, [{"learning_rate": 1.0}], mean_trials=MEAN_TRIALS)
 
 

@@ -12,7 +12,7 @@ from contract.cases import case_for
 from pillar_core import ledger as events
 from pillar_core.engine import LinearClassifier, clipped_sum
 from pillar_core.ledger import Call, Ledger
-from pillar_core.mechanisms import GaussianMechanism, sampled
+from pillar_core.mechanisms import GaussianMechanism, draw_batch
 from pillar_core.methods import METHODS
 from pillar_core.splits import Transform
 from pillar_core.types import Provenance, TrainResult
@@ -43,7 +43,7 @@ def faulty_fit(pieces: Pieces):
         sampling = streams.secret("sampling")
         unseen = dataclasses.replace(mechanism, ledger=Ledger(), stream=streams.secret("second noise"))
         for _ in range(settings.steps):
-            with (pieces.batches or sampled)(q, len(z), sampling, [ledger]) as indices:
+            with (pieces.batches or draw_batch)(q, len(z), sampling, [ledger]) as indices:
                 rows, own = z[indices], labels[indices]
                 total = (pieces.total or one_sum)(rows, own, weights, clip)
                 released = mechanism.release(total).float()
@@ -77,7 +77,7 @@ def shuffled(q, n, stream, ledgers):
 def uncharged_shuffle(q, n, stream, ledgers):
     """A shuffled batch whose Poisson event the method writes itself."""
     sound = ledgers[0].release
-    ledgers[0].release = lambda event, *rest, **more: sound(events.subsampled(event, q), *rest, **more)
+    ledgers[0].release = lambda event, *rest, **more: sound(events.subsample(event, q), *rest, **more)
     yield np.sort(np.argsort(stream.random(n))[: int(q * n)])
     ledgers[0].release = sound
 

@@ -36,7 +36,7 @@ def test_every_promise_is_the_price_of_what_was_charged() -> None:
                 offenders += [] if str(relation) in str(refusal) else [f"{name} refuses {relation} without its name"]
                 continue
             charges_fit(answers.lines_of(ledgers), tape)
-            spent = compose(*(ledger.spent for ledger in ledgers))
+            spent = compose(*(ledger.total_event for ledger in ledgers))
             for stated, epsilon in promised.items():
                 price = accounting.epsilon(spent, delta=DELTA, relation=stated, accountant="auto")
                 is_right = price.lower <= epsilon <= LOOSEST * price.upper

@@ -12,7 +12,7 @@ from contract.checks import is_independent, movement, standard_noise
 from contract.tapes import Neighbour, Recorder, Replay
 from pillar_core import accounting
 from pillar_core.events import ExponentialMechanismEvent
-from pillar_core.ledger import Ledger, counted
+from pillar_core.ledger import Ledger, event_counts
 from pillar_core.rng import stream
 from pillar_core.screening import release as releases
 from pillar_core.screening.models import MODELS
@@ -52,9 +52,9 @@ def sketch(form: str) -> np.ndarray:
 @pytest.mark.parametrize("n_examples", [N, N // 4])
 def test_what_is_charged_stays_within_the_budget(form: str, n_examples: int) -> None:
     _, ledger = release(task(n_examples), form)
-    bounds = accounting.epsilon(ledger.spent, delta=DELTA, relation=NeighboringRelation.ADD_OR_REMOVE_ONE, accountant="auto")
+    bounds = accounting.epsilon(ledger.total_event, delta=DELTA, relation=NeighboringRelation.ADD_OR_REMOVE_ONE, accountant="auto")
     assert 0.98 * EPSILON <= bounds.upper <= EPSILON * (1 + 1e-9)
-    events = counted(ledger.spent)
+    events = event_counts(ledger.total_event)
     if form == "directions":
         assert events == {ExponentialMechanismEvent(EPSILON / K, 2 * EPSILON / K): K}
     else:
@@ -75,7 +75,7 @@ def check_replay(form: str, n_examples: int) -> None:
         replay = Replay(tape, sampling_seed=7)
         again, spent = release(with_rows(own, hostile), form, replay)
         assert replay.calls == tape.calls
-        assert spent.spent == ledger.spent
+        assert spent.total_event == ledger.total_event
         np.testing.assert_array_equal(again.basis, made.basis)
         assert (again.moment is None) == (made.moment is None)
         assert made.moment is None or np.array_equal(again.moment, made.moment)

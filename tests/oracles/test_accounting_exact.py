@@ -111,7 +111,7 @@ def test_pure_releases_compose_as_binomials(times: int, each: float, delta: floa
         return float((mass * -np.expm1(np.minimum(epsilon - losses, 0))).sum())
 
     exact = exact_epsilon(delta_at, delta) if times * each < 59 else None
-    event = ledger.repeated(events.PureEvent(each, each), times)
+    event = ledger.repeat(events.PureEvent(each, each), times)
     bounds = accounting.epsilon(event, delta=delta, relation=REPLACE, accountant="pillar")
     assert bounds.upper <= times * each * (1 + 1e-12)
     if exact is not None:
@@ -147,7 +147,7 @@ def test_a_gaussian_beside_a_pure_release_is_a_mixture_of_two_shifts() -> None:
 def test_a_sampled_pure_release_has_the_amplified_epsilon(relation: str) -> None:
     """Add/remove: log(1 + q(e^ε − 1)) is exact for δ = 0 (Li, Qardaji & Su 2012). Replace-one keeps ε and scales δ by q."""
     q, pure, delta = 0.1, 1.0, 1e-9
-    event = ledger.subsampled(events.PureEvent(pure, pure), q)
+    event = ledger.subsample(events.PureEvent(pure, pure), q)
     bounds = accounting.epsilon(event, delta=delta, relation=relation)
     exact = {ADD: math.log1p(q * math.expm1(pure)), REPLACE: pure + math.log1p(-delta / (q * special.expit(pure)))}[relation]
     # at δ = 1e-9 the crossing lies within δ/P(ε₀) of the largest loss

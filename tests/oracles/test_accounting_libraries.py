@@ -70,7 +70,7 @@ def test_ends_overlap_those_of_prv_accountant(sigma: float, q: float, steps: int
 
 @pytest.mark.parametrize(("sigma", "q", "steps"), [(3.84, PAPER_Q, 1000), (1.1, 0.00427, 14062), (10.0, 1.0, 10)])
 def test_renyi_accountants_equal_their_libraries(sigma: float, q: float, steps: int) -> None:
-    event = ledger.repeated(ledger.subsampled(ledger.gaussian(sigma), q), steps)
+    event = ledger.repeat(ledger.subsample(ledger.gaussian(sigma), q), steps)
     theirs = rdp.RdpAccountant().compose(event).get_epsilon(1e-5)
     ours = accounting.epsilon(event, delta=1e-5, relation=ADD, accountant="rdp").upper
     # more orders: never looser where its own list holds all of theirs near the optimum, and close
@@ -93,7 +93,7 @@ def test_pld_accountant_is_the_library_on_its_default_grid() -> None:
 
 
 def test_sampled_laplace_meets_dp_accounting() -> None:
-    event = ledger.repeated(ledger.subsampled(dp_event.LaplaceDpEvent(1.0), 0.1), 20)
+    event = ledger.repeat(ledger.subsample(dp_event.LaplaceDpEvent(1.0), 0.1), 20)
     theirs = pld.PLDAccountant().compose(event).get_epsilon(1e-6)
     ours = accounting.epsilon(event, delta=1e-6, relation=ADD, accountant="pillar")
     assert ours.lower <= theirs
@@ -106,7 +106,7 @@ def test_randomised_response_under_replacement_meets_dp_accounting() -> None:
     one = privacy_loss_distribution.from_randomized_response(p, 2, neighboring_relation=Library.REPLACE_ONE)
     theirs = one.self_compose(40).get_epsilon_for_delta(1e-6)
     each = math.log(2 / p - 1)
-    ours = accounting.epsilon(ledger.repeated(events.PureEvent(each, each), 40), delta=1e-6, relation=REPLACE, accountant="pillar")
+    ours = accounting.epsilon(ledger.repeat(events.PureEvent(each, each), 40), delta=1e-6, relation=REPLACE, accountant="pillar")
     assert ours.lower <= theirs * (1 + 1e-9)
     assert ours.upper == pytest.approx(theirs, rel=2e-3)
 

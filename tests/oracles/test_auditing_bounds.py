@@ -70,7 +70,7 @@ def test_the_price_of_tuning(shared: Path) -> None:
             "poisson": row["params"].get("tau"),
             "neg_binomial": 0.5 * (1 - gamma) / (gamma * (1 - math.sqrt(gamma))),
         }
-        event = ledger.selected(ledger.gaussian(noise), mean_trials=means[row["repetition"]], shape=shape)
+        event = ledger.best_of(ledger.gaussian(noise), mean_trials=means[row["repetition"]], shape=shape)
         found = accounting.epsilon(event, delta=1e-5, relation="add_or_remove_one").upper
         # The oracle takes the best of 18 orders, the accountant of 160: within a few tenths of a percent either way.
         assert found == pytest.approx(row["eps_tuned_delta1e5"], rel=0.01)

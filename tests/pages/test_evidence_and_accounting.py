@@ -64,7 +64,7 @@ def test_one_sentence_sums_the_evidence_up(start: Start, view: str) -> None:
     app.run()
     said = next(str(item.value) for item in app.markdown if "is not yet audited by trials" in str(item.value))
     split = pc.split(pc.load_dataset("digits"), public_fraction=0.1, seed=0)
-    trial = one_run_audit(RunSpec.asked("pillar", epsilon=8.0, k=8), split)
+    trial = one_run_audit(RunSpec.of("pillar", epsilon=8.0, k=8), split)
     assert f"certified ε ≥ {max(trial.certified):.2g}, {100 * max(trial.certified) / trial.claimed_epsilon:.0f} % of it" in said
     assert "at 1 % false alarms" in said
     app.session_state["local.evidence-audit"] = "of another run-200"

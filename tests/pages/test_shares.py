@@ -16,10 +16,10 @@ from pillar_core.data import places
 from pillar_core.data.cards import DatasetCard
 from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import Ledger
-from pillar_core.registry import facts
+from pillar_core.registry import toml_tables
 
 PAGES = Path(shares.__file__).resolve().parents[1]
-CONTROLS = facts(PAGES / "frame/local.toml")
+CONTROLS = toml_tables(PAGES / "frame/local.toml")
 WITH_VIEWS = ("accounting", "evidence", "geometry", "theory")
 FREE = {
     "core": ["_asked", "_features", "_raw", "_rule_k", "class_counts", "hero_table", "public_map", "run", "spectrum", "split"],

@@ -79,7 +79,7 @@ def test_directions_are_orthonormal_and_each_is_charged() -> None:
     mechanism = BinghamMechanism(0.25, 1.0, stream(3, "noise"), ledger)
     found = mechanism.directions(rows.T @ rows, 4)
     np.testing.assert_allclose(found.T @ found, np.eye(4), atol=1e-12)
-    assert ledger.spent == compose(*[ExponentialMechanismEvent(0.25, 0.5)] * 4)
+    assert ledger.total_event == compose(*[ExponentialMechanismEvent(0.25, 0.5)] * 4)
     # At 125 units of λ₁ the first direction is nearly certain.
     assert abs(found[0, 0]) > 0.9
 

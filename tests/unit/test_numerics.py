@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from pillar_core.numerics import upwards
+from pillar_core.numerics import round_up
 
 
 @pytest.mark.parametrize(
@@ -21,11 +21,11 @@ from pillar_core.numerics import upwards
     ],
 )
 def test_limits_are_said_in_four_digits_from_above(value, words):
-    assert upwards(value) == words
+    assert round_up(value) == words
 
 
 @pytest.mark.parametrize("digits", [3, 4, 6])
 def test_no_limit_is_said_smaller_than_it_is(digits):
     for step in range(2_000):
         value = math.exp(-9 + step / 100)
-        assert value <= float(upwards(value, digits)) <= value * (1 + 10.0 ** (1 - digits))
+        assert value <= float(round_up(value, digits)) <= value * (1 + 10.0 ** (1 - digits))

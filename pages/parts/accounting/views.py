@@ -9,7 +9,7 @@ from pages.frame import badges, local, memory, odds, theme, words
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pillar_core import accounting, plots
-from pillar_core.numerics import upwards
+from pillar_core.numerics import round_up
 from pillar_core.studies import privacy_tables
 from pillar_core.studies.privacy_tables import GaussianSetting
 from pillar_core.types import EpsilonBounds
@@ -67,7 +67,7 @@ def numbers(setting: GaussianSetting) -> None:
     gain = accounting.advantage(curve)
     shown = {
         "noise": f"{setting.noise_multiplier:.4g}",
-        "upper": upwards(bounds.upper),
+        "upper": round_up(bounds.upper),
         "lower": f"{bounds.lower:.4g}",
         "gain": plots.one_in(gain / 2, end=""),
     }
@@ -120,7 +120,7 @@ def meaning(setting: GaussianSetting, settings: Settings) -> None:
             st.markdown(f":material/{icon}: {one.sentence}")
     summary = accounting.gaussian_summary(curve)
     st.caption(
-        f"Read from the curve, {curve.source}. As one number: Gaussian **μ = {upwards(summary.mu)}** promises no more than this run for "
+        f"Read from the curve, {curve.source}. As one number: Gaussian **μ = {round_up(summary.mu)}** promises no more than this run for "
         f"false-alarm and miss rates from {100 * summary.floor:g} % up, and overstates a hit rate by at most "
         f"{100 * summary.overstated:.1f} points; below that floor it says nothing."
     )

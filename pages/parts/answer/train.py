@@ -13,7 +13,7 @@ from pages.frame.settings import PART, Settings
 from pages.parts.answer import private_test, question
 from pages.parts.answer.views import LOOK
 from pillar_core import mode
-from pillar_core.numerics import upwards
+from pillar_core.numerics import round_up
 from pillar_core.runs import rankings
 from pillar_core.runs.models import in_sight, model_bytes
 from pillar_core.runs.run import run_spec
@@ -61,7 +61,7 @@ def _download(trained: Callable[[], tuple[RunRecord, SemiPrivateSplit]], setting
     elif seen:
         st.markdown("A ranking of public sets with a **known seed** was looked at here, and the file says so.")
     if spent := history.paid_rankings(settings):
-        upper = upwards(rankings.epsilon_of(spent, delta=settings.delta), 3)
+        upper = round_up(rankings.epsilon_of(spent, delta=settings.delta), 3)
         st.markdown(f"You paid **ε ≤ {upper}** on Screen for these rows: the file adds it to the model's.")
 
     def content() -> bytes:

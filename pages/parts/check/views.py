@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.frame import local, memory, odds, plain
-from pillar_core.numerics import upwards
+from pillar_core.numerics import round_up
 from pillar_core.studies import check
 
 _LABELS = {name: field.label for name, field in check.FIELDS.items()}
@@ -89,7 +89,7 @@ def _listed(words: tuple[str, ...], shown: Callable[..., Any], icon: str) -> Non
 
 def _numbers(found: check.RunCheck) -> None:
     for column, (relation, bounds) in zip(st.columns(2), found.epsilon.items(), strict=True):
-        value = "none proven" if bounds is None else f"≤ {upwards(bounds.upper)}" if math.isfinite(bounds.upper) else "∞"
+        value = "none proven" if bounds is None else f"≤ {round_up(bounds.upper)}" if math.isfinite(bounds.upper) else "∞"
         column.metric(f"Proven ε, {odds.relation_words(relation)}", value, help=found.known[relation], border=True)
     for column, one in zip(st.columns(max(len(found.reported), 1)), found.reported, strict=False):
         column.metric(plain.text(f"{one.library} says"), f"{one.epsilon:.4g}", help=one.why, border=True)

@@ -11,7 +11,7 @@ from pages.frame.settings import Settings
 from pillar_core import accounting, plots
 from pillar_core.ledger import of_person
 from pillar_core.methods import METHODS
-from pillar_core.numerics import upwards
+from pillar_core.numerics import round_up
 from pillar_core.studies import privacy_tables
 from pillar_core.studies.evidence import attacks as evidence
 from pillar_core.studies.evidence import individual
@@ -95,7 +95,7 @@ def _numbers(record: RunRecord, attacks: list[Attack], ceiling: accounting.Trade
         "auc": f"{best.auc:.3f}",
         "error": "none" if record.accuracy is None else f"{100 * (1 - record.accuracy):.1f} %",
         "allowed": f"{allowed:.3f}",
-        "epsilon": upwards(record.guarantee.epsilon.upper),
+        "epsilon": round_up(record.guarantee.epsilon.upper),
     }
     relation = odds.relation_words(str(record.guarantee.relation), settings.data)
     said = {"name": best.name, "turned": plots.one_in(allowed / 2, end=""), "delta": record.guarantee.delta, "relation": relation}

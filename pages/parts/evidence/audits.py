@@ -11,7 +11,7 @@ from pages.frame.settings import Settings
 from pages.parts.evidence import attacks as evidence_attacks
 from pillar_core import accounting, auditing, plots
 from pillar_core.auditing import Audit, Fault
-from pillar_core.numerics import upwards
+from pillar_core.numerics import round_up
 from pillar_core.studies import privacy_tables
 from pillar_core.studies.evidence import attacks as evidence
 from pillar_core.studies.evidence.attacks import CanaryAudit
@@ -106,7 +106,7 @@ def _result(outcome: CanaryAudit, settings: Settings) -> None:
     else:
         st.success("**Not refuted.** The trials are consistent with the claim, as far as they can see.", icon=":material/verified_user:")
     numbers = {
-        "claimed": f"ε ≤ {upwards(outcome.claimed_epsilon, 3)}",
+        "claimed": f"ε ≤ {round_up(outcome.claimed_epsilon, 3)}",
         "proved": f"ε ≥ {outcome.certified_epsilon:.3g}",
         "noticed": f"ε ≥ {outcome.noticed_epsilon:.3g}",
         "p": f"{outcome.finding.p_value:.2g}",

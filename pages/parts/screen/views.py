@@ -17,8 +17,8 @@ from pages.parts.screen import question as screening
 from pages.parts.screen import sets as screening_sets
 from pages.parts.screen.question import Choice
 from pillar_core import plots
-from pillar_core.numerics import upwards
-from pillar_core.registry import facts
+from pillar_core.numerics import round_up
+from pillar_core.registry import toml_tables
 from pillar_core.runs import rankings
 from pillar_core.studies.screening import benefit as experiments
 from pillar_core.studies.screening import public_rows
@@ -52,12 +52,12 @@ def summary(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     left, right = st.columns([3.2, 1.2], vertical_alignment="center")
     icon = ":material/balance:" if tied or len(candidates) == 1 else ":material/check_circle:"
     left.markdown(f"## {icon} {plain.text(verdict)}")
-    value = "not private" if math.isinf(spent) else f"ε ≤ {upwards(spent, 3)}"
+    value = "not private" if math.isinf(spent) else f"ε ≤ {round_up(spent, 3)}"
     hint = "Without ε this reads private rows as they are: for your eyes. With ε one release ranks any number of candidates."
     right.metric("Privacy spent", value, help=hint, border=True)
     if choice.is_paid:
         paid = history.paid_rankings(dataclasses.replace(settings, data=choice.private))
-        total = upwards(rankings.epsilon_of(paid, delta=settings.delta), 3)
+        total = round_up(rankings.epsilon_of(paid, delta=settings.delta), 3)
         st.success(
             f"**Spent for real: {value}** on {plain.text(screening_sets.title(choice.private))}, with secret noise. Paid rankings of "
             f"these rows: {len(paid)}, together ε ≤ {total} at δ = {settings.delta:g}. Models trained on them here add it to theirs.",
@@ -163,7 +163,7 @@ def more(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
 
 def placed(rows_per_noise: float, epsilon: float) -> str:
     """A sentence on where a question with this μN/C lies in the yardstick, and what the first of five lost there at the nearest ε."""
-    yardstick: dict[str, Any] = facts(Path(__file__).with_name("yardstick.toml"))
+    yardstick: dict[str, Any] = toml_tables(Path(__file__).with_name("yardstick.toml"))
     least, lost = yardstick["least_signal"], yardstick["points_lost"]
     if rows_per_noise < least:
         said = f"Below {least:.0f} nothing was tested: bring more rows, or spend more."

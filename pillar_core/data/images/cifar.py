@@ -18,7 +18,7 @@ from pillar_core.arrays import Array
 from pillar_core.data.downloading import has
 from pillar_core.data.parts import Parts
 from pillar_core.errors import DataError
-from pillar_core.registry import facts
+from pillar_core.registry import toml_tables
 
 PIXELS = 32 * 32 * 3
 
@@ -41,7 +41,7 @@ class Version:
         return self.names.endswith(".txt")
 
 
-VERSIONS = {folder: Version(folder, **said) for folder, said in facts(Path(__file__).with_suffix(".toml")).items()}
+VERSIONS = {folder: Version(folder, **said) for folder, said in toml_tables(Path(__file__).with_suffix(".toml")).items()}
 
 
 def read_cifar(place: Path, version: Version, *, official: bool = False) -> Parts:

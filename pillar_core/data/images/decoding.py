@@ -26,7 +26,7 @@ from pillar_core.data.parts import COLOUR_SEEN, RANGE_SEEN, SIZE_SEEN
 from pillar_core.data.wording import listed
 from pillar_core.deferred import torch
 from pillar_core.errors import DataError, StoreError
-from pillar_core.types import Dataset, Progress, unwatched
+from pillar_core.types import Dataset, Progress, ignore_progress
 
 VERSION = 3
 SHORTER_SIDE = 256
@@ -137,7 +137,9 @@ def _range(readable: Sequence[PixelFormat]) -> tuple[float, float]:
     return low, high if low else next((float(end) for end in ENDS if high <= end), high)
 
 
-def decoded(parts: Sequence[Sequence[Picture]], pixel_format: PixelFormat, *, key: str | None, progress: Progress = unwatched) -> Decoded:
+def decoded(
+    parts: Sequence[Sequence[Picture]], pixel_format: PixelFormat, *, key: str | None, progress: Progress = ignore_progress
+) -> Decoded:
     """The rows of each part, all in one format; files whose pixels do not decode are left out, named and counted.
 
     Args:

@@ -20,7 +20,7 @@ from pillar_core.data.parts import Parts
 from pillar_core.data.places import readable
 from pillar_core.errors import DataError
 from pillar_core.extras import hidden
-from pillar_core.registry import facts
+from pillar_core.registry import toml_tables
 
 Split = Mapping[str, Any]
 
@@ -46,7 +46,7 @@ class TorchvisionLayout:
 
 LAYOUTS = {
     name: TorchvisionLayout(name, version=cifar.VERSIONS.get(said["marker"]), **said)
-    for name, said in facts(Path(__file__).with_suffix(".toml")).items()
+    for name, said in toml_tables(Path(__file__).with_suffix(".toml")).items()
 }
 NO_CLASS = frozenset({"BACKGROUND_Google", "257.clutter"})
 OTHER_CIFAR = [TorchvisionLayout(folder, "", folder, version=version) for folder, version in cifar.VERSIONS.items() if version.is_binary]

@@ -16,7 +16,7 @@ from pillar_core.data.parts import Parts, opened, place_of
 from pillar_core.data.persons import persons_of
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
-from pillar_core.types import Dataset, Progress, unwatched
+from pillar_core.types import Dataset, Progress, ignore_progress
 
 SET_APART = "There are no test images of their own: a stratified fifth became the test rows (the same fifth every time)."
 
@@ -35,7 +35,7 @@ def load_images(path: str | Path) -> Dataset:
     return read_images(path)
 
 
-def read_images(source: str | Path | bytes, *, filename: str = "", progress: Progress = unwatched) -> Dataset:
+def read_images(source: str | Path | bytes, *, filename: str = "", progress: Progress = ignore_progress) -> Dataset:
     """`load_images` for a path or for uploaded bytes, whose `filename` then says the format; `progress` counts images."""
     name = filename or ("" if isinstance(source, bytes) else str(source))
     if name.lower().endswith(".npz"):
@@ -48,14 +48,14 @@ def read_images(source: str | Path | bytes, *, filename: str = "", progress: Pro
         return assembled(arranging.arranged(members), name=Path(name).stem, progress=progress)
 
 
-def built(content: Parts | Layout, *, name: str, seed: int = 0, progress: Progress = unwatched) -> Dataset:
+def built(content: Parts | Layout, *, name: str, seed: int = 0, progress: Progress = ignore_progress) -> Dataset:
     """The dataset of what a layout reader found: arrays, or image files still to decode."""
     if isinstance(content, Layout):
         return assembled(content, name=name, seed=seed, progress=progress)
     return checked_images(content, name=name, seed=seed)
 
 
-def assembled(layout: Layout, *, name: str, seed: int = 0, progress: Progress = unwatched) -> Dataset:
+def assembled(layout: Layout, *, name: str, seed: int = 0, progress: Progress = ignore_progress) -> Dataset:
     """The images of a layout, decoded to one size; without test images of their own, a stratified fifth by `seed`.
 
     Call it while the files are open: see `folders.listing`.

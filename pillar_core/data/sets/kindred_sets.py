@@ -14,7 +14,7 @@ from pillar_core.data.images.folders import Layout
 from pillar_core.data.images.tree import Entry, Tree
 from pillar_core.data.sets.listed_sets import FILES, register
 from pillar_core.errors import DataError
-from pillar_core.registry import facts
+from pillar_core.registry import toml_tables
 from pillar_core.types import Dataset
 
 
@@ -26,7 +26,7 @@ class Cifar101Settings(places.RootSettings):
 
 
 def _read(settings: Cifar101Settings, seed: int, download: bool) -> Dataset:
-    place, said = places.home("cifar10_1", settings.root), facts(FILES)["cifar10_1"]
+    place, said = places.home("cifar10_1", settings.root), toml_tables(FILES)["cifar10_1"]
     paths = [place / f"cifar10.1_{settings.release}_{what}.npy" for what in ("data", "labels")]
     card = DATASETS["cifar10_1"]
 

@@ -18,7 +18,7 @@ from pillar_core.data.partition import stratified
 from pillar_core.data.places import RootSettings
 from pillar_core.data.sets.listed_sets import FILES, Findings, FindingsSettings, register
 from pillar_core.errors import DataError
-from pillar_core.registry import facts
+from pillar_core.registry import toml_tables
 
 KNOWN = frozenset(arranging.SPLITS)
 PATIENTS = "Many patients have several images. ε protects one image; in {0}:3, say, it protects a patient, of whom up to 3 are used."
@@ -38,7 +38,7 @@ for _name in ("pneumonia", "dermnet", "flower_16", "kagskin", "kneeos"):
 
 
 def _lesions(files: Tree, settings: RootSettings, seed: int) -> Layout:
-    said = facts(FILES)["ham10000"]
+    said = toml_tables(FILES)["ham10000"]
     rows = files.table(_first(files, said["tables"]), ("lesion_id", "image_id", "dx"))
     labels = np.array([row["dx"] for row in rows])
     _, first, lesion_of = np.unique([row["lesion_id"] for row in rows], return_index=True, return_inverse=True)
@@ -54,7 +54,7 @@ register("ham10000", _lesions)
 
 
 def _chest_xray14(files: Tree, settings: FindingsSettings, seed: int) -> Layout:
-    said = facts(FILES)["chest_xray14"]
+    said = toml_tables(FILES)["chest_xray14"]
     name = _first(files, said["tables"])
     rows = files.table(name, ("Image Index", "Finding Labels", "Patient ID"))
     sides = {path: in_test for in_test, part in ((False, "train_val_list.txt"), (True, "test_list.txt")) for path in files.lines(part)}
@@ -77,7 +77,7 @@ register("chest_xray14", _chest_xray14, settings=FindingsSettings, names_persons
 
 
 def _chexpert(files: Tree, _: RootSettings, seed: int) -> Layout:
-    said = facts(FILES)["chexpert"]
+    said = toml_tables(FILES)["chexpert"]
     entries = []
     for in_test, name in ((False, "train.csv"), (True, "valid.csv")):
         for row in files.table(name, ("Path", "Frontal/Lateral", "No Finding")):
@@ -101,7 +101,9 @@ def _sprxray(files: Tree, _: RootSettings, seed: int) -> Layout:
     for row in rows:
         number = row["imageId"].lstrip("0") or "0"
         label = row["gender"].removesuffix(".0")
-        entries.append(Entry(f"train/{digits.get(number, row['imageId'] + '.png')}", facts(FILES)["sprxray"]["genders"].get(label, label)))
+        entries.append(
+            Entry(f"train/{digits.get(number, row['imageId'] + '.png')}", toml_tables(FILES)["sprxray"]["genders"].get(label, label))
+        )
     above = next((str(member.path.parent.parent) for member in files.members if member.path.parent.name == "train"), ".")
     return files.layout(entries, below="" if above == "." else above)
 

@@ -18,11 +18,11 @@ from pillar_core.data.npz import read_npz
 from pillar_core.data.parts import Parts
 from pillar_core.data.sets.listed_sets import FINDINGS, Findings, FindingsSettings
 from pillar_core.errors import DataError, UnknownNameError
-from pillar_core.registry import facts
+from pillar_core.registry import toml_tables
 from pillar_core.types import Dataset
 
 PREFIX = "medmnist"
-NAMES = [name.removeprefix(f"{PREFIX}:") for name in facts(FACTS) if name.startswith(f"{PREFIX}:")]
+NAMES = [name.removeprefix(f"{PREFIX}:") for name in toml_tables(FACTS) if name.startswith(f"{PREFIX}:")]
 LISTED = ("pneumoniamnist", "dermamnist", "chestmnist", "pathmnist")
 
 

@@ -15,11 +15,11 @@ from pillar_core.data.images.layouts import LAYOUTS, TorchvisionLayout
 from pillar_core.data.images.loading import built, load_images
 from pillar_core.data.places import RootSettings
 from pillar_core.errors import DataError, UnknownNameError
-from pillar_core.registry import facts
+from pillar_core.registry import toml_tables
 from pillar_core.types import Dataset
 
 PREFIX = "torchvision"
-NAMES = [name.removeprefix(f"{PREFIX}:") for name in facts(FACTS) if name.startswith(f"{PREFIX}:")]
+NAMES = [name.removeprefix(f"{PREFIX}:") for name in toml_tables(FACTS) if name.startswith(f"{PREFIX}:")]
 
 
 def _read_for(layout: TorchvisionLayout) -> Callable[[RootSettings, int, bool], Dataset]:
@@ -73,5 +73,5 @@ def _family(name: str) -> DatasetCard:
 
 DATASETS.register_family(PREFIX, _family)
 for _name in NAMES:
-    if "papers" in facts(FACTS)[f"{PREFIX}:{_name}"]:
+    if "papers" in toml_tables(FACTS)[f"{PREFIX}:{_name}"]:
         DATASETS.register(_card(_name))

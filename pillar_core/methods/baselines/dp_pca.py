@@ -25,9 +25,9 @@ from pillar_core.engine import Head, LinearClassifier, train_heads
 from pillar_core.engine.gradient import within_unit_ball
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
-from pillar_core.methods.method import METHODS, Method, Plan, Run, said_of, together
+from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs, words_of
 from pillar_core.methods.parts import descent, rules
-from pillar_core.methods.parts.fields import own
+from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.methods.public_subspace.pillar import PillarSettings
 from pillar_core.rng import Streams
 from pillar_core.splits import Transform, View
@@ -46,8 +46,8 @@ class DpPcaSettings(PillarSettings):
     """PILLAR's settings, and how the budget is shared."""
 
     standardise: bool | None = params.setting(params.STANDARDISE)
-    share: float = own("dp_pca", "share")
-    pca_noise_multiplier: float | None = own("dp_pca", "pca_noise_multiplier")
+    share: float = toml_setting("dp_pca", "share")
+    pca_noise_multiplier: float | None = toml_setting("dp_pca", "pca_noise_multiplier")
 
 
 def cost(settings: DpPcaSettings, facts: PublicFacts) -> DpEvent:
@@ -113,7 +113,7 @@ def top_directions(moment: "torch.Tensor", k: int) -> Array:
     return np.ascontiguousarray(vectors * signs, dtype=np.float32)
 
 
-@together(lambda one, _: (one.standardise, one.centre, one.normalise))
+@group_runs(*descent.PREPROCESSING)
 def fit_many(view: View, runs: list[Run[DpPcaSettings]]) -> Iterator[TrainResult]:
     """Runs share the second moment; each has its own noise, so its own directions."""
     first = runs[0][0]
@@ -136,7 +136,7 @@ def _fit(settings: DpPcaSettings, view: View, moment: "torch.Tensor", plain: Tra
 
 METHODS.register(
     Method(
-        **said_of("dp_pca"),
+        **words_of("dp_pca"),
         public_use=PublicUse.NONE,
         settings=DpPcaSettings,
         cost=cost,

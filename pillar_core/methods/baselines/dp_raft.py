@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from pillar_core import params
 from pillar_core.methods.method import METHODS, Plan
 from pillar_core.methods.parts import descent, rules
-from pillar_core.methods.parts.fields import filled
+from pillar_core.methods.parts.fields import require
 from pillar_core.methods.public_subspace.pillar import PillarSettings, fit_many
 from pillar_core.types import PublicFacts, PublicUse
 
@@ -59,7 +59,7 @@ def _with_momentum(plan: Plan[Raft], facts: PublicFacts) -> Plan[Raft]:
     settings = plan.settings
     if settings.learning_rate is not None:
         return plan
-    steps = filled(settings.steps, "steps")
+    steps = require(settings.steps, "steps")
     rate = rules.descent_rate(settings, facts, dimensions=settings.k) * steps / effective_steps(steps, settings.momentum)
     why = f"learning_rate = {rate:.4g}: the linear scaling rule, rate × steps in proportion to the budget, momentum counted in."
     return Plan(dataclasses.replace(settings, learning_rate=rate), (*plan.why, why))

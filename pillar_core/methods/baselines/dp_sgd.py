@@ -8,6 +8,6 @@ if any, only standardise and centre. Source: Abadi et al. 2016, Algorithm 1. Cos
 from pillar_core.methods.method import METHODS, FitMany
 from pillar_core.methods.parts import descent, rules
 
-fit_many: FitMany[descent.DescentSettings] = descent.fit_many_with(descent.rows_as_they_are, descent.PREPROCESSING)
+fit_many: FitMany[descent.DescentSettings] = descent.fit_many_with(descent.all_features, descent.PREPROCESSING)
 
 METHODS.register(descent.learner("dp_sgd", descent.DescentSettings, fit_many, rules.resolve_hyperparameters))

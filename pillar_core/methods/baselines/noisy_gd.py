@@ -10,7 +10,7 @@ from typing import ClassVar
 from pillar_core import params
 from pillar_core.methods.method import METHODS, FitMany
 from pillar_core.methods.parts import descent, rules
-from pillar_core.methods.parts.fields import own
+from pillar_core.methods.parts.fields import toml_setting
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,7 +22,7 @@ class NoisyGdSettings:
     learning_rate: float | None = params.setting(params.LEARNING_RATE)
     l2_clip_norm: float = params.setting(params.L2_CLIP_NORM, default=descent.CLIP)
     momentum: float = params.setting(params.MOMENTUM)
-    weight_decay: float = own("noisy_gd", "weight_decay")
+    weight_decay: float = toml_setting("noisy_gd", "weight_decay")
     bias: bool = params.setting(params.BIAS, default=False)
     standardise: bool | None = params.setting(params.STANDARDISE)
     centre: bool | None = params.setting(params.CENTRE)
@@ -30,6 +30,6 @@ class NoisyGdSettings:
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
 
 
-fit_many: FitMany[NoisyGdSettings] = descent.fit_many_with(descent.rows_as_they_are, descent.PREPROCESSING)
+fit_many: FitMany[NoisyGdSettings] = descent.fit_many_with(descent.all_features, descent.PREPROCESSING)
 
 METHODS.register(descent.learner("noisy_gd", NoisyGdSettings, fit_many, rules.resolve_hyperparameters))

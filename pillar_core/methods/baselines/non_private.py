@@ -14,9 +14,9 @@ from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import LinearClassifier
 from pillar_core.ledger import Call, DpEvent, Ledger, gaussian
-from pillar_core.methods.method import METHODS, Method, Plan, said_of
+from pillar_core.methods.method import METHODS, Method, Plan, words_of
 from pillar_core.methods.parts import rules
-from pillar_core.methods.parts.fields import own
+from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.threads import threads_for
@@ -31,7 +31,7 @@ class NonPrivateSettings:
 
     k: int | None = params.setting(params.K, none_means="all features")
     steps: int = params.setting(params.STEPS, default=100, none_means="", help="Largest number of L-BFGS iterations.")
-    weight_decay: float = own("non_private", "weight_decay")
+    weight_decay: float = toml_setting("non_private", "weight_decay")
     standardise: bool | None = params.setting(params.STANDARDISE)
     centre: bool | None = params.setting(params.CENTRE)
     normalise: bool = params.setting(params.NORMALISE)
@@ -93,7 +93,7 @@ def mean_loss(z: torch.Tensor, y: torch.Tensor, state: torch.Tensor) -> tuple[fl
 
 METHODS.register(
     Method(
-        **said_of("non_private"),
+        **words_of("non_private"),
         public_use=PublicUse.NONE,
         protects=False,
         settings=NonPrivateSettings,

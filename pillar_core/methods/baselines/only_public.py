@@ -8,9 +8,9 @@ import dataclasses
 
 from pillar_core import params
 from pillar_core.ledger import DpEvent, Ledger, compose
-from pillar_core.methods.method import METHODS, Method, said_of
+from pillar_core.methods.method import METHODS, Method, words_of
 from pillar_core.methods.parts import mixed
-from pillar_core.methods.parts.fields import own
+from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, Transform, View
 from pillar_core.types import PublicFacts, PublicUse, TrainResult
@@ -20,9 +20,9 @@ from pillar_core.types import PublicFacts, PublicUse, TrainResult
 class OnlyPublicSettings:
     """Settings of the public rows' head."""
 
-    public_weight_decay: float = own("mixed", "public_weight_decay")
-    public_steps: int = own("mixed", "public_steps")
-    public_learning_rate: float | None = own("mixed", "public_learning_rate")
+    public_weight_decay: float = toml_setting("mixed", "public_weight_decay")
+    public_steps: int = toml_setting("mixed", "public_steps")
+    public_learning_rate: float | None = toml_setting("mixed", "public_learning_rate")
     standardise: bool | None = params.setting(params.STANDARDISE)
     centre: bool | None = params.setting(params.CENTRE)
     normalise: bool = params.setting(params.NORMALISE)
@@ -43,7 +43,7 @@ def fit(settings: OnlyPublicSettings, view: View, streams: Streams, ledger: Ledg
 
 METHODS.register(
     Method(
-        **said_of("only_public"),
+        **words_of("only_public"),
         version=2,
         public_use=PublicUse.LABELLED,
         settings=OnlyPublicSettings,

@@ -23,8 +23,8 @@ from pillar_core.engine import LinearClassifier
 from pillar_core.ledger import DpEvent
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.closed_form.pillar_one_shot import class_sums
-from pillar_core.methods.method import METHODS, Method, Run, said_of, together
-from pillar_core.methods.parts.fields import own
+from pillar_core.methods.method import METHODS, Method, Run, group_runs, words_of
+from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.splits import View
 from pillar_core.types import PublicFacts, PublicUse, TrainResult
 
@@ -38,7 +38,7 @@ SMALLEST_RIDGE = 1e-4
 class DpLsSettings:
     """What one release and one solve need."""
 
-    ridge: float | None = own("dp_ls", "ridge")
+    ridge: float | None = toml_setting("dp_ls", "ridge")
     standardise: bool | None = params.setting(params.STANDARDISE)
     centre: bool | None = params.setting(params.CENTRE)
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
@@ -55,7 +55,7 @@ def second_moment(z_public: Array, n_private: int) -> Array:
     return np.asarray(rows.T @ rows * (n_private / len(rows)))
 
 
-@together(lambda one, _: (one.standardise, one.centre))
+@group_runs("standardise", "centre")
 def fit_many(view: View, runs: list[Run[DpLsSettings]]) -> Iterator[TrainResult]:
     """Runs that agree on preprocessing share the sums and S; each has its own noise."""
     facts = view.facts
@@ -74,7 +74,7 @@ def fit_many(view: View, runs: list[Run[DpLsSettings]]) -> Iterator[TrainResult]
 
 METHODS.register(
     Method(
-        **said_of("dp_ls"),
+        **words_of("dp_ls"),
         version=2,
         public_use=PublicUse.UNLABELLED,
         settings=DpLsSettings,

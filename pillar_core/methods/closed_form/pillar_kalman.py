@@ -38,9 +38,9 @@ from pillar_core.engine.gradient import bounded_logits, clipped_residuals, row_s
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.memo import Memo
-from pillar_core.methods.method import METHODS, Method, Plan, Run, said_of, together
+from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs, words_of
 from pillar_core.methods.parts import rules
-from pillar_core.methods.parts.fields import filled, own
+from pillar_core.methods.parts.fields import require, toml_setting
 from pillar_core.rng import Stream
 from pillar_core.splits import Transform, View, has_units, public_basis
 from pillar_core.types import PrivacyBudget, Provenance, PublicFacts, PublicUse, TrainResult
@@ -74,11 +74,11 @@ class KalmanSettings:
 
     k: int | None = params.setting(params.K, none_means="all, weighted")
     steps: int = params.setting(params.STEPS, default=10, high=1_000, none_means="", help="Noisy residual sums.")
-    first_share: float = own("pillar_kalman", "first_share")
+    first_share: float = toml_setting("pillar_kalman", "first_share")
     l2_clip_norm: float = params.setting(params.L2_CLIP_NORM, default=0.4, help="Clip norm after the first sum, times √(C/(C − 1)).")
-    whitening: float = own("pillar_kalman", "whitening")
-    distillation: float = own("pillar_kalman", "distillation")
-    check: bool = own("pillar_kalman", "check")
+    whitening: float = toml_setting("pillar_kalman", "whitening")
+    distillation: float = toml_setting("pillar_kalman", "distillation")
+    check: bool = toml_setting("pillar_kalman", "check")
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
 
 
@@ -86,7 +86,7 @@ class KalmanSettings:
 class LabelledSettings(KalmanSettings):
     """The same where public rows have labels: a few rows do not tell what spread to expect."""
 
-    check: bool = own("pillar_kalman", "check", default=False)
+    check: bool = toml_setting("pillar_kalman", "check", default=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,7 +132,7 @@ def cost(settings: KalmanSettings, facts: PublicFacts) -> DpEvent:
 def directions_fit(settings: KalmanSettings, view: View, stream: Stream, ledger: Ledger) -> tuple[bool, bool]:
     """(whether private rows spread in the public directions as public rows do, whether these are better than random ones), from
     one noisy sum."""
-    share, k, n_private = check_share(settings, view.facts), filled(settings.k, "k"), view.facts.n_private
+    share, k, n_private = check_share(settings, view.facts), require(settings.k, "k"), view.facts.n_private
     if share == 0:
         return True, True
     multiplier = float(settings.noise_multiplier or 0.0) / math.sqrt(share)
@@ -179,23 +179,23 @@ def expected_spread(x: Array, k: int, *, standardise: bool) -> float:
 
 def features_of(settings: KalmanSettings, view: View) -> Features:
     """Private and public rows in whitened public directions; without public labels private rows in the first K alone."""
-    k = filled(settings.k, "k")
+    k = require(settings.k, "k")
     basis = view.basis(standardise=None, centre=True)
     width = max(k, min(PUBLIC_DIRECTIONS, basis.rank))
     scale = np.maximum(basis.eigenvalues[:width], TINY * basis.eigenvalues[0]) ** -settings.whitening
     projection = (basis.vectors[:, :width] * scale).astype(np.float32)
     public = Transform(basis.mean, basis.scale, projection)(view.x_public).astype(np.float64)
     floor = max(float(np.quantile(np.linalg.norm(public[:, :k], axis=1), FLOOR_QUANTILE)), float(np.finfo(np.float32).tiny))
-    known = shortened(public, k, floor)
+    known = shorten_rows(public, k, floor)
     largest, read = max(1.0, float(np.abs(known).max())), k if view.y_public is None else width
     private = view.prepare(standardise=None, centre=True, normalise=False, k=read).z
     for start in range(0, len(private), rows_at_once(read)):
         part = slice(start, start + rows_at_once(read))
-        private[part] = np.clip(shortened(private[part] * scale[:read], k, floor), -largest, largest)
+        private[part] = np.clip(shorten_rows(private[part] * scale[:read], k, floor), -largest, largest)
     return Features(torch.from_numpy(private), known, k, Transform(basis.mean, basis.scale, projection, normalise=True))
 
 
-def shortened(rows: Array, k: int, floor: float) -> Array:
+def shorten_rows(rows: Array, k: int, floor: float) -> Array:
     """(n, K′) float64 rows over max(norm of the first k entries, floor); a row of zero or infinite norm there is all zeros."""
     norms = np.sqrt(np.einsum("ij,ij->i", rows[:, :k], rows[:, :k]))
     usable = (norms > 0) & np.isfinite(norms)
@@ -256,7 +256,7 @@ def labelled_start(public: Array, labels: Array, n_classes: int, precision: floa
     return covariance @ public.T @ (np.eye(n_classes)[labels] - 1.0 / n_classes), 1.0 / np.diag(covariance)
 
 
-def distilled(head: Array, public: Array, weight: float, labels: Array | None) -> Array:
+def distil(head: Array, public: Array, weight: float, labels: Array | None) -> Array:
     """(K′, C) the head moved by `weight` towards the ridge fit, at its own scale, of the public rows' labels or else of its own class
     shares on them."""
     logits = public @ head
@@ -308,7 +308,7 @@ def learn(settings: KalmanSettings, features: Features, view: View, stream: Stre
         precision = precision + curvature * share
         head[:k] += (share / precision)[:, None] * evidence
         known.append(1.0 - prior / precision)
-    weights = distilled(head, features.public, settings.distillation, view.y_public).astype(np.float32)
+    weights = distil(head, features.public, settings.distillation, view.y_public).astype(np.float32)
     note = f"Effective dimension {known[-1].sum():.1f} of {k} directions: weights are shares of precision that are not the prior's."
     classifier = LinearClassifier(features.transform, weights, np.zeros(n_classes, dtype=np.float32))
     return TrainResult(classifier, {KNOWN: ((known[0], known[-1]), Provenance.PRIVATE)}, (note,))
@@ -338,7 +338,7 @@ def descend(settings: KalmanSettings, view: View, stream: Stream, ledger: Ledger
     return TrainResult(classifier, notes=(ELSEWHERE,))
 
 
-@together(lambda one, _: (one.k, one.whitening))
+@group_runs("k", "whitening")
 def fit_many(view: View, runs: list[Run[KalmanSettings]]) -> Iterator[TrainResult]:
     """One after the other; runs that agree on the features share them."""
     shared = Memo(1)
@@ -374,7 +374,7 @@ def resolve_hyperparameters(settings: KalmanSettings, facts: PublicFacts) -> Pla
 
 
 _KALMAN = Method(
-    **said_of("pillar_kalman"),
+    **words_of("pillar_kalman"),
     public_use=PublicUse.UNLABELLED,
     settings=KalmanSettings,
     cost=cost,
@@ -388,7 +388,7 @@ METHODS.register(_KALMAN)
 METHODS.register(
     dataclasses.replace(
         _KALMAN,
-        **said_of("pillar_kalman_labelled"),
+        **words_of("pillar_kalman_labelled"),
         public_use=PublicUse.LABELLED,
         settings=LabelledSettings,
         version=3,

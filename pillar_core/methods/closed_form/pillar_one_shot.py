@@ -25,9 +25,9 @@ from pillar_core.engine import LinearClassifier
 from pillar_core.engine.gradient import SUM_ROWS, within_unit_ball
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
-from pillar_core.methods.method import METHODS, Method, Plan, Run, said_of, together
+from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs, words_of
 from pillar_core.methods.parts import rules
-from pillar_core.methods.parts.fields import own
+from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.rng import Stream
 from pillar_core.splits import Prepared, Transform, View
 from pillar_core.splits.transform import unit_rows
@@ -48,8 +48,8 @@ class OneShotSettings:
     """What one release needs: a dimension, a power of the eigenvalues, and the weight of the class counts."""
 
     k: int | None = params.setting(params.K)
-    whitening: float = own("pillar_one_shot", "whitening")
-    count_weight: float = own("pillar_one_shot", "count_weight")
+    whitening: float = toml_setting("pillar_one_shot", "whitening")
+    count_weight: float = toml_setting("pillar_one_shot", "count_weight")
     standardise: bool | None = params.setting(params.STANDARDISE)
     centre: bool | None = params.setting(params.CENTRE)
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
@@ -142,7 +142,7 @@ def _between(means: Array, noise: Array, share_of_class: Array) -> Array:
     return np.asarray(np.maximum(0.0, (means**2 - expected_noise) @ precision / expected_signal))
 
 
-@together(lambda one, _: (one.k, one.whitening, one.count_weight, one.standardise, one.centre))
+@group_runs("k", "whitening", "count_weight", "standardise", "centre")
 def fit_many(view: View, runs: list[Run[OneShotSettings]]) -> Iterator[TrainResult]:
     """Every run releases the same sums with its own noise; runs that agree on the projection share it."""
     first = runs[0][0]
@@ -188,7 +188,7 @@ def _noise(settings: OneShotSettings) -> float:
 
 METHODS.register(
     Method(
-        **said_of("pillar_one_shot"),
+        **words_of("pillar_one_shot"),
         version=2,
         public_use=PublicUse.UNLABELLED,
         settings=OneShotSettings,

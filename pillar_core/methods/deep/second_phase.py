@@ -24,7 +24,7 @@ from pillar_core.methods.method import METHODS
 from pillar_core.methods.parts.deep import settings as deep
 from pillar_core.methods.parts.deep.classifier import Design
 from pillar_core.methods.parts.deep.train import PixelRows, public_phase
-from pillar_core.methods.parts.fields import own
+from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.rng import Streams
 from pillar_core.splits import View
 from pillar_core.types import PublicUse, TrainResult
@@ -38,9 +38,9 @@ class SecondPhaseSettings(deep.ChosenSettings):
     """Private fine-tuning's settings and those of the public phase."""
 
     learning_rate: float = params.setting(params.LEARNING_RATE, default=SHORT_STEPS, none_means="")
-    public_epochs: int = own("second_phase", "public_epochs")
-    public_learning_rate: float = own("second_phase", "public_learning_rate")
-    public_batch_size: int = own("second_phase", "public_batch_size")
+    public_epochs: int = toml_setting("second_phase", "public_epochs")
+    public_learning_rate: float = toml_setting("second_phase", "public_learning_rate")
+    public_batch_size: int = toml_setting("second_phase", "public_batch_size")
 
 
 def uses(settings: Mapping[str, Any]) -> PublicUse:
@@ -55,7 +55,7 @@ def fit(settings: SecondPhaseSettings, view: View, streams: Streams, ledger: Led
         SettingError: only the head is trained and the public classes are others, so that the public phase would be lost.
     """
     design = deep.design(settings, view, n_classes=view.facts.n_classes)
-    module, _, taken = design.built(seed=streams.seed)
+    module, _, taken = design.build(seed=streams.seed)
     if settings.public_epochs:
         module.load_state_dict(_public_state(settings, design, view, streams), strict=False)
     return deep.fit_privately(settings, view, streams, ledger, design, module, taken)
@@ -70,7 +70,7 @@ def _public_state(settings: SecondPhaseSettings, private_design: Design, view: V
 
     def make() -> "dict[str, torch.Tensor]":
         design = dataclasses.replace(private_design, n_classes=len(view.public_classes)) if view.public_classes else private_design
-        module, head, taken = design.built(seed=streams.seed)
+        module, head, taken = design.build(seed=streams.seed)
         y = view.y_public if view.y_public is not None else np.empty(0, dtype=np.int64)
         public_phase(
             module.to(where),

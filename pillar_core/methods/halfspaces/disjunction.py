@@ -16,8 +16,8 @@ from pillar_core.engine import LinearClassifier
 from pillar_core.errors import DataError
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import ExponentialMechanism, exponential
-from pillar_core.methods.method import METHODS, Method, said_of
-from pillar_core.methods.parts.fields import own
+from pillar_core.methods.method import METHODS, Method, words_of
+from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.rng import Streams
 from pillar_core.splits import Transform, View
 from pillar_core.types import PublicFacts, PublicUse, SemiPrivateSplit, TrainResult
@@ -31,7 +31,7 @@ ACTIVE = 0.5
 class DisjunctionSettings:
     """The noise of the choice; there is nothing else to set."""
 
-    noise_scale: float | None = own("disjunction", "noise_scale")
+    noise_scale: float | None = toml_setting("disjunction", "noise_scale")
 
 
 def cost(settings: DisjunctionSettings, facts: PublicFacts) -> DpEvent:
@@ -120,7 +120,7 @@ def _epsilon(settings: DisjunctionSettings) -> float:
 
 METHODS.register(
     Method(
-        **said_of("disjunction"),
+        **words_of("disjunction"),
         public_use=PublicUse.UNLABELLED,
         settings=DisjunctionSettings,
         cost=cost,

@@ -21,9 +21,9 @@ from pillar_core.errors import SettingError
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import ExponentialMechanism, exponential
 from pillar_core.mechanisms.printed_noisy_sgd import PrintedNoisySgd, printed_event
-from pillar_core.methods.method import METHODS, Method, Plan, Run, said_of, together
+from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs, words_of
 from pillar_core.methods.parts import halfspaces, rules
-from pillar_core.methods.parts.fields import own
+from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import NeighboringRelation, PrivacyBudget, PublicFacts, PublicUse, TrainResult
@@ -38,13 +38,13 @@ ROUNDING = 1e-6
 class PillarNoisySgdSettings(halfspaces.HalfspaceSettings):
     """Noisy halfspaces and the choice among them."""
 
-    variant: str = own("pillar_noisy_sgd", "variant")
-    loss: str = own("pillar_noisy_sgd", "loss")
-    failure_probability: float = own("pillar_noisy_sgd", "failure_probability")
-    margin: float = own("pillar_noisy_sgd", "margin")
-    xi: float = own("pillar_noisy_sgd", "xi")
-    choice_epsilon: float | None = own("pillar_noisy_sgd", "choice_epsilon")
-    runs_delta: float | None = own("pillar_noisy_sgd", "runs_delta")
+    variant: str = toml_setting("pillar_noisy_sgd", "variant")
+    loss: str = toml_setting("pillar_noisy_sgd", "loss")
+    failure_probability: float = toml_setting("pillar_noisy_sgd", "failure_probability")
+    margin: float = toml_setting("pillar_noisy_sgd", "margin")
+    xi: float = toml_setting("pillar_noisy_sgd", "xi")
+    choice_epsilon: float | None = toml_setting("pillar_noisy_sgd", "choice_epsilon")
+    runs_delta: float | None = toml_setting("pillar_noisy_sgd", "runs_delta")
 
 
 def runs(settings: PillarNoisySgdSettings) -> int:
@@ -66,7 +66,7 @@ def resolve_schedule(settings: PillarNoisySgdSettings, facts: PublicFacts, budge
     why: list[str] = []
     printed = settings.variant == "as_printed"
     if printed:
-        settings = _printed(settings, facts)
+        settings = _fill_printed_steps(settings, facts)
     else:
         plan = halfspaces.resolve_schedule(settings, facts, budget)
         settings, why = plan.settings, list(plan.why)
@@ -89,13 +89,13 @@ def cost(settings: PillarNoisySgdSettings, facts: PublicFacts) -> DpEvent:
     choice = exponential(float(settings.choice_epsilon or math.nan))
     if settings.variant == "as_printed":
         run = printed_event(settings.noise_multiplier or 0.0, n_private=facts.n_private, delta=_run_delta(settings, facts))
-        return events.compose(events.repeated(run, runs(settings) * problems(facts.n_classes)), choice)
+        return events.compose(events.repeat(run, runs(settings) * problems(facts.n_classes)), choice)
     plan = halfspaces.plan_of(settings, facts, loss_of(settings))
-    step = events.subsampled(events.gaussian(plan.noise_multiplier), plan.sampling_probability)
-    return events.compose(events.repeated(step, runs(settings) * plan.steps), choice)
+    step = events.subsample(events.gaussian(plan.noise_multiplier), plan.sampling_probability)
+    return events.compose(events.repeat(step, runs(settings) * plan.steps), choice)
 
 
-@together(lambda one, _: (one.k, one.standardise, one.centre, one.variant, one.loss, one.margin, one.xi))
+@group_runs("k", "standardise", "centre", "variant", "loss", "margin", "xi")
 def fit_many(view: View, heads: list[Run[PillarNoisySgdSettings]]) -> Iterator[TrainResult]:
     """The chosen halfspaces of every head; heads that agree on rows and loss are trained together."""
     first = heads[0][0]
@@ -150,7 +150,7 @@ def _printed_runs(
     return torch.from_numpy(np.stack(every).astype(np.float32)).view(runs(settings), len(signs), -1)
 
 
-def _printed(settings: PillarNoisySgdSettings, facts: PublicFacts) -> PillarNoisySgdSettings:
+def _fill_printed_steps(settings: PillarNoisySgdSettings, facts: PublicFacts) -> PillarNoisySgdSettings:
     steps = runs(settings) * problems(facts.n_classes) * facts.n_private**2
     if steps > PRINTED_STEPS:
         raise SettingError(
@@ -175,7 +175,7 @@ def _notes(settings: PillarNoisySgdSettings) -> tuple[str, ...]:
 
 METHODS.register(
     Method(
-        **said_of("pillar_noisy_sgd"),
+        **words_of("pillar_noisy_sgd"),
         public_use=PublicUse.UNLABELLED,
         settings=PillarNoisySgdSettings,
         cost=cost,

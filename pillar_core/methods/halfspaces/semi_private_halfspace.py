@@ -13,9 +13,9 @@ from pillar_core import ledger as events
 from pillar_core.engine.device import training_device
 from pillar_core.engine.halfspaces import HalfspaceHead, ramp, train_halfspaces
 from pillar_core.ledger import DpEvent
-from pillar_core.methods.method import METHODS, Method, Run, said_of, together
+from pillar_core.methods.method import METHODS, Method, Run, group_runs, words_of
 from pillar_core.methods.parts import halfspaces, rules
-from pillar_core.methods.parts.fields import own
+from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.splits import View
 from pillar_core.types import PublicFacts, PublicUse, TrainResult
 
@@ -24,16 +24,16 @@ from pillar_core.types import PublicFacts, PublicUse, TrainResult
 class SemiPrivateHalfspaceSettings(halfspaces.HalfspaceSettings):
     """Noisy descent with the ramp loss."""
 
-    margin: float = own("semi_private_halfspace", "margin")
+    margin: float = toml_setting("semi_private_halfspace", "margin")
 
 
 def cost(settings: SemiPrivateHalfspaceSettings, facts: PublicFacts) -> DpEvent:
     """T Gaussian releases, each on a Poisson sample where batch_size is set."""
     plan = halfspaces.plan_of(settings, facts, ramp(settings.margin))
-    return events.repeated(events.subsampled(events.gaussian(plan.noise_multiplier), plan.sampling_probability), plan.steps)
+    return events.repeat(events.subsample(events.gaussian(plan.noise_multiplier), plan.sampling_probability), plan.steps)
 
 
-@together(lambda one, _: (one.k, one.standardise, one.centre, one.margin))
+@group_runs("k", "standardise", "centre", "margin")
 def fit_many(view: View, runs: list[Run[SemiPrivateHalfspaceSettings]]) -> list[TrainResult]:
     """The halfspaces of every head; heads that agree on rows and margin are trained together."""
     prepared, loss = halfspaces.project(runs[0][0], view), ramp(runs[0][0].margin)
@@ -53,7 +53,7 @@ def fit_many(view: View, runs: list[Run[SemiPrivateHalfspaceSettings]]) -> list[
 
 METHODS.register(
     Method(
-        **said_of("semi_private_halfspace"),
+        **words_of("semi_private_halfspace"),
         public_use=PublicUse.UNLABELLED,
         settings=SemiPrivateHalfspaceSettings,
         cost=cost,

@@ -13,9 +13,9 @@ from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import Head, HeadPlan, LinearClassifier, Step, train_heads
 from pillar_core.ledger import DpEvent
-from pillar_core.methods.method import FitMany, Method, Plan, Run, said_of, together
+from pillar_core.methods.method import FitMany, Method, Plan, Run, group_runs, words_of
 from pillar_core.methods.parts import rules
-from pillar_core.methods.parts.fields import HasDescent, HasPreprocessing, HasSampling, filled
+from pillar_core.methods.parts.fields import HasDescent, HasPreprocessing, HasSampling, require
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PublicFacts, PublicUse, TrainResult
@@ -25,7 +25,7 @@ Descent = TypeVar("Descent", bound=HasDescent)
 
 
 @dataclasses.dataclass(frozen=True)
-class Together:
+class HeadGroup:
     """What heads that are trained together have in common; `streams` are the first one's."""
 
     view: View
@@ -34,9 +34,9 @@ class Together:
 
 
 Prepare = Callable[[S, View, Streams], Prepared]
-Start = Callable[[S, Together], Array]
+Start = Callable[[S, HeadGroup], Array]
 """(k, C) float32 starting weights."""
-OptimiserOf = Callable[[Sequence[S], Together, "torch.Tensor"], Step]
+OptimiserOf = Callable[[Sequence[S], HeadGroup, "torch.Tensor"], Step]
 """The step of heads with these settings, from their starting weights (H, C, k)."""
 
 
@@ -69,16 +69,16 @@ def cost(settings: HasDescent, facts: PublicFacts) -> DpEvent:
     """
     plan = plan_of(settings, facts)
     if plan.steps_of_pass > 1:
-        return events.repeated(events.allocated(plan.noise_multiplier, plan.steps_of_pass), math.ceil(plan.steps / plan.steps_of_pass))
-    return events.repeated(events.subsampled(events.gaussian(plan.noise_multiplier), plan.sampling_probability), plan.steps)
+        return events.repeat(events.allocation_pass(plan.noise_multiplier, plan.steps_of_pass), math.ceil(plan.steps / plan.steps_of_pass))
+    return events.repeat(events.subsample(events.gaussian(plan.noise_multiplier), plan.sampling_probability), plan.steps)
 
 
 def plan_of(settings: HasDescent, facts: PublicFacts) -> HeadPlan:
     """The engine's plan for settings whose rules have been applied; for `cost`, which has no rate yet, the rate is 0."""
     return HeadPlan(
-        steps=filled(settings.steps, "steps"),
+        steps=require(settings.steps, "steps"),
         learning_rate=settings.learning_rate or 0.0,
-        noise_multiplier=filled(settings.noise_multiplier, "noise_multiplier"),
+        noise_multiplier=require(settings.noise_multiplier, "noise_multiplier"),
         l2_clip_norm=settings.l2_clip_norm,
         n_private=facts.n_private,
         batch_size=settings.batch_size,
@@ -104,7 +104,7 @@ def fit_many_by(
     per_seed: bool = False,
     start: Start[S] | None = None,
     optimiser: OptimiserOf[S] | None = None,
-    finishing: Callable[[Array, S, Together], Array] | None = None,
+    finishing: Callable[[Array, S, HeadGroup], Array] | None = None,
 ) -> FitMany[S]:
     """`fit_many` of a learner of linear heads; heads whose settings agree on `shared` share rows and start.
 
@@ -112,10 +112,10 @@ def fit_many_by(
     `heavy_ball` unless given. finishing(weights, settings, together) → weights: what public rows do to the released head in the end.
     """
 
-    @together(lambda one, stream: (stream.identity if per_seed else None, *(getattr(one, name) for name in shared)))
+    @group_runs(*shared, per_seed=per_seed)
     def fit_many(view: View, runs: list[Run[S]]) -> Iterator[TrainResult]:
         settings, streams = [one for one, _, _ in runs], runs[0][1]
-        rows = Together(view, prepare(settings[0], view, streams), streams)
+        rows = HeadGroup(view, prepare(settings[0], view, streams), streams)
         n_classes = view.facts.n_classes
         initial = None if start is None else (start(settings[0], rows), np.zeros(n_classes, dtype=np.float32))
         heads = [Head(plan(one, view.facts), stream, ledger, initial) for one, stream, ledger in runs]
@@ -128,7 +128,7 @@ def fit_many_by(
     return fit_many
 
 
-def rows_as_they_are(settings: HasPreprocessing, view: View, streams: Streams) -> Prepared:
+def all_features(settings: HasPreprocessing, view: View, streams: Streams) -> Prepared:
     """All features, after the shared preprocessing."""
     return view.prepare(standardise=settings.standardise, centre=settings.centre, normalise=settings.normalise)
 
@@ -147,7 +147,7 @@ def learner(
 ) -> Method[Descent]:
     """A learner of linear heads by this descent; `others`: further fields of `Method`."""
     return Method(
-        **said_of(name),
+        **words_of(name),
         public_use=public_use,
         is_head_descent=True,
         settings=settings,

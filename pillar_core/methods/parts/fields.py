@@ -6,15 +6,15 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from pillar_core import params
 from pillar_core.errors import SettingError
-from pillar_core.registry import facts
+from pillar_core.registry import toml_tables
 
 V = TypeVar("V")
 DECLARED = Path(__file__).parents[1] / "settings.toml"
 
 
-def own(group: str, name: str, **changes: Any) -> Any:
+def toml_setting(group: str, name: str, **changes: Any) -> Any:
     """The field of a setting that settings.toml declares for one learner or for what several share, with `changes` for this owner."""
-    return params.setting(params.told(name, facts(DECLARED)[group][name]), **changes)
+    return params.setting(params.param_from(name, toml_tables(DECLARED)[group][name]), **changes)
 
 
 @runtime_checkable
@@ -114,7 +114,7 @@ class HasPublicHead(Protocol):
     def public_learning_rate(self) -> float | None: ...
 
 
-def filled(value: V | None, name: str) -> V:
+def require(value: V | None, name: str) -> V:
     """The value of a setting that a rule or the budget has filled.
 
     Raises:

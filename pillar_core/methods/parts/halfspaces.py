@@ -12,7 +12,7 @@ from pillar_core.engine import LinearClassifier
 from pillar_core.engine.halfspaces import HalfspacePlan, Loss, class_weights, problems
 from pillar_core.methods.method import Plan
 from pillar_core.methods.parts import rules
-from pillar_core.methods.parts.fields import filled
+from pillar_core.methods.parts.fields import require
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PrivacyBudget, PublicFacts, TrainResult
 
@@ -72,8 +72,8 @@ def resolve_hyperparameters(settings: H, facts: PublicFacts) -> Plan[H]:
         why.append(f"k = {k}: the general rule, with μN = {reach:,.0f} of one run; at least {rules.SMALLEST_K} and at most the rank.")
         settings = dataclasses.replace(settings, k=k)
     if settings.learning_rate is None:
-        per_step = filled(settings.noise_multiplier, "noise_multiplier") / (facts.n_private * _probability(settings, facts))
-        rate = STEP / (settings.l2_clip_norm * math.sqrt(1 + problems(facts.n_classes) * filled(settings.k, "k") * per_step**2))
+        per_step = require(settings.noise_multiplier, "noise_multiplier") / (facts.n_private * _probability(settings, facts))
+        rate = STEP / (settings.l2_clip_norm * math.sqrt(1 + problems(facts.n_classes) * require(settings.k, "k") * per_step**2))
         why.append(f"learning_rate = {rate:.4g}: {STEP:g} over the norm of one noisy mean gradient at most; step t takes it over √t.")
         settings = dataclasses.replace(settings, learning_rate=rate)
     return Plan(settings, tuple(why))

@@ -27,7 +27,7 @@ from pillar_core.errors import DataError, SettingError
 from pillar_core.ledger import DpEvent
 from pillar_core.methods.method import Plan
 from pillar_core.methods.parts import descent, rules
-from pillar_core.methods.parts.fields import HasBatch, HasPublicHead, HasRate, HasSteps, filled, own
+from pillar_core.methods.parts.fields import HasBatch, HasPublicHead, HasRate, HasSteps, require, toml_setting
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PrivacyBudget, PublicFacts, TrainResult
 
@@ -55,10 +55,10 @@ class MixedSettings:
 
     steps: int | None = params.setting(params.STEPS)
     learning_rate: float | None = params.setting(params.LEARNING_RATE, none_means=RATE_RULE)
-    initialisation: str = own("mixed", "initialisation")
-    public_weight_decay: float = own("mixed", "public_weight_decay")
-    public_steps: int = own("mixed", "public_steps")
-    public_learning_rate: float | None = own("mixed", "public_learning_rate")
+    initialisation: str = toml_setting("mixed", "initialisation")
+    public_weight_decay: float = toml_setting("mixed", "public_weight_decay")
+    public_steps: int = toml_setting("mixed", "public_steps")
+    public_learning_rate: float | None = toml_setting("mixed", "public_learning_rate")
     standardise: bool | None = params.setting(params.STANDARDISE)
     centre: bool | None = params.setting(params.CENTRE)
     normalise: bool = params.setting(params.NORMALISE)
@@ -77,7 +77,7 @@ class PublicRows:
     squared: torch.Tensor
 
     @classmethod
-    def of(cls, together: descent.Together) -> PublicRows:
+    def of(cls, together: descent.HeadGroup) -> PublicRows:
         """The public rows of a view that shows their labels."""
         z = torch.from_numpy(together.prepared.z_public).to(training_device())
         return cls(z, torch.from_numpy(labels_of(together.view)).to(training_device()), squared_lengths(z))
@@ -95,12 +95,12 @@ class PublicRows:
 def cost(settings: HasBatch, facts: PublicFacts) -> DpEvent:
     """T Gaussian releases of the clipped sum, each on a Poisson sample where batch_size is set."""
     plan = plan_of(settings, facts)
-    return events.repeated(events.subsampled(events.gaussian(plan.noise_multiplier), plan.sampling_probability), plan.steps)
+    return events.repeat(events.subsample(events.gaussian(plan.noise_multiplier), plan.sampling_probability), plan.steps)
 
 
 def plan_of(settings: HasBatch, facts: PublicFacts) -> HeadPlan:
     """The engine's plan for settings whose steps and noise are known; the learner's step names clip norms and rates itself."""
-    steps, noise = filled(settings.steps, "steps"), filled(settings.noise_multiplier, "noise_multiplier")
+    steps, noise = require(settings.steps, "steps"), require(settings.noise_multiplier, "noise_multiplier")
     return HeadPlan(steps, 0.0, noise, 1.0, facts.n_private, batch_size=settings.batch_size, bias=False)
 
 
@@ -109,7 +109,7 @@ def resolve_short_schedule(settings: Steps, facts: PublicFacts, budget: PrivacyB
     if settings.steps is not None or budget is None or math.isinf(budget.epsilon):
         return rules.resolve_schedule(settings, facts, budget)
     why = (f"steps = {STEPS_OF_PUBLIC_MEAN}: enough for steps along the public mean gradient not to overshoot.",)
-    return Plan(params.replaced(settings, steps=STEPS_OF_PUBLIC_MEAN), why)
+    return Plan(params.replace_settings(settings, steps=STEPS_OF_PUBLIC_MEAN), why)
 
 
 def resolve_hyperparameters(settings: Rate, facts: PublicFacts) -> Plan[Rate]:
@@ -135,7 +135,7 @@ def path_length(settings: HasBatch, facts: PublicFacts) -> float:
 def mean_rates(settings: Sequence[HasRate], facts: PublicFacts, clip: torch.Tensor) -> torch.Tensor:
     """(H, 1, 1) step sizes on the mean gradient: those set, else the rule's at this step's clip norms (H,)."""
     rates = [
-        one.learning_rate if one.learning_rate is not None else path_length(one, facts) / (filled(one.steps, "steps") * float(clip[h]))
+        one.learning_rate if one.learning_rate is not None else path_length(one, facts) / (require(one.steps, "steps") * float(clip[h]))
         for h, one in enumerate(settings)
     ]
     return per_head(rates, clip)
@@ -153,7 +153,7 @@ def clip_norms(norms: torch.Tensor, settings: Sequence[HasPublicClip]) -> torch.
     return torch.where(fixed.isnan(), by_public, fixed).clamp(min=SMALLEST_CLIP)
 
 
-def public_start(settings: MixedSettings, together: descent.Together) -> Array:
+def public_start(settings: MixedSettings, together: descent.HeadGroup) -> Array:
     """(k, C) float32 starting weights: the head of the public rows, or zeros."""
     if settings.initialisation == "zero":
         return np.zeros((together.prepared.z_public.shape[1], together.view.facts.n_classes), dtype=np.float32)

@@ -22,7 +22,7 @@ from pillar_core.methods.parts.fields import (
     HasProjectedMomentum,
     HasProjection,
     HasSteps,
-    filled,
+    require,
 )
 from pillar_core.splits import View
 from pillar_core.types import NeighboringRelation, PrivacyBudget, PublicFacts
@@ -54,7 +54,7 @@ def resolve_schedule(settings: Steps, facts: PublicFacts, budget: PrivacyBudget 
         mu = gaussian_mu(budget)
         steps = round(min(max(STEPS_PER_MU * mu, FEWEST_STEPS), MOST_STEPS))
         reason = f"50 μ within {FEWEST_STEPS} … {MOST_STEPS}, with μ = {mu:.3g} of the budget; more steps share the same budget"
-    return Plan(params.replaced(settings, steps=steps), (f"steps = {steps}: {reason}.",))
+    return Plan(params.replace_settings(settings, steps=steps), (f"steps = {steps}: {reason}.",))
 
 
 def resolve_projection(settings: ProjectedDescent, facts: PublicFacts, *, k_ceiling: int | None = None) -> Plan[ProjectedDescent]:
@@ -74,7 +74,7 @@ def resolve_hyperparameters(settings: Descent, facts: PublicFacts, *, dimensions
         return Plan(settings)
     rate = descent_rate(settings, facts, dimensions=dimensions) * (1.0 - settings.momentum)
     reason = "min((½ + μ)μN, μN, 160·C)/steps, so a weight gathers half to one unit of noise, and at most 4 k"
-    return Plan(params.replaced(settings, learning_rate=rate), (f"learning_rate = {rate:.4g}: {reason}.",))
+    return Plan(params.replace_settings(settings, learning_rate=rate), (f"learning_rate = {rate:.4g}: {reason}.",))
 
 
 def resolve_k(settings: Projection, facts: PublicFacts, *, k_ceiling: int | None = None) -> Plan[Projection]:
@@ -86,12 +86,12 @@ def resolve_k(settings: Projection, facts: PublicFacts, *, k_ceiling: int | None
     path_length = noise_scale(settings, facts) * facts.n_private
     k = default_k(path_length, ceiling)
     why = f"k = {k}: 0.65 (μN)^(2/3) with μN = {path_length:,.0f}, at least {SMALLEST_K} and at most the rank."
-    return Plan(params.replaced(settings, k=k), (why,))
+    return Plan(params.replace_settings(settings, k=k), (why,))
 
 
 def descent_rate(settings: HasMomentum, facts: PublicFacts, *, dimensions: int | None) -> float:
     """The rule's step size of descent without momentum, in units of 1 / l2_clip_norm."""
-    rate = path_length(noise_scale(settings, facts), facts) / filled(settings.steps, "steps")
+    rate = path_length(noise_scale(settings, facts), facts) / require(settings.steps, "steps")
     return float(min(rate, LARGEST_RATE_PER_DIMENSION * (dimensions or facts.d)) / settings.l2_clip_norm)
 
 
@@ -121,7 +121,7 @@ def noise_scale(settings: HasBatch, facts: PublicFacts) -> float:
     if not settings.noise_multiplier:
         return math.inf
     q = 1.0 if settings.batch_size is None else min(1.0, settings.batch_size / facts.n_private)
-    return q * math.sqrt(filled(settings.steps, "steps")) / float(settings.noise_multiplier)
+    return q * math.sqrt(require(settings.steps, "steps")) / float(settings.noise_multiplier)
 
 
 def public_statistics(settings: HasMoments, view: View) -> dict[str, int | float]:

@@ -12,7 +12,7 @@ of 2⁻¹⁵ of a public power of two, so that their squared distances are exact
 
 import dataclasses
 import math
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from pillar_core.engine.logistic import cross_validated_ridge, shrunk_regression
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.method import Plan
-from pillar_core.methods.parts.fields import own
+from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.rng import Stream, Streams
 from pillar_core.splits import Prepared, Transform, View
 from pillar_core.types import PrivacyBudget, PublicFacts, TrainResult
@@ -34,15 +34,17 @@ VOTE_SENSITIVITY = math.sqrt(2.0)
 REPLACE_ONE_FACTOR = 1.0
 
 MOST_QUERIES = 1000
+ROWS = ("k", "standardise", "centre", "normalise")
+"""The settings that decide which rows are compared."""
 
 
 @dataclasses.dataclass(frozen=True)
 class VotingSettings:
     """How many public rows are voted on, in how many dimensions, and what the student learns."""
 
-    queries: int | None = own("voting", "queries")
+    queries: int | None = toml_setting("voting", "queries")
     k: int | None = params.setting(params.K)
-    student: str = own("voting", "student")
+    student: str = toml_setting("voting", "student")
     standardise: bool | None = params.setting(params.STANDARDISE)
     centre: bool | None = params.setting(params.CENTRE)
     normalise: bool = params.setting(params.NORMALISE)
@@ -70,19 +72,14 @@ def resolve_schedule(settings: V, facts: PublicFacts, budget: PrivacyBudget | No
     return Plan(dataclasses.replace(settings, queries=asked), (f"queries = {asked}: all public rows, at most {MOST_QUERIES:,}.",))
 
 
-def rows_of(settings: VotingSettings) -> dict[str, Any]:
-    """The settings that decide which rows are compared."""
-    return {name: getattr(settings, name) for name in ("k", "standardise", "centre", "normalise")}
-
-
 def project(settings: VotingSettings, view: View) -> Prepared:
     """Private and public rows in k public directions, each independent of all others to the last bit; made once a split."""
-    how = rows_of(settings)
-    prepared: Prepared = view.memo.get(("exact rows", *how.values()), lambda: exact_rows(view, **how))
+    values = {name: getattr(settings, name) for name in ROWS}
+    prepared: Prepared = view.memo.get(("exact rows", *values.values()), lambda: exact_rows(view, **values))
     return prepared
 
 
-def asked_rows(settings: VotingSettings, facts: PublicFacts, streams: Streams) -> Array:
+def query_rows(settings: VotingSettings, facts: PublicFacts, streams: Streams) -> Array:
     """The public rows that are asked about, in order."""
     return streams.public("queries").permutation(facts.n_public)[: queries_of(settings, facts)]
 
@@ -97,7 +94,7 @@ def vote_mechanism(noise_multiplier: float, stream: Stream, ledger: Ledger) -> G
     return GaussianMechanism(noise_multiplier, VOTE_SENSITIVITY, stream, ledger, REPLACE_ONE_FACTOR, label="noisy votes")
 
 
-def released(mechanism: GaussianMechanism, votes: Array) -> Array:
+def release_votes(mechanism: GaussianMechanism, votes: Array) -> Array:
     """(m, C) float64 noisy votes, one release a row."""
     return np.stack([mechanism.release(torch.from_numpy(row)).numpy() for row in votes]).astype(np.float64)
 
@@ -131,13 +128,13 @@ def exact_rows(view: View, *, standardise: bool | None, centre: bool | None, nor
     """
     transform = view.basis(standardise=standardise, centre=centre).transform(k, normalise=normalise)
     reach = ROOM * (float(np.abs(_affine(view.x_public, transform)).max(initial=0.0)) or 1.0)
-    public = _projected(view.x_public, None, transform, reach)
+    public = _project_rows(view.x_public, None, transform, reach)
     largest = 1.0 if normalise else float(np.abs(public).max(initial=0.0)) or 1.0
     limit = 2.0 ** math.ceil(math.log2(largest))
-    return Prepared(_on_grid(_projected(view.x, view.rows, transform, reach), limit), _on_grid(public, limit), transform)
+    return Prepared(_on_grid(_project_rows(view.x, view.rows, transform, reach), limit), _on_grid(public, limit), transform)
 
 
-def _projected(x: Array, indices: Array | None, transform: Transform, reach: float) -> Array:
+def _project_rows(x: Array, indices: Array | None, transform: Transform, reach: float) -> Array:
     """(n, k) float64 rows before the grid; every product sum exact."""
     projection = np.asarray(transform.projection, dtype=np.float64)
     bits = (MANTISSA_BITS - math.ceil(math.log2(max(len(projection), 2)))) // 2

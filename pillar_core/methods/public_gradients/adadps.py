@@ -22,9 +22,9 @@ from pillar_core import params
 from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step, heavy_ball
 from pillar_core.engine.preconditioned import gradient_second_moment, head_residuals, preconditioned_norms
-from pillar_core.methods.method import METHODS, FitMany, Method, said_of
+from pillar_core.methods.method import METHODS, FitMany, Method, words_of
 from pillar_core.methods.parts import descent, rules
-from pillar_core.methods.parts.fields import own
+from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.types import PublicUse
 
 SMALLEST = 1e-30
@@ -43,9 +43,9 @@ class AdaDpsSettings:
     learning_rate: float | None = params.setting(params.LEARNING_RATE)
     l2_clip_norm: float = params.setting(params.L2_CLIP_NORM, default=descent.CLIP)
     momentum: float = params.setting(params.MOMENTUM)
-    conditioner: float | None = own("adadps", "conditioner")
-    public_batch_size: int = own("adadps", "public_batch_size")
-    refresh: int = own("adadps", "refresh")
+    conditioner: float | None = toml_setting("adadps", "conditioner")
+    public_batch_size: int = toml_setting("adadps", "public_batch_size")
+    refresh: int = toml_setting("adadps", "refresh")
     standardise: bool | None = params.setting(params.STANDARDISE)
     centre: bool | None = params.setting(params.CENTRE)
     normalise: bool = params.setting(params.NORMALISE)
@@ -63,7 +63,7 @@ def public_scaling(settings: AdaDpsSettings, z: torch.Tensor, labels: torch.Tens
     return torch.sqrt(squares * (plain / scaled.clamp(min=SMALLEST)))
 
 
-def preconditioned(settings: Sequence[AdaDpsSettings], together: descent.Together, state: torch.Tensor) -> Step:
+def preconditioned_descent(settings: Sequence[AdaDpsSettings], together: descent.HeadGroup, state: torch.Tensor) -> Step:
     """Descent with momentum on sums of gradients that are scaled by what the public rows say, every `refresh` steps anew."""
     facts = together.view.facts
     z, labels = (rows.to(state.device) for rows in _public_rows(together))
@@ -78,7 +78,7 @@ def preconditioned(settings: Sequence[AdaDpsSettings], together: descent.Togethe
     return step
 
 
-def _public_rows(together: descent.Together) -> tuple[torch.Tensor, torch.Tensor]:
+def _public_rows(together: descent.HeadGroup) -> tuple[torch.Tensor, torch.Tensor]:
     """The public rows in a random order, so that minibatches mix the classes."""
     labels = np.asarray(together.view.y_public)
     order = together.streams.public("public order").permutation(len(labels))
@@ -86,12 +86,12 @@ def _public_rows(together: descent.Together) -> tuple[torch.Tensor, torch.Tensor
 
 
 fit_many: FitMany[AdaDpsSettings] = descent.fit_many_with(
-    descent.rows_as_they_are, descent.PREPROCESSING, per_seed=True, optimiser=preconditioned
+    descent.all_features, descent.PREPROCESSING, per_seed=True, optimiser=preconditioned_descent
 )
 
 METHODS.register(
     Method(
-        **said_of("adadps"),
+        **words_of("adadps"),
         public_use=PublicUse.LABELLED,
         settings=AdaDpsSettings,
         cost=descent.cost,

@@ -24,9 +24,9 @@ from pillar_core.engine import Clipping, NoisySum, Step, per_head, training_devi
 from pillar_core.engine.mixed import gradient_subspace
 from pillar_core.engine.train import SMALLEST_CLIP
 from pillar_core.errors import DataError, SettingError
-from pillar_core.methods.method import METHODS, FitMany, Method, Plan, said_of
+from pillar_core.methods.method import METHODS, FitMany, Method, Plan, words_of
 from pillar_core.methods.parts import descent, mixed, rules
-from pillar_core.methods.parts.fields import own
+from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.splits import View
 from pillar_core.types import PublicFacts, PublicUse
 
@@ -42,22 +42,22 @@ class AdamixSettings(mixed.MixedSettings):
     learning_rate: float | None = params.setting(
         params.LEARNING_RATE, help="Step size on the summed gradient of public and private rows.", none_means=mixed.RATE_RULE
     )
-    initialisation: str = own(
+    initialisation: str = toml_setting(
         "mixed",
         "initialisation",
         choices=("public", "text", "zero"),
         help="Where training starts: public rows' head, class names, or zero.",
     )
     k: int | None = params.setting(params.K)
-    adaptive_clip: bool = own("adamix", "adaptive_clip")
-    clip_percentile: float = own("mixed", "clip_percentile")
+    adaptive_clip: bool = toml_setting("adamix", "adaptive_clip")
+    clip_percentile: float = toml_setting("mixed", "clip_percentile")
     l2_clip_norm: float = params.setting(params.L2_CLIP_NORM, help="Clip norm where adaptive_clip is off.")
-    projection: bool = own("adamix", "projection")
-    weight_decay: float = own("adamix", "weight_decay")
-    text_scale: float = own("adamix", "text_scale")
+    projection: bool = toml_setting("adamix", "projection")
+    weight_decay: float = toml_setting("adamix", "weight_decay")
+    text_scale: float = toml_setting("adamix", "text_scale")
 
 
-def both_kinds(settings: Sequence[AdamixSettings], together: descent.Together, state: torch.Tensor) -> Step:
+def both_kinds(settings: Sequence[AdamixSettings], together: descent.HeadGroup, state: torch.Tensor) -> Step:
     """w ← w − η(G_pub + U Uᵀ G̃_priv + λw), on sums."""
     public, facts, directions = mixed.PublicRows.of(together), together.view.facts, public_directions(settings, together.view)
     percentiles = [one.clip_percentile for one in settings]
@@ -70,7 +70,7 @@ def both_kinds(settings: Sequence[AdamixSettings], together: descent.Together, s
         norms, public_sum, _ = public.gradients(state)
         clip = torch.where(fixed > 0, fixed, mixed.percentiles(norms, percentiles)).clamp(min=SMALLEST_CLIP)
         released = noisy_sum(state, Clipping(clip))
-        bases = [subspace(one, own, directions) for one, own in zip(settings, public_sum, strict=True)]
+        bases = [subspace(head_settings, gradient, directions) for head_settings, gradient in zip(settings, public_sum, strict=True)]
         parts = [part if basis is None else (part @ basis) @ basis.T for part, basis in zip(released, bases, strict=True)]
         rates = mixed.mean_rates(settings, facts, clip)
         stable = torch.where(by_rule, (longest / rates).clamp(max=1.0), 1.0)
@@ -105,7 +105,7 @@ def subspace(settings: AdamixSettings, public_sum: torch.Tensor, directions: tor
     return gradient_subspace(public_sum, directions, settings.k)
 
 
-def start(settings: AdamixSettings, together: descent.Together) -> Array:
+def start(settings: AdamixSettings, together: descent.HeadGroup) -> Array:
     """(d, C) starting weights: the public rows' head, β times the unit encodings of the class names, or zeros."""
     if settings.initialisation != "text":
         return mixed.public_start(settings, together)
@@ -160,12 +160,12 @@ def uses(settings: Mapping[str, Any]) -> PublicUse:
 
 
 fit_many: FitMany[AdamixSettings] = descent.fit_many_by(
-    mixed.plan_of, descent.rows_as_they_are, (*mixed.SHARED, "text_scale"), start=start, optimiser=both_kinds
+    mixed.plan_of, descent.all_features, (*mixed.SHARED, "text_scale"), start=start, optimiser=both_kinds
 )
 
 METHODS.register(
     Method(
-        **said_of("adamix"),
+        **words_of("adamix"),
         public_use=PublicUse.LABELLED,
         settings=AdamixSettings,
         cost=mixed.cost,

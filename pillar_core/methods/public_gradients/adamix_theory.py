@@ -18,9 +18,9 @@ from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step, per_head
-from pillar_core.methods.method import METHODS, Method, Plan, said_of
+from pillar_core.methods.method import METHODS, Method, Plan, words_of
 from pillar_core.methods.parts import descent, mixed, rules
-from pillar_core.methods.parts.fields import filled, own
+from pillar_core.methods.parts.fields import require, toml_setting
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse
@@ -35,19 +35,19 @@ class AdamixTheorySettings:
 
     batch_size: ClassVar[None] = None
     steps: int | None = params.setting(params.STEPS)
-    strong_convexity: float | None = own("adamix_theory", "strong_convexity")
-    radius: float = own("adamix_theory", "radius")
-    regularisation: float | None = own("adamix_theory", "regularisation")
+    strong_convexity: float | None = toml_setting("adamix_theory", "strong_convexity")
+    radius: float = toml_setting("adamix_theory", "radius")
+    regularisation: float | None = toml_setting("adamix_theory", "regularisation")
     standardise: bool | None = params.setting(params.STANDARDISE)
     centre: bool | None = params.setting(params.CENTRE)
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
 
 
-def averaged_descent(settings: Sequence[AdamixTheorySettings], together: descent.Together, state: "torch.Tensor") -> Step:
+def averaged_descent(settings: Sequence[AdamixTheorySettings], together: descent.HeadGroup, state: "torch.Tensor") -> Step:
     """w ← Π(w − 2/(λ(t + 1)) · (released + G_pub + λ(w − w_ref))), w_ref the start; the last step returns Σ 2t/(T(T + 1)) w_t."""
     public, reference, average = mixed.PublicRows.of(together), state, torch.zeros_like(state)
     steps = int(settings[0].steps or 0)
-    decay = per_head([filled(one.regularisation, "regularisation") for one in settings], state)
+    decay = per_head([require(one.regularisation, "regularisation") for one in settings], state)
     radius = per_head([one.radius for one in settings], state)
     clip = torch.full((len(settings),), LIPSCHITZ, device=state.device)
 
@@ -93,7 +93,7 @@ def unit_rows(settings: AdamixTheorySettings, view: View, streams: Streams) -> P
     return view.prepare(standardise=settings.standardise, centre=settings.centre, normalise=True)
 
 
-def one_public_pass(settings: AdamixTheorySettings, together: descent.Together) -> Array:
+def one_public_pass(settings: AdamixTheorySettings, together: descent.HeadGroup) -> Array:
     """(d, C) float32 last iterate from zero of one pass over the public rows in a random order: the start, and what is pulled back to.
 
     Step t is 2/(c(t + 1)) long, c the strong convexity of the population risk, and ends in ‖W‖ ≤ radius.
@@ -122,7 +122,7 @@ fit_many = descent.fit_many_by(
 
 METHODS.register(
     Method(
-        **said_of("adamix_theory"),
+        **words_of("adamix_theory"),
         version=2,
         public_use=PublicUse.LABELLED,
         settings=AdamixTheorySettings,

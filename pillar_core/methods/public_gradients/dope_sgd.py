@@ -30,7 +30,7 @@ class DopeSgdSettings(PdaDpmdSettings):
     )
 
 
-def differences(settings: Sequence[DopeSgdSettings], together: descent.Together, state: "torch.Tensor") -> Step:
+def differences(settings: Sequence[DopeSgdSettings], together: descent.HeadGroup, state: "torch.Tensor") -> Step:
     """w ← w − η (g_pub + released / (q·N)): how far rows lie from the public mean gradient is clipped and released."""
     public, facts = mixed.PublicRows.of(together), together.view.facts
     expected = mixed.plan_of(settings[0], facts).expected_rows

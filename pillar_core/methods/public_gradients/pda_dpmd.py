@@ -14,9 +14,9 @@ from typing import TypeVar
 from pillar_core import params
 from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step
-from pillar_core.methods.method import METHODS, Method, said_of
+from pillar_core.methods.method import METHODS, Method, words_of
 from pillar_core.methods.parts import descent, mixed
-from pillar_core.methods.parts.fields import own
+from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.types import PublicUse
 
 
@@ -28,13 +28,13 @@ class PdaDpmdSettings(mixed.MixedSettings):
     l2_clip_norm: float | None = params.setting(
         params.L2_CLIP_NORM, default=None, none_means="clip_percentile of public gradient norms, each step"
     )
-    clip_percentile: float = own("mixed", "clip_percentile")
+    clip_percentile: float = toml_setting("mixed", "clip_percentile")
 
 
 S = TypeVar("S", bound=PdaDpmdSettings)
 
 
-def mirror_descent(settings: Sequence[PdaDpmdSettings], together: descent.Together, state: "torch.Tensor") -> Step:
+def mirror_descent(settings: Sequence[PdaDpmdSettings], together: descent.HeadGroup, state: "torch.Tensor") -> Step:
     """w ← w − η (α_t g_priv + (1 − α_t) g_pub), on means; rows are clipped at the public rows' percentile."""
     public, facts = mixed.PublicRows.of(together), together.view.facts
     expected, steps = mixed.plan_of(settings[0], facts).expected_rows, settings[0].steps
@@ -52,12 +52,12 @@ def mirror_descent(settings: Sequence[PdaDpmdSettings], together: descent.Togeth
 def learner(name: str, settings: type[S], optimiser: descent.OptimiserOf[S]) -> Method[S]:
     """A learner that differs from the others of these settings in its step."""
     return Method(
-        **said_of(name),
+        **words_of(name),
         version=2,
         public_use=PublicUse.LABELLED,
         settings=settings,
         cost=mixed.cost,
-        fit_many=descent.fit_many_by(mixed.plan_of, descent.rows_as_they_are, mixed.SHARED, start=mixed.public_start, optimiser=optimiser),
+        fit_many=descent.fit_many_by(mixed.plan_of, descent.all_features, mixed.SHARED, start=mixed.public_start, optimiser=optimiser),
         resolve_schedule=mixed.resolve_short_schedule,
         resolve_hyperparameters=mixed.resolve_hyperparameters,
     )

@@ -14,9 +14,9 @@ from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step
 from pillar_core.engine.logistic import public_head
 from pillar_core.engine.train import SMALLEST_CLIP
-from pillar_core.methods.method import METHODS, FitMany, Method, Plan, said_of
+from pillar_core.methods.method import METHODS, FitMany, Method, Plan, words_of
 from pillar_core.methods.parts import descent, mixed, rules
-from pillar_core.methods.parts.fields import own
+from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.types import PublicFacts, PublicUse
 
 REUSE_ROWS = 0.1
@@ -28,11 +28,11 @@ class PpgdSettings(mixed.MixedSettings):
     """Noisy descent from zero, then model reuse on the public rows."""
 
     batch_size: ClassVar[None] = None
-    initialisation: str = own("mixed", "initialisation", default="zero")
-    reuse: float | None = own("ppgd", "reuse")
+    initialisation: str = toml_setting("mixed", "initialisation", default="zero")
+    reuse: float | None = toml_setting("ppgd", "reuse")
 
 
-def clipped_by_public(settings: Sequence[PpgdSettings], together: descent.Together, state: "torch.Tensor") -> Step:
+def clipped_by_public(settings: Sequence[PpgdSettings], together: descent.HeadGroup, state: "torch.Tensor") -> Step:
     """w ← w − η · released / N, rows clipped at the public rows' mean gradient norm."""
     public, facts = mixed.PublicRows.of(together), together.view.facts
 
@@ -44,7 +44,7 @@ def clipped_by_public(settings: Sequence[PpgdSettings], together: descent.Togeth
     return step
 
 
-def reuse(weights: Array, settings: PpgdSettings, together: descent.Together) -> Array:
+def reuse(weights: Array, settings: PpgdSettings, together: descent.HeadGroup) -> Array:
     """The public rows' head, pulled towards the private model `weights` (d, C)."""
     return public_head(
         together.prepared.z_public,
@@ -66,12 +66,12 @@ def resolve_hyperparameters(settings: PpgdSettings, facts: PublicFacts) -> Plan[
 
 
 fit_many: FitMany[PpgdSettings] = descent.fit_many_by(
-    mixed.plan_of, descent.rows_as_they_are, mixed.SHARED, start=mixed.public_start, optimiser=clipped_by_public, finishing=reuse
+    mixed.plan_of, descent.all_features, mixed.SHARED, start=mixed.public_start, optimiser=clipped_by_public, finishing=reuse
 )
 
 METHODS.register(
     Method(
-        **said_of("ppgd"),
+        **words_of("ppgd"),
         version=2,
         public_use=PublicUse.LABELLED,
         settings=PpgdSettings,

@@ -25,9 +25,9 @@ from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.baselines import dp_pca
 from pillar_core.methods.closed_form import dp_ls
-from pillar_core.methods.method import METHODS, Method, said_of
+from pillar_core.methods.method import METHODS, Method, words_of
 from pillar_core.methods.parts import descent
-from pillar_core.methods.parts.fields import own
+from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PublicFacts, PublicUse, TrainResult
@@ -44,8 +44,8 @@ class DpFcSettings:
     momentum: ClassVar[float] = 0.0
     weight_decay: ClassVar[float] = 0.0
     bias: ClassVar[bool] = False
-    covariance: str = own("dp_fc", "covariance")
-    ridge: float | None = own("dp_ls", "ridge")
+    covariance: str = toml_setting("dp_fc", "covariance")
+    ridge: float | None = toml_setting("dp_ls", "ridge")
     steps: int = params.setting(params.STEPS, default=10, high=1_000, none_means="")
     learning_rate: float | None = params.setting(params.LEARNING_RATE, none_means="a quarter of the number of classes")
     l2_clip_norm: float = params.setting(params.L2_CLIP_NORM, default=0.5)
@@ -96,7 +96,7 @@ def _moment(settings: DpFcSettings, view: View, prepared: Prepared, streams: Str
 
 METHODS.register(
     Method(
-        **said_of("dp_fc"),
+        **words_of("dp_fc"),
         version=2,
         public_use=PublicUse.UNLABELLED,
         settings=DpFcSettings,

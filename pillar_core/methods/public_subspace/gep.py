@@ -30,10 +30,10 @@ from pillar_core.engine.gradient import SUM_ROWS, squared_lengths
 from pillar_core.engine.preconditioned import head_residuals
 from pillar_core.errors import DataError
 from pillar_core.ledger import DpEvent, Ledger
-from pillar_core.mechanisms import GaussianMechanism, release_joint, sampled
-from pillar_core.methods.method import METHODS, Method, Plan, Run, said_of, together
+from pillar_core.mechanisms import GaussianMechanism, draw_batch, release_joint
+from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs, words_of
 from pillar_core.methods.parts import descent, rules
-from pillar_core.methods.parts.fields import own
+from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.subspace import anchor_coefficients, rank_one_gram
@@ -48,9 +48,9 @@ class GepSettings:
     bias: ClassVar[bool] = False
     weight_decay: ClassVar[float] = 0.0
     k: int | None = params.setting(params.K, help="Directions of the basis.")
-    anchors: int = own("gep", "anchors")
-    residual_clip_ratio: float = own("gep", "residual_clip_ratio")
-    embedding_share: float = own("gep", "embedding_share")
+    anchors: int = toml_setting("gep", "anchors")
+    residual_clip_ratio: float = toml_setting("gep", "residual_clip_ratio")
+    embedding_share: float = toml_setting("gep", "embedding_share")
     steps: int | None = params.setting(params.STEPS)
     batch_size: int | None = params.setting(params.BATCH_SIZE)
     learning_rate: float | None = params.setting(params.LEARNING_RATE)
@@ -66,7 +66,7 @@ class GepSettings:
 class GepLabelledSettings(GepSettings):
     """Anchors with their own labels say more about private gradients, so less needs to be kept outside the basis."""
 
-    residual_clip_ratio: float = own("gep", "residual_clip_ratio", default=0.1)
+    residual_clip_ratio: float = toml_setting("gep", "residual_clip_ratio", default=0.1)
 
 
 def noise_multipliers(settings: GepSettings) -> tuple[float, float]:
@@ -79,7 +79,7 @@ def cost(settings: GepSettings, facts: PublicFacts) -> DpEvent:
     """T joint Gaussian releases, each on a Poisson sample."""
     plan = descent.plan_of(settings, facts)
     step = events.gaussian(events.joint_noise_multiplier(noise_multipliers(settings)))
-    return events.repeated(events.subsampled(step, plan.sampling_probability), plan.steps)
+    return events.repeat(events.subsample(step, plan.sampling_probability), plan.steps)
 
 
 def resolve_hyperparameters(settings: GepSettings, facts: PublicFacts) -> Plan[GepSettings]:
@@ -107,10 +107,10 @@ class _AnchoredRows:
     anchor_products: Array
 
 
-@together(lambda one, _: (one.standardise, one.centre, one.normalise))
+@group_runs(*descent.PREPROCESSING)
 def fit_many(view: View, runs: list[Run[GepSettings]]) -> Iterator[TrainResult]:
     """Runs of one seed share anchors and products; runs that agree on the preprocessing share the rows."""
-    prepared = descent.rows_as_they_are(runs[0][0], view, runs[0][1])
+    prepared = descent.all_features(runs[0][0], view, runs[0][1])
     shared: dict[tuple[Any, ...], _AnchoredRows] = {}
     for one, stream, ledger in runs:
         key = (stream.identity, one.anchors)
@@ -151,7 +151,7 @@ def _fit(
     with threads_for(2 * probability * rows.z.numel() * facts.n_classes):
         for _ in range(plan.steps):
             basis = _basis(rows, weights, int(settings.k or 0))
-            with sampled(probability, n, sampling, [ledger]) as indices:
+            with draw_batch(probability, n, sampling, [ledger]) as indices:
                 picked = slice(None) if probability == 1 else torch.from_numpy(indices).to(where)
                 sums = embedded_sums(
                     rows.z[picked],
@@ -180,7 +180,7 @@ def _basis(rows: _AnchoredRows, weights: torch.Tensor, k: int) -> AnchorBasis:
 
 
 _GEP = Method(
-    **said_of("gep"),
+    **words_of("gep"),
     public_use=PublicUse.UNLABELLED,
     settings=GepSettings,
     assumptions=("with normalise off, no private row is so long (about 1e4) that its products with the anchors are rounding alone",),
@@ -195,7 +195,7 @@ METHODS.register(_GEP)
 METHODS.register(
     dataclasses.replace(
         _GEP,
-        **said_of("gep_labelled"),
+        **words_of("gep_labelled"),
         public_use=PublicUse.LABELLED,
         settings=GepLabelledSettings,
     )

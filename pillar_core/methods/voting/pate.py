@@ -28,9 +28,9 @@ from pillar_core.engine.logistic import grouped_ridge
 from pillar_core.errors import SettingError
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
-from pillar_core.methods.method import METHODS, Method, Plan, Run, said_of, together
+from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs, words_of
 from pillar_core.methods.parts import rules, voting
-from pillar_core.methods.parts.fields import own
+from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import Provenance, PublicFacts, PublicUse, TrainResult
@@ -49,10 +49,10 @@ ANNOTATION_DELTA = 1e-5
 class PateSettings(voting.VotingSettings):
     """How many teachers, and whether only confident rows are answered."""
 
-    teachers: int | None = own("pate", "teachers")
-    answers: int | None = own("pate", "answers")
-    threshold: float = own("pate", "threshold")
-    top_noise_ratio: float = own("pate", "top_noise_ratio")
+    teachers: int | None = toml_setting("pate", "teachers")
+    answers: int | None = toml_setting("pate", "answers")
+    threshold: float = toml_setting("pate", "threshold")
+    top_noise_ratio: float = toml_setting("pate", "top_noise_ratio")
 
 
 def cost(settings: PateSettings, facts: PublicFacts) -> DpEvent:
@@ -63,11 +63,11 @@ def cost(settings: PateSettings, facts: PublicFacts) -> DpEvent:
     """
     noise, asked = float(settings.noise_multiplier or 0.0), voting.queries_of(settings, facts)
     if settings.answers is None:
-        return events.repeated(voting.query_event(noise), asked)
+        return events.repeat(voting.query_event(noise), asked)
     if settings.answers > asked:
         raise SettingError(f"answers must be at most {asked}, the rows asked; got {settings.answers}. Lower it or raise queries.")
-    top = events.repeated(voting.query_event(noise * settings.top_noise_ratio), asked)
-    return events.compose(top, events.repeated(voting.query_event(noise), settings.answers))
+    top = events.repeat(voting.query_event(noise * settings.top_noise_ratio), asked)
+    return events.compose(top, events.repeat(voting.query_event(noise), settings.answers))
 
 
 def resolve_hyperparameters(settings: PateSettings, facts: PublicFacts) -> Plan[PateSettings]:
@@ -106,14 +106,14 @@ def teacher_votes(z_asked: Array, z: Array, y: Array, teacher: Array, *, teacher
     return counts
 
 
-@together(lambda one, _: (*voting.rows_of(one).values(), one.teachers))
+@group_runs(*voting.ROWS, "teachers")
 def fit_many(view: View, runs: list[Run[PateSettings]]) -> Iterator[TrainResult]:
     """Runs that agree on teachers and rows share the teachers' votes."""
     first = runs[0][0]
     prepared = voting.project(first, view)
     teachers = int(first.teachers or 2)
     teacher = teacher_of(voting.stable_ids(view), teachers)
-    asked = [voting.asked_rows(one, view.facts, stream) for one, stream, _ in runs]
+    asked = [voting.query_rows(one, view.facts, stream) for one, stream, _ in runs]
     union = np.unique(np.concatenate(asked))
     votes = np.zeros((view.facts.n_public, view.facts.n_classes))
     z_asked = np.ascontiguousarray(prepared.z_public[union])
@@ -123,15 +123,15 @@ def fit_many(view: View, runs: list[Run[PateSettings]]) -> Iterator[TrainResult]
 
 
 def _fit(settings: PateSettings, prepared: Prepared, votes: Array, asked: Array, streams: Streams, ledger: Ledger) -> TrainResult:
-    answered, confident = _chosen(settings, votes, asked, streams, ledger)
+    answered, confident = _choose_answers(settings, votes, asked, streams, ledger)
     mechanism = voting.vote_mechanism(float(settings.noise_multiplier or 0.0), streams.secret("noise"), ledger)
-    noisy = voting.released(mechanism, votes[answered])
+    noisy = voting.release_votes(mechanism, votes[answered])
     seen = prepared.z_public[answered[confident]]
     result = voting.student(seen, noisy[confident], prepared, learns=settings.student, mechanism=mechanism)
     return dataclasses.replace(result, diagnostics=_annotation(votes[answered], voting.noise_std(mechanism)))
 
 
-def _chosen(settings: PateSettings, votes: Array, asked: Array, streams: Streams, ledger: Ledger) -> tuple[Array, Array]:
+def _choose_answers(settings: PateSettings, votes: Array, asked: Array, streams: Streams, ledger: Ledger) -> tuple[Array, Array]:
     """The asked rows that are answered, and which of these the student sees (all of them where none passes the threshold)."""
     if settings.answers is None:
         return asked, np.ones(len(asked), dtype=bool)
@@ -151,7 +151,7 @@ def _annotation(votes: Array, std: float) -> dict[str, tuple[Any, Provenance]]:
 
 METHODS.register(
     Method(
-        **said_of("pate"),
+        **words_of("pate"),
         public_use=PublicUse.UNLABELLED,
         settings=PateSettings,
         cost=cost,

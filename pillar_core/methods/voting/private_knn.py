@@ -17,10 +17,10 @@ from pillar_core import ledger as events
 from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.ledger import DpEvent, Ledger
-from pillar_core.mechanisms import sampled
-from pillar_core.methods.method import METHODS, Method, Plan, Run, said_of, together
+from pillar_core.mechanisms import draw_batch
+from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs, words_of
 from pillar_core.methods.parts import rules, voting
-from pillar_core.methods.parts.fields import own
+from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PublicFacts, PublicUse, TrainResult
@@ -35,7 +35,7 @@ MOST_SHARE = 0.25
 class PrivateKnnSettings(voting.VotingSettings):
     """Votes of the nearest rows, among all of them or in a Poisson sample for each query."""
 
-    neighbours: int | None = own("private_knn", "neighbours")
+    neighbours: int | None = toml_setting("private_knn", "neighbours")
     batch_size: int | None = params.setting(
         params.BATCH_SIZE, help="Expected private rows in a query's Poisson sample.", none_means="all rows"
     )
@@ -49,7 +49,7 @@ def sampling_probability(settings: PrivateKnnSettings, facts: PublicFacts) -> fl
 def cost(settings: PrivateKnnSettings, facts: PublicFacts) -> DpEvent:
     """One Gaussian a query, each on its own Poisson sample."""
     query = voting.query_event(float(settings.noise_multiplier or 0.0))
-    return events.repeated(events.subsampled(query, sampling_probability(settings, facts)), voting.queries_of(settings, facts))
+    return events.repeat(events.subsample(query, sampling_probability(settings, facts)), voting.queries_of(settings, facts))
 
 
 def resolve_hyperparameters(settings: PrivateKnnSettings, facts: PublicFacts) -> Plan[PrivateKnnSettings]:
@@ -68,7 +68,7 @@ def resolve_hyperparameters(settings: PrivateKnnSettings, facts: PublicFacts) ->
     return Plan(settings, tuple(why))
 
 
-@together(lambda one, _: (*voting.rows_of(one).values(), one.neighbours))
+@group_runs(*voting.ROWS, "neighbours")
 def fit_many(view: View, runs: list[Run[PrivateKnnSettings]]) -> Iterator[TrainResult]:
     """Runs that agree on everything but noise and seed share the rows and, where all rows vote, the votes of all public rows."""
     prepared = voting.project(runs[0][0], view)
@@ -82,18 +82,18 @@ def _fit(
 ) -> TrainResult:
     """votes: those of asked rows, by row, where all private rows vote; what is missing is added."""
     probability = sampling_probability(settings, view.facts)
-    asked = voting.asked_rows(settings, view.facts, streams)
+    asked = voting.query_rows(settings, view.facts, streams)
     mechanism = voting.vote_mechanism(float(settings.noise_multiplier or 0.0), streams.secret("noise"), ledger)
     if probability == 1:
         new = np.array([row for row in asked if row not in votes], dtype=np.int64)
         votes.update(zip(new.tolist(), _votes(settings, prepared, view, prepared.z_public[new]), strict=True))
-        noisy = voting.released(mechanism, np.stack([votes[row] for row in asked]))
+        noisy = voting.release_votes(mechanism, np.stack([votes[row] for row in asked]))
     else:
         sampling, answers = streams.secret("sampling"), []
         for row in asked:
-            with sampled(probability, len(view.y), sampling, [ledger]) as picked:
+            with draw_batch(probability, len(view.y), sampling, [ledger]) as picked:
                 votes_of_row = _votes(settings, prepared, view, prepared.z_public[row : row + 1], picked)
-                answers.append(voting.released(mechanism, votes_of_row)[0])
+                answers.append(voting.release_votes(mechanism, votes_of_row)[0])
         noisy = np.stack(answers)
     return voting.student(prepared.z_public[asked], noisy, prepared, learns=settings.student, mechanism=mechanism)
 
@@ -130,7 +130,7 @@ def neighbour_votes(z_asked: Array, z: Array, y: Array, ids: Array, *, neighbour
 
 METHODS.register(
     Method(
-        **said_of("private_knn"),
+        **words_of("private_knn"),
         public_use=PublicUse.UNLABELLED,
         settings=PrivateKnnSettings,
         cost=cost,

@@ -23,10 +23,10 @@ from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import LinearClassifier
 from pillar_core.engine.gradient import SUM_ROWS, within_unit_ball
-from pillar_core.ledger import DpEvent, Ledger, repeated
+from pillar_core.ledger import DpEvent, Ledger, repeat
 from pillar_core.mechanisms import ExponentialMechanism, exponential
-from pillar_core.methods.method import METHODS, Method, Plan, said_of
-from pillar_core.methods.parts.fields import filled, own
+from pillar_core.methods.method import METHODS, Method, Plan, words_of
+from pillar_core.methods.parts.fields import require, toml_setting
 from pillar_core.rng import Streams
 from pillar_core.splits import View
 from pillar_core.splits.transform import unit_rows
@@ -44,22 +44,22 @@ UNIT_ROUNDOFF = 2.0**-53
 class PrototypesSettings:
     """How many public rows stand for a class, and how similarities are clipped."""
 
-    prototypes: int | None = own("prototypes", "prototypes")
-    low_percentile: float = own("prototypes", "low_percentile")
-    high_percentile: float = own("prototypes", "high_percentile")
+    prototypes: int | None = toml_setting("prototypes", "prototypes")
+    low_percentile: float = toml_setting("prototypes", "low_percentile")
+    high_percentile: float = toml_setting("prototypes", "high_percentile")
     standardise: bool | None = params.setting(params.STANDARDISE)
     centre: bool | None = params.setting(params.CENTRE)
-    noise_scale: float | None = own("disjunction", "noise_scale")
+    noise_scale: float | None = toml_setting("disjunction", "noise_scale")
 
 
 def cost(settings: PrototypesSettings, facts: PublicFacts) -> DpEvent:
     """One choice a round, at its share of ε = 1/noise_scale."""
-    return repeated(exponential(_epsilon_per_round(settings)), rounds(settings, facts))
+    return repeat(exponential(_epsilon_per_round(settings)), rounds(settings, facts))
 
 
 def rounds(settings: PrototypesSettings, facts: PublicFacts) -> int:
     """Prototypes a class: as many as asked, at most all public rows."""
-    return min(filled(settings.prototypes, "prototypes"), facts.n_public)
+    return min(require(settings.prototypes, "prototypes"), facts.n_public)
 
 
 def resolve_schedule(settings: PrototypesSettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[PrototypesSettings]:
@@ -106,14 +106,14 @@ def fit(settings: PrototypesSettings, view: View, streams: Streams, ledger: Ledg
     facts = view.facts
     prepared = view.prepare(standardise=settings.standardise, centre=settings.centre, normalise=True)
     low, high = similarity_range(prepared.z_public, settings)
-    own = scores(prepared.z, view.y, prepared.z_public, n_classes=facts.n_classes, low=low, high=high)
+    class_scores = scores(prepared.z, view.y, prepared.z_public, n_classes=facts.n_classes, low=low, high=high)
     left = np.tile(np.arange(len(prepared.z_public)), (facts.n_classes, 1))
     stream = streams.secret("choice")
     spread = (high - low) * (1 + ROUNDING_GUARD) + rounding(facts.n_private + 1, prepared.z.shape[1], high - low)
     mechanism = ExponentialMechanism(_epsilon_per_round(settings), spread, stream, ledger, label="choice of prototypes")
     sums = np.zeros((facts.n_classes, prepared.z.shape[1]))
     for _ in range(rounds(settings, facts)):
-        places = mechanism.choose_each(np.take_along_axis(own, left, axis=1))
+        places = mechanism.choose_each(np.take_along_axis(class_scores, left, axis=1))
         sums += prepared.z_public[np.take_along_axis(left, places[:, None], axis=1)[:, 0]]
         left = left[np.arange(left.shape[1]) != places[:, None]].reshape(facts.n_classes, -1)
     weights = np.ascontiguousarray(unit_rows(sums.astype(np.float32)).T)
@@ -121,12 +121,12 @@ def fit(settings: PrototypesSettings, view: View, streams: Streams, ledger: Ledg
 
 
 def _epsilon_per_round(settings: PrototypesSettings) -> float:
-    return 1 / (settings.noise_scale * filled(settings.prototypes, "prototypes")) if settings.noise_scale else math.inf
+    return 1 / (settings.noise_scale * require(settings.prototypes, "prototypes")) if settings.noise_scale else math.inf
 
 
 METHODS.register(
     Method(
-        **said_of("prototypes"),
+        **words_of("prototypes"),
         version=2,
         public_use=PublicUse.UNLABELLED,
         settings=PrototypesSettings,

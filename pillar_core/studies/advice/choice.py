@@ -23,7 +23,7 @@ from pillar_core.errors import DataError, SettingError, UnsupportedError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import Ledger, compose
 from pillar_core.methods import METHODS
-from pillar_core.numerics import upwards
+from pillar_core.numerics import round_up
 from pillar_core.rng import Streams
 from pillar_core.runs.loading import load_features
 from pillar_core.runs.run import Solved, run_many, solve
@@ -70,7 +70,7 @@ class Choice:
     @property
     def sentence(self) -> str:
         """The choice in one sentence."""
-        upper, expected = upwards(self.guarantee.epsilon.upper), range_words(self.predicted, self.expected_accuracy, self.metric)
+        upper, expected = round_up(self.guarantee.epsilon.upper), range_words(self.predicted, self.expected_accuracy, self.metric)
         public = {NONE: "no public rows", OWN: "the public rows at hand"}.get(self.public, f"*{self.public}* as public data")
         return f"Use {public}, {METHODS[self.method].title}; expect {expected}. ε ≤ {upper} covers the choice and this training."
 

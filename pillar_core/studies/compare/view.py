@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from pillar_core import metrics
-from pillar_core.registry import Registry, facts
+from pillar_core.registry import Registry, toml_tables
 from pillar_core.studies import papers
 from pillar_core.studies.compare import learners as compare
 from pillar_core.types import FeatureSet, SemiPrivateSplit
@@ -87,7 +87,7 @@ COMPARE_VIEWS: Registry[CompareView] = Registry("comparison view")
 
 def register(name: str, grids: Callable[[Setup], list[Grid]], place: Callable[[pd.DataFrame, Setup], pd.DataFrame], **others: Any) -> None:
     """Makes a view known, with what `views.toml` says of it."""
-    said = facts(Path(__file__).with_name("views.toml"))[name]
+    said = toml_tables(Path(__file__).with_name("views.toml"))[name]
     COMPARE_VIEWS.register(CompareView(name=name, grids=grids, place=place, **said, **others))
 
 

@@ -14,12 +14,12 @@ from pillar_core.runs import sweep
 from pillar_core.splits import view_of
 from pillar_core.studies.compare.learners import CEILING, FLOOR, at_every_epsilon
 from pillar_core.studies.compare.view import COMPARE_VIEWS, CompareView, Grid, Setup, lines, reference_of, register
-from pillar_core.types import Progress, PublicUse, RunSpec, unwatched
+from pillar_core.types import Progress, PublicUse, RunSpec, ignore_progress
 
 __all__ = ["COMPARE_VIEWS", "CompareView", "Setup", "cells", "lines", "run", "table_of"]
 
 
-def run(name: str, setup: Setup, *, progress: Progress = unwatched) -> tuple[pd.DataFrame, pd.DataFrame]:
+def run(name: str, setup: Setup, *, progress: Progress = ignore_progress) -> tuple[pd.DataFrame, pd.DataFrame]:
     """(lines, runs) of a view, trained where the cache has nothing yet.
 
     Raises:

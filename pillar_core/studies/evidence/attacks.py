@@ -274,7 +274,7 @@ def linear_head(one: Solved, result: TrainResult) -> LinearClassifier:
 def trained(one: Solved) -> "tuple[torch.Tensor, LinearClassifier]":
     """The releases (T, C, k + bias) of the run with its own seed, and its classifier, which they must give back."""
     tape = ReleaseTape()
-    classifier = linear_head(one, one.method.fit(one.settings, one.view, one.streams(one.seed), Ledger(tape)))
+    classifier = linear_head(one, one.method.train(one.settings, one.view, one.streams(one.seed), Ledger(tape)))
     released = torch.stack(tape.released)
     final = trajectory.states(released[:, None], plan_of(one))[-1][0].numpy()
     away = np.abs(final[:, : len(classifier.weights)].T - classifier.weights).max()

@@ -20,7 +20,7 @@ from pillar_core.engine.train import PLAIN
 from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import Ledger
 from pillar_core.methods import METHODS
-from pillar_core.methods.parts.descent import Together
+from pillar_core.methods.parts.descent import HeadGroup
 from pillar_core.methods.parts.mixed import PublicRows
 from pillar_core.methods.public_gradients import adamix
 from pillar_core.runs.run import Solved, solve_spec
@@ -80,10 +80,10 @@ def _descent(one: Solved) -> tuple[Array, Array]:
 def _mixed(one: Solved) -> tuple[Array, Array]:
     """AdaMix: its step goes over the released sums again; the final weights must be the classifier's."""
     tape, settings, view = ReleaseTape(), one.settings, one.view
-    classifier = one.method.fit(settings, view, one.streams(one.seed), Ledger(tape)).classifier
+    classifier = one.method.train(settings, view, one.streams(one.seed), Ledger(tape)).classifier
     prepared = view.prepare(standardise=settings.standardise, centre=settings.centre, normalise=settings.normalise)
     rows, directions = HeadRows.of(prepared.z, view.y), adamix.public_directions([settings], view)
-    together = Together(view, prepared, one.streams(one.seed))
+    together = HeadGroup(view, prepared, one.streams(one.seed))
     public, pairs = PublicRows.of(together), zip(tape.calls, tape.released, strict=True)
     state = torch.from_numpy(np.ascontiguousarray(adamix.start(settings, together).T))[None]
     step, squares = adamix.both_kinds([settings], together, state), torch.zeros(len(view.y), dtype=torch.float64)

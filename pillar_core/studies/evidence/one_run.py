@@ -85,7 +85,7 @@ def _estimates(one: Solved, coins: Array, stream: np.random.Generator) -> Array:
     entering = np.repeat(np.flatnonzero(coins), copies)
     world = dataclasses.replace(view, x=np.concatenate([view.x, x[entering]]), y=np.concatenate([view.y, y[entering]]), memo=Memo())
     tape, plan = ReleaseTape(), evidence.plan_of(one)
-    classifier = evidence.linear_head(one, one.method.fit(one.settings, world, one.streams(one.seed), Ledger(tape)))
+    classifier = evidence.linear_head(one, one.method.train(one.settings, world, one.streams(one.seed), Ledger(tape)))
     rows, added = HeadRows.of(classifier.transform(view.x), view.y), HeadRows.of(classifier.transform(x), y)
     return _regressed(torch.stack(tape.released)[:, None], rows, added, plan, copies)
 

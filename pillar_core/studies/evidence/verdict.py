@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from pillar_core.numerics import upwards
+from pillar_core.numerics import round_up
 from pillar_core.studies.evidence.attacks import CanaryAudit
 from pillar_core.studies.evidence.one_run import OneRunAudit
 
@@ -20,7 +20,7 @@ def without_claim() -> str:
 
 def without_audit(claimed: float, reason: str) -> str:
     """Of a learner that no audit here can test."""
-    return _WORDS["not_audited"].format(claimed=upwards(claimed, 3), reason=f"{reason[:1].upper()}{reason[1:]}")
+    return _WORDS["not_audited"].format(claimed=round_up(claimed, 3), reason=f"{reason[:1].upper()}{reason[1:]}")
 
 
 def sentence(one: OneRunAudit, many: CanaryAudit | None, rates: pd.DataFrame) -> str:
@@ -35,7 +35,7 @@ def sentence(one: OneRunAudit, many: CanaryAudit | None, rates: pd.DataFrame) ->
     certified = _WORDS["certified" if least >= 0.01 * one.claimed_epsilon else "nothing"]
     is_refuted = one.is_rejected or (many is not None and many.is_rejected)
     return _WORDS["refuted" if is_refuted else "untried" if many is None else "holds"].format(
-        claimed=upwards(one.claimed_epsilon, 3),
+        claimed=round_up(one.claimed_epsilon, 3),
         certified=certified.format(trainings=by, least=f"{least:.2g}", **shares),
         attack=attack(rates),
     )
@@ -51,4 +51,4 @@ def attack(rates: pd.DataFrame) -> str:
     )
     tail = "" if found <= allowed else _WORDS["by_chance" if low <= most else "beyond_chance"]
     said = {name: f"{100 * value:.1f}" for name, value in (("found", found), ("low", low), ("high", high))}
-    return _WORDS["attack"].format(allowed=upwards(100 * allowed, 2), tail=tail, **said)
+    return _WORDS["attack"].format(allowed=round_up(100 * allowed, 2), tail=tail, **said)

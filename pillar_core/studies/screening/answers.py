@@ -25,7 +25,7 @@ from pillar_core.screening.batches import MIXTURE, refuse_persons
 from pillar_core.screening.class_signal import Rows
 from pillar_core.studies.screening import benefit as by_name
 from pillar_core.studies.screening.gradient_energy import captured
-from pillar_core.types import Dataset, FeatureSet, Progress, unwatched
+from pillar_core.types import Dataset, FeatureSet, Progress, ignore_progress
 
 OWN_PART, OWN_HALF = "part", "own_half"
 BACKBONE = "efficientnet_lite0"
@@ -107,7 +107,9 @@ def kept(ask: Ask) -> pd.DataFrame | None:
     return table
 
 
-def computed(ask: Ask, progress: Progress = unwatched, *, sets: tuple[Any, dict[str, Any]] | None = None, key: str = "") -> pd.DataFrame:
+def computed(
+    ask: Ask, progress: Progress = ignore_progress, *, sets: tuple[Any, dict[str, Any]] | None = None, key: str = ""
+) -> pd.DataFrame:
     """The answer, from the store where it is there, else computed and stored, if no file changed meanwhile.
 
     sets: what `sets_of` or `feature_sets_of` gave, where it was called already, and `key`, the question's own from before that.
@@ -150,7 +152,7 @@ def sets_of(ask: Ask) -> tuple[Dataset, dict[str, Dataset]]:
     return parted(ask, named(ask.private, n=2 * n), {name: named(name, n=n, seed=1) for name in ask.public if name not in _APART})
 
 
-def feature_sets_of(ask: Ask, progress: Progress = unwatched) -> tuple[FeatureSet, dict[str, FeatureSet]]:
+def feature_sets_of(ask: Ask, progress: Progress = ignore_progress) -> tuple[FeatureSet, dict[str, FeatureSet]]:
     """(private set, candidates by name) through the default backbone; the private set's own parts are taken from its features.
 
     Raises:
@@ -229,7 +231,7 @@ def _share_of(progress: Progress, place: int, of: int) -> Progress:
     return told
 
 
-def features_of(name: str, *, n: int | None = None, seed: int = 0, progress: Progress = unwatched) -> FeatureSet:
+def features_of(name: str, *, n: int | None = None, seed: int = 0, progress: Progress = ignore_progress) -> FeatureSet:
     """Images by name through the default backbone; a mixture has equal shares of its parts' features, and no labels.
 
     Raises:

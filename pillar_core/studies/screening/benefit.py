@@ -22,7 +22,7 @@ from pillar_core.runs.run import run
 from pillar_core.runs.splitting import split
 from pillar_core.screening.batches import flat_pixels, require_images, resized
 from pillar_core.screening.models import model_of
-from pillar_core.types import Dataset, FeatureSet, Progress, PublicUse, SemiPrivateSplit, unwatched
+from pillar_core.types import Dataset, FeatureSet, Progress, PublicUse, SemiPrivateSplit, ignore_progress
 
 FEATURE_SIDE = 16
 EXACT_UP_TO = 8
@@ -63,7 +63,7 @@ def measured(
     delta: float = 1e-5,
     model: str = "",
     seeds: Sequence[int] = (0, 1, 2),
-    progress: Progress = unwatched,
+    progress: Progress = ignore_progress,
     **settings: Any,
 ) -> pd.DataFrame:
     """The accuracy that each public set really gives: columns public, seed, accuracy (on the private set's test rows).

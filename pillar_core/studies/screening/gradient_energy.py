@@ -21,7 +21,7 @@ from pillar_core.engine.train import Optimiser
 from pillar_core.errors import DataError
 from pillar_core.ledger import Ledger
 from pillar_core.methods.parts import mixed
-from pillar_core.methods.parts.descent import Together
+from pillar_core.methods.parts.descent import HeadGroup
 from pillar_core.methods.parts.mixed import PublicRows
 from pillar_core.methods.public_gradients import adamix
 from pillar_core.rng import stream
@@ -61,7 +61,7 @@ def captured(
         directions = torch.from_numpy(view.basis(standardise=settings.standardise, centre=settings.centre).vectors)
         if directions.shape[1] < k:
             raise DataError(f"the rows of {name!r} span fewer than k = {k} directions: lower k.")
-        together = Together(view, prepared, solved.streams(seed))
+        together = HeadGroup(view, prepared, solved.streams(seed))
         watch = _Watch(directions, PublicRows.of(together), torch.from_numpy(prepared.z), torch.from_numpy(view.y), k, seed)
         initial = (adamix.start(settings, together), np.zeros(view.facts.n_classes, dtype=np.float32))
         head = Head(mixed.plan_of(settings, view.facts), together.streams, Ledger(), initial)
@@ -85,7 +85,7 @@ class _Watch:
     errors: list[float] = dataclasses.field(default_factory=list)
     random_errors: list[float] = dataclasses.field(default_factory=list)
 
-    def watched(self, settings: adamix.AdamixSettings, together: Together) -> Optimiser:
+    def watched(self, settings: adamix.AdamixSettings, together: HeadGroup) -> Optimiser:
         """AdaMix's own step, the two errors kept before it."""
 
         def start(positions: Sequence[int], state: torch.Tensor) -> Step:

@@ -55,7 +55,7 @@ def trial_noise(epsilon: float, *, delta: float, mean_trials: float) -> float:
     """
 
     def cost(noise: float) -> DpEvent:
-        return ledger.selected(ledger.gaussian(noise), mean_trials=mean_trials, shape=SHAPE)
+        return ledger.best_of(ledger.gaussian(noise), mean_trials=mean_trials, shape=SHAPE)
 
     return float(accounting.calibrate(cost, PrivacyBudget(epsilon, delta), accountant="rdp"))
 
@@ -79,7 +79,7 @@ def tune(asked: RunSpec, split: SemiPrivateSplit, grid: Sequence[Candidate], *, 
     if not grid:
         raise SettingError("grid must hold at least one candidate; got none.")
     noise = trial_noise(epsilon, delta=delta, mean_trials=mean_trials)
-    event = ledger.selected(ledger.gaussian(noise), mean_trials=mean_trials, shape=SHAPE)
+    event = ledger.best_of(ledger.gaussian(noise), mean_trials=mean_trials, shape=SHAPE)
     each = accounting.epsilon_of_mu(1 / noise, delta)
     best: tuple[float, RunRecord, Candidate] | None = None
     name = fingerprint(asked.form, [dict(one) for one in grid], mean_trials, Law.LOGARITHMIC, split.fingerprint)

@@ -9,7 +9,7 @@ import enum
 from pathlib import Path
 
 from pillar_core.errors import DataError, UnsupportedError
-from pillar_core.registry import facts
+from pillar_core.registry import toml_tables
 from pillar_core.runs.models import UNPAID
 from pillar_core.runs.run import run_many, run_spec, solve_spec
 from pillar_core.studies.evidence import attacks as evidence
@@ -28,7 +28,7 @@ class Choosing(enum.StrEnum):
     STOPPING = "stopping"
 
 
-SAID = facts(Path(__file__).with_suffix(".toml"))
+SAID = toml_tables(Path(__file__).with_suffix(".toml"))
 """By the way's name: its `words` and, where something is tried, its `price`."""
 
 

@@ -14,10 +14,10 @@ ADD = NeighboringRelation.ADD_OR_REMOVE_ONE
 REPLACE = NeighboringRelation.REPLACE_ONE
 NAMES = ("auto", "pillar", "prv", "pld", "rdp", "opacus_rdp", "gdp", "analytic_gaussian", "basic")
 
-FULL = ledger.repeated(ledger.gaussian(5.0), 10)
-SAMPLED = ledger.repeated(ledger.subsampled(ledger.gaussian(2.0), 0.02), 50)
+FULL = ledger.repeat(ledger.gaussian(5.0), 10)
+SAMPLED = ledger.repeat(ledger.subsample(ledger.gaussian(2.0), 0.02), 50)
 MIXED = ledger.compose(SAMPLED, events.ExponentialMechanismEvent(0.1, 0.2), events.PureEvent(0.2, 0.4, 1e-7), dp_event.LaplaceDpEvent(8.0))
-SAMPLED_PURE = ledger.subsampled(events.PureEvent(0.5, 0.9), 0.1)
+SAMPLED_PURE = ledger.subsample(events.PureEvent(0.5, 0.9), 0.1)
 SELECTION = dp_event.RepeatAndSelectDpEvent(SAMPLED, 10.0, 1.0)
 
 
@@ -116,7 +116,7 @@ def test_replacement_takes_the_factor_of_each_release() -> None:
 
 def test_rdp_under_replacement_is_no_longer_half_of_the_truth() -> None:
     """σ = 20, T = 10: dp-accounting's RDP says 0.616, its PLD 1.20."""
-    event = ledger.repeated(ledger.gaussian(20.0), 10)
+    event = ledger.repeat(ledger.gaussian(20.0), 10)
     truth = accounting.epsilon(event, delta=1e-5, relation=REPLACE).upper
     assert truth == pytest.approx(1.20, rel=5e-3)
     assert truth <= ACCOUNTANTS["rdp"].epsilon(event, delta=1e-5, relation=REPLACE).upper <= 1.15 * truth
@@ -124,7 +124,7 @@ def test_rdp_under_replacement_is_no_longer_half_of_the_truth() -> None:
 
 def test_opacus_orders_reach_small_epsilon() -> None:
     """Its own list stops at order 63 and refuses; here the bound stays within a third of the exact value."""
-    event = ledger.repeated(ledger.gaussian(200.0), 40)
+    event = ledger.repeat(ledger.gaussian(200.0), 40)
     exact = accounting.epsilon(event, delta=1e-5, relation=ADD).upper
     assert exact < 0.11
     assert exact <= ACCOUNTANTS["opacus_rdp"].epsilon(event, delta=1e-5, relation=ADD).upper <= 1.33 * exact
@@ -167,7 +167,7 @@ def test_delta_of_a_release_is_taken_from_the_budget() -> None:
     event = events.PureEvent(0.5, 0.5, 1e-5)
     assert accounting.epsilon(event, delta=1e-5, relation=ADD).upper == pytest.approx(0.5, rel=1e-12)
     assert accounting.epsilon(event, delta=0.9e-5, relation=ADD).upper == math.inf
-    assert accounting.epsilon(ledger.repeated(event, 2), delta=1e-5, relation=ADD).upper == math.inf
+    assert accounting.epsilon(ledger.repeat(event, 2), delta=1e-5, relation=ADD).upper == math.inf
 
 
 def test_why_words_name_the_library_and_the_event() -> None:
@@ -180,7 +180,7 @@ def test_why_words_name_the_library_and_the_event() -> None:
 @pytest.mark.parametrize(("epsilon", "times", "delta"), [(8.0, 10, 1e-5), (4.0, 10, 1e-3), (3.0, 20, 1e-5), (30.0, 2, 1e-3)])
 def test_a_grid_that_loses_large_steps_is_refused(epsilon: float, times: int, delta: float) -> None:
     """prv-accountant says ε ≤ 0 for the first, of which ε > 75 can be shown by an attack, and 32.2 for 39.99 of the second."""
-    event = ledger.repeated(events.ExponentialMechanismEvent(epsilon, 2 * epsilon), times)
+    event = ledger.repeat(events.ExponentialMechanismEvent(epsilon, 2 * epsilon), times)
     with pytest.raises(UnsupportedError, match="grid loses"):
         accounting.epsilon(event, delta=delta, relation=ADD, accountant="prv")
     assert accounting.epsilon(event, delta=delta, relation=ADD).upper > 0.99 * epsilon * times
@@ -189,6 +189,6 @@ def test_a_grid_that_loses_large_steps_is_refused(epsilon: float, times: int, de
 @pytest.mark.parametrize(("epsilon", "times"), [(38.0, 3), (40.0, 3), (80.0, 3), (110.0, 4), (70.0, 7), (700.0, 2)])
 def test_losses_beyond_every_lattice_have_the_sum_as_their_upper_end(epsilon: float, times: int) -> None:
     """A division by zero, or an overflow, before: no step of the lattice can be told from 0 there."""
-    event = ledger.repeated(events.ExponentialMechanismEvent(epsilon, 2 * epsilon), times)
+    event = ledger.repeat(events.ExponentialMechanismEvent(epsilon, 2 * epsilon), times)
     found = accounting.epsilon(event, delta=1e-5, relation=ADD)
     assert 0.99 * epsilon * times < found.upper <= epsilon * times

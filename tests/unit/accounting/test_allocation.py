@@ -15,7 +15,7 @@ ADD_REMOVE = "add_or_remove_one"
 
 
 def passes(noise: float, steps: int, count: int):
-    return ledger.repeated(ledger.allocated(noise, steps), count)
+    return ledger.repeat(ledger.allocation_pass(noise, steps), count)
 
 
 def bounds(noise: float, steps: int, count: int = 1, *, delta: float = 1e-5):
@@ -75,7 +75,7 @@ def test_a_pass_whose_amplification_is_not_computed_leaves_the_others_theirs(noi
     found = accounting.epsilon(ledger.compose(others, passes(noise, 100, 1)), delta=1e-5, relation=ADD_REMOVE)
     full = accounting.epsilon(ledger.compose(others, ledger.gaussian(noise)), delta=1e-5, relation=ADD_REMOVE)
     none = accounting.epsilon(
-        ledger.compose(ledger.repeated(ledger.gaussian(1.0), 10), ledger.gaussian(noise)), delta=1e-5, relation=ADD_REMOVE
+        ledger.compose(ledger.repeat(ledger.gaussian(1.0), 10), ledger.gaussian(noise)), delta=1e-5, relation=ADD_REMOVE
     )
     # every step of a pass adds 1e-11 of relative mass to what the ends are moved by
     assert bounds(1.0, 100, 10).lower * (1 - 1e-8) <= found.lower <= found.upper <= full.upper * (1 + 1e-9)
@@ -91,18 +91,18 @@ def release(spent: ledger.Ledger, noise: float, *, kind=ledger.gaussian):
 def test_a_pass_is_charged_once_and_whole():
     spent = ledger.Ledger()
     for step in (0, 1, 2, 0):
-        with spent.allocated(step, 3, 10, lambda: np.arange(3)):
+        with spent.allocation(step, 3, 10, lambda: np.arange(3)):
             release(spent, 2.0)
-    assert spent.spent == passes(2.0, 3, 2)
+    assert spent.total_event == passes(2.0, 3, 2)
     assert len(spent.lines) == 4
 
 
 def test_a_pass_is_over_after_its_last_step():
     spent = ledger.Ledger()
     for step in range(3):
-        with spent.allocated(step, 3, 10, lambda: np.arange(3)):
+        with spent.allocation(step, 3, 10, lambda: np.arange(3)):
             release(spent, 2.0)
-    with pytest.raises(SettingError), spent.allocated(3, 3, 10, lambda: np.arange(3)):
+    with pytest.raises(SettingError), spent.allocation(3, 3, 10, lambda: np.arange(3)):
         release(spent, 2.0)
 
 
@@ -110,18 +110,18 @@ def test_a_pass_is_over_after_its_last_step():
 def test_steps_out_of_turn_are_refused(step, steps):
     """After step 0 of 3 comes step 1 of 3; a new pass may begin at any time, because it is charged anew."""
     spent = ledger.Ledger()
-    with spent.allocated(0, 3, 10, lambda: np.arange(3)):
+    with spent.allocation(0, 3, 10, lambda: np.arange(3)):
         release(spent, 2.0)
-    with pytest.raises(SettingError), spent.allocated(step, steps, 10, lambda: np.arange(3)):
+    with pytest.raises(SettingError), spent.allocation(step, steps, 10, lambda: np.arange(3)):
         release(spent, 2.0)
 
 
 @pytest.mark.parametrize("second", [{"noise": 1.0}, {"noise": 2.0, "kind": lambda noise: ledger.gaussian(noise, replace_one_factor=1.0)}])
 def test_a_pass_has_one_noise(second):
     spent = ledger.Ledger()
-    with spent.allocated(0, 3, 10, lambda: np.arange(3)):
+    with spent.allocation(0, 3, 10, lambda: np.arange(3)):
         release(spent, 2.0)
-    with pytest.raises(SettingError, match="equal noise"), spent.allocated(1, 3, 10, lambda: np.arange(3)):
+    with pytest.raises(SettingError, match="equal noise"), spent.allocation(1, 3, 10, lambda: np.arange(3)):
         release(spent, **second)
 
 
@@ -131,7 +131,7 @@ def test_two_releases_of_one_step_are_refused(steps):
     spent = ledger.Ledger()
 
     def twice() -> None:
-        with spent.allocated(0, steps, 10, lambda: np.arange(3)):
+        with spent.allocation(0, steps, 10, lambda: np.arange(3)):
             release(spent, 2.0)
             release(spent, 2.0)
 
@@ -173,11 +173,11 @@ def test_replacing_a_row_and_accountants_without_a_law_are_refused():
         with pytest.raises(UnsupportedError):
             accounting.epsilon(passes(1.0, 10, 1), delta=1e-5, relation=ADD_REMOVE, accountant=name)
     with pytest.raises(SettingError, match="at least 1"):
-        ledger.allocated(1.0, 0)
+        ledger.allocation_pass(1.0, 0)
 
 
 def test_a_pass_composes_with_other_releases():
-    mixed = ledger.compose(passes(1.0, 20, 2), ledger.gaussian(4.0), ledger.subsampled(ledger.gaussian(2.0), 0.1))
+    mixed = ledger.compose(passes(1.0, 20, 2), ledger.gaussian(4.0), ledger.subsample(ledger.gaussian(2.0), 0.1))
     alone = bounds(1.0, 20, 2)
     found = accounting.epsilon(mixed, delta=1e-5, relation=ADD_REMOVE)
     assert alone.upper < found.lower <= found.upper <= 1.02 * found.lower

@@ -63,7 +63,7 @@ def test_releases_share_the_budget_as_one_setting() -> None:
     budget = PrivacyBudget(1.0, 1e-5)
 
     def cost(noise: float) -> dp_event.DpEvent:
-        return ledger.compose(ledger.repeated(ledger.gaussian(noise), 10), ledger.gaussian(2 * noise), events.PureEvent(0.2, 0.4))
+        return ledger.compose(ledger.repeat(ledger.gaussian(noise), 10), ledger.gaussian(2 * noise), events.PureEvent(0.2, 0.4))
 
     sigma = accounting.calibrate(cost, budget)
     assert accounting.epsilon(cost(sigma), delta=1e-5, relation=ADD).upper <= 1.0
@@ -72,7 +72,7 @@ def test_releases_share_the_budget_as_one_setting() -> None:
 
 def test_a_budget_that_other_parts_have_spent_is_refused_with_what_would_do() -> None:
     def cost(noise: float) -> dp_event.DpEvent:
-        return ledger.compose(ledger.subsampled(ledger.gaussian(noise), 0.1), events.PureEvent(0.5, 1.0))
+        return ledger.compose(ledger.subsample(ledger.gaussian(noise), 0.1), events.PureEvent(0.5, 1.0))
 
     with pytest.raises(BudgetError, match=r"no noise meets epsilon = 0\.4 .*epsilon of at least 0\.5"):
         accounting.calibrate(cost, PrivacyBudget(0.4, 1e-5))

@@ -16,7 +16,7 @@ REPLACE = NeighboringRelation.REPLACE_ONE
 
 
 def test_equal_spending_reads_equal_however_it_is_written() -> None:
-    step = ledger.subsampled(ledger.gaussian(2.0), 0.1)
+    step = ledger.subsample(ledger.gaussian(2.0), 0.1)
     flat = ledger.compose(*[step] * 6, ledger.gaussian(3.0), ledger.gaussian(4.0))
     nested = dp_event.ComposedDpEvent(
         [ledger.gaussian(2.4), dp_event.SelfComposedDpEvent(dp_event.SelfComposedDpEvent(step, 3), 2), dp_event.NoOpDpEvent()]
@@ -39,7 +39,7 @@ def test_equal_spending_reads_equal_however_it_is_written() -> None:
         (events.ExponentialMechanismEvent(0.3, 0.6), 0.3, 0.6),
         (events.PureEvent(0.3, 0.5, 1e-7), 0.3, 0.5),
         # under Poisson sampling the Gaussian's loss is one row's norm: the pair itself knows the relation
-        (ledger.subsampled(ledger.gaussian(4.0), 0.1), 0.25, 0.25),
+        (ledger.subsample(ledger.gaussian(4.0), 0.1), 0.25, 0.25),
     ],
 )
 def test_each_relation_takes_the_sensitivity_that_the_event_records(event: dp_event.DpEvent, add: float, replace: float) -> None:
@@ -115,5 +115,5 @@ def test_unknown_events_are_kept_apart_with_their_counts() -> None:
 @pytest.mark.parametrize("probability", [1.0, 0.3, 1e-6])
 @pytest.mark.parametrize("noise", [0.0, 0.7, 3.0, 1e9])
 def test_plain_gaussian_runs_need_no_event(noise: float, probability: float, steps: int, relation: NeighboringRelation) -> None:
-    event = ledger.repeated(ledger.subsampled(ledger.gaussian(noise), probability), steps)
+    event = ledger.repeat(ledger.subsample(ledger.gaussian(noise), probability), steps)
     assert gaussian_events(noise, probability, steps, relation) == read(event, relation)

@@ -14,7 +14,7 @@ ADD_REMOVE = "add_or_remove_one"
 
 
 def _sampled(noise: float, probability: float):
-    return ledger.subsampled(ledger.gaussian(noise), probability)
+    return ledger.subsample(ledger.gaussian(noise), probability)
 
 
 def _bounds(event, *, delta: float = 1e-5):
@@ -59,7 +59,7 @@ def test_the_distribution_of_dp_accounting_confirms_many_steps():
     rows, probability, noise, steps = 5, 0.01, 20.0, 1000
     chances = [math.comb(rows, k) * probability**k * (1 - probability) ** (rows - k) for k in range(rows + 1)]
     one = privacy_loss_distribution.from_mixture_gaussian_mechanism(noise, list(range(rows + 1)), chances)
-    found = _bounds(ledger.repeated(ledger.of_person(_sampled(noise, probability), rows), steps))
+    found = _bounds(ledger.repeat(ledger.of_person(_sampled(noise, probability), rows), steps))
     theirs = one.self_compose(steps).get_epsilon_for_delta(1e-5)
     # theirs is rounded up to a grid of 1e-4 a step: an upper bound, within a thousandth here
     assert found.lower <= theirs
@@ -80,20 +80,20 @@ def test_walls_lie_where_their_loss_is_reached():
 
 def test_other_releases_cost_as_the_documents_say():
     assert ledger.of_person(ledger.gaussian(6.0), 3) == ledger.gaussian(2.0)
-    assert ledger.of_person(ledger.allocated(6.0, 10), 3) == ledger.gaussian(2.0)
+    assert ledger.of_person(ledger.allocation_pass(6.0, 10), 3) == ledger.gaussian(2.0)
     assert ledger.of_person(ExponentialMechanismEvent(0.1, 0.2), 3) == ExponentialMechanismEvent(3 * 0.1, 3 * 0.2)
     pure = ledger.of_person(PureEvent(0.1, 0.2, 1e-6), 3)
     assert pure.epsilon_add_remove == pytest.approx(0.3)
     assert pure.delta == pytest.approx(1e-6 * (1 + math.exp(0.2) + math.exp(0.4)))
-    assert ledger.of_person(ledger.subsampled(PureEvent(0.1, 0.2), 0.5), 2) == PureEvent(0.2, 0.4)
-    run = ledger.compose(ledger.repeated(_sampled(2.0, 0.1), 7), ledger.gaussian(4.0))
+    assert ledger.of_person(ledger.subsample(PureEvent(0.1, 0.2), 0.5), 2) == PureEvent(0.2, 0.4)
+    run = ledger.compose(ledger.repeat(_sampled(2.0, 0.1), 7), ledger.gaussian(4.0))
     assert ledger.of_person(run, 1) is run
-    assert sum(ledger.counted(ledger.of_person(run, 2)).values()) == 8
+    assert sum(ledger.event_counts(ledger.of_person(run, 2)).values()) == 8
     assert math.isinf(_bounds(ledger.of_person(ledger.gaussian(0.0), 2)).upper)
 
 
 def test_more_rows_cost_more_and_never_more_than_group_privacy_of_one_row():
-    run = ledger.repeated(_sampled(3.0, 0.02), 200)
+    run = ledger.repeat(_sampled(3.0, 0.02), 200)
     found = [_bounds(ledger.of_person(run, rows)).upper for rows in (1, 2, 4)]
     assert found[0] < found[1] < found[2]
     one = accounting.epsilon(run, delta=1e-5 / (1 + math.exp(found[0] * 1.2)), relation=ADD_REMOVE).upper
@@ -109,6 +109,6 @@ def test_what_has_no_proof_is_refused():
         with pytest.raises(UnsupportedError):
             accounting.epsilon(sampled, delta=1e-5, relation=ADD_REMOVE, accountant=name)
     with pytest.raises(UnsupportedError, match="several rows"):
-        ledger.of_person(ledger.selected(ledger.gaussian(1.0), mean_trials=3, shape=1), 2)
+        ledger.of_person(ledger.best_of(ledger.gaussian(1.0), mean_trials=3, shape=1), 2)
     with pytest.raises(SettingError, match="at least 1"):
         ledger.of_person(ledger.gaussian(1.0), 0)

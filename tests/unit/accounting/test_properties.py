@@ -81,14 +81,14 @@ def small_events(draw: st.DrawFn) -> dp_event.DpEvent:
     pure = draw(st.floats(0.01, 0.6))
     event = {
         "gaussian": ledger.gaussian(draw(st.floats(3, 50)), replace_one_factor=draw(st.sampled_from([1.0, math.sqrt(2), 2.0]))),
-        "sampled": ledger.subsampled(ledger.gaussian(draw(st.floats(0.7, 10))), draw(st.floats(0.001, 0.9))),
+        "sampled": ledger.subsample(ledger.gaussian(draw(st.floats(0.7, 10))), draw(st.floats(0.001, 0.9))),
         "laplace": dp_event.LaplaceDpEvent(1 / pure),
         "pure": events.PureEvent(pure, 2 * pure, draw(st.sampled_from([0.0, 1e-9]))),
         "exponential": events.ExponentialMechanismEvent(pure, 2 * pure),
-        "sampled pure": ledger.subsampled(events.PureEvent(pure, 2 * pure), draw(st.floats(0.01, 0.9))),
-        "sampled laplace": ledger.subsampled(dp_event.LaplaceDpEvent(1 / pure), draw(st.floats(0.01, 0.9))),
+        "sampled pure": ledger.subsample(events.PureEvent(pure, 2 * pure), draw(st.floats(0.01, 0.9))),
+        "sampled laplace": ledger.subsample(dp_event.LaplaceDpEvent(1 / pure), draw(st.floats(0.01, 0.9))),
     }[kind]
-    return ledger.repeated(event, count)
+    return ledger.repeat(event, count)
 
 
 @RUNS

@@ -17,7 +17,7 @@ RATES = np.array([0.0, 1e-4, 1e-3, 0.01, 0.1, 0.3, 0.5, 0.9, 1.0])
 
 
 def test_gaussian_curve_is_the_likelihood_ratio_test() -> None:
-    event = ledger.repeated(ledger.gaussian(8.0), 16)
+    event = ledger.repeat(ledger.gaussian(8.0), 16)
     curve = accounting.trade_off(event)
     assert curve.kind == "gaussian"
     assert curve.mu == pytest.approx(0.5, rel=1e-15)

@@ -19,7 +19,7 @@ from pillar_core.data import DATASETS, downloading, load_dataset, places
 from pillar_core.data.images.cifar import VERSIONS
 from pillar_core.data.sets.listed_sets import FILES
 from pillar_core.errors import Cancelled, DataError
-from pillar_core.registry import facts
+from pillar_core.registry import toml_tables
 from unit.image_files import images_of, written
 
 TAR = "cifar-10-python.tar.gz"
@@ -263,7 +263,7 @@ def test_cifar10_1_comes_from_a_mirror_with_its_checksums(monkeypatch: pytest.Mo
         files[f"cifar10.1_v6_{what}.npy"] = stream.getvalue()
     for name, content in files.items():
         digest = hashlib.sha1(b"blob %d\0%b" % (len(content), content), usedforsecurity=False).hexdigest()
-        monkeypatch.setitem(facts(FILES)["cifar10_1"]["checksums"], name, f"git:{digest}")
+        monkeypatch.setitem(toml_tables(FILES)["cifar10_1"]["checksums"], name, f"git:{digest}")
     with served_files.serving(files) as server:
         monkeypatch.setenv(downloading.MIRROR_VARIABLE, f"{server.address}sets/")
         np.testing.assert_array_equal(load_dataset("cifar10_1", download=True).x_train, x)

@@ -8,7 +8,7 @@ import torch
 
 from pillar_core import rng
 from pillar_core.engine import Head, HeadPlan, clipped_sum, train_heads
-from pillar_core.ledger import Ledger, counted
+from pillar_core.ledger import Ledger, event_counts
 from pillar_core.rng import Streams
 
 
@@ -118,7 +118,7 @@ def test_the_divisor_is_the_public_size_and_every_step_is_charged():
         heads.append(Head(plan, Streams(0), ledger))
     (first, _), (second, _) = train_heads(z.numpy(), y.numpy(), heads, n_classes=4)
     np.testing.assert_allclose(first, 2 * second, rtol=1e-6)
-    assert [sum(counted(ledger.spent).values()) for ledger in ledgers] == [1, 1]
+    assert [sum(event_counts(ledger.total_event).values()) for ledger in ledgers] == [1, 1]
 
 
 def test_momentum_accumulates_released_gradients():

@@ -196,7 +196,7 @@ def test_the_basis_comes_from_public_rows_and_says_so(split):
 def test_a_noised_basis_charges_one_release_and_finds_the_signal_when_noise_is_small(split):
     rows, ledger = geometry.rows_of(split), Ledger()
     basis = geometry.basis_of(rows, kind="dp_pca", noise_multiplier=2.0, ledger=ledger)
-    assert ledger.spent == gaussian(2.0, replace_one_factor=2**0.5)
+    assert ledger.total_event == gaussian(2.0, replace_one_factor=2**0.5)
     assert basis.provenance is Provenance.PRIVATE
     assert basis.eigenvalues is None
     mu = np.asarray(split.features.known["mu"])[None]

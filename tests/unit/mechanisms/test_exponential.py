@@ -15,7 +15,7 @@ from pillar_core import accounting, rng
 from pillar_core.engine import LinearClassifier
 from pillar_core.errors import SettingError
 from pillar_core.events import ExponentialMechanismEvent
-from pillar_core.ledger import Ledger, counted, repeated
+from pillar_core.ledger import Ledger, event_counts, repeat
 from pillar_core.mechanisms import ExponentialMechanism, exponential
 from pillar_core.methods import METHODS
 from pillar_core.splits import Transform
@@ -52,15 +52,15 @@ def test_huge_scores_choose_the_best_and_never_overflow():
 def test_the_charge_is_pure_and_twice_under_replace_one():
     ledger = Ledger()
     ExponentialMechanism(0.5, 2.0, rng.stream(0, "one"), ledger).choose(SCORES)
-    assert ledger.spent == ExponentialMechanismEvent(0.5, 1.0) == exponential(0.5)
+    assert ledger.total_event == ExponentialMechanismEvent(0.5, 1.0) == exponential(0.5)
     for relation, epsilon in ((NeighboringRelation.ADD_OR_REMOVE_ONE, 0.5), (NeighboringRelation.REPLACE_ONE, 1.0)):
-        assert accounting.epsilon(ledger.spent, delta=1e-9, relation=relation).upper == pytest.approx(epsilon, rel=1e-3)
+        assert accounting.epsilon(ledger.total_event, delta=1e-9, relation=relation).upper == pytest.approx(epsilon, rel=1e-3)
 
 
 def test_without_noise_it_is_the_argmax_and_not_private():
     ledger = Ledger()
     assert ExponentialMechanism(math.inf, 1.0, rng.stream(0, "one"), ledger).choose(SCORES) == 1
-    assert list(counted(ledger.spent)) == [dp_event.NonPrivateDpEvent()]
+    assert list(event_counts(ledger.total_event)) == [dp_event.NonPrivateDpEvent()]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def choosing_case(*, score_range, tilt=1.0):
         return TrainResult(LinearClassifier(Transform(), weights, np.zeros(view.facts.n_classes, dtype=np.float32)))
 
     case = case_for(METHODS["dp_sgd"])
-    method = dataclasses.replace(case.method, fit=fit, fit_many=None, cost=lambda settings, facts: repeated(exponential(1.0), CHOICES))
+    method = dataclasses.replace(case.method, fit=fit, fit_many=None, cost=lambda settings, facts: repeat(exponential(1.0), CHOICES))
     return dataclasses.replace(case, method=method, view=uneven(case.view))
 
 

@@ -99,7 +99,7 @@ def one_step(name, **settings):
     view = view_of(small_split(), PublicUse.LABELLED)
     own = method.settings(steps=1, noise_multiplier=0.0, **settings)
     case = case_for(method, **{field: getattr(own, field) for field in own.__dataclass_fields__})
-    result = method.fit(case.settings, case.view, Streams(0), Ledger())
+    result = method.train(case.settings, case.view, Streams(0), Ledger())
     prepared = view.prepare(standardise=None, centre=None, normalise=True)
     start = public_head(prepared.z_public, view.y_public, n_classes=3, weight_decay=1e-4)
     return torch.from_numpy(start).double(), torch.from_numpy(result.classifier.weights).double(), prepared, view, case.settings
@@ -143,7 +143,7 @@ def test_mirror_descent_starts_with_private_gradients_alone():
 
 def test_ppgd_returns_to_the_private_model_as_reuse_grows():
     heads = {
-        reuse: case.method.fit(case.settings, case.view, Streams(0), Ledger()).classifier.weights
+        reuse: case.method.train(case.settings, case.view, Streams(0), Ledger()).classifier.weights
         for reuse in (1e-4, 1e4)
         for case in [case_for(METHODS["ppgd"], noise_multiplier=5.0, reuse=reuse)]
     }
@@ -270,7 +270,7 @@ def test_private_rows_help_at_a_large_budget_and_replace_one_needs_more_noise(na
 
 def test_the_theory_version_follows_algorithm_3_written_out():
     case = case_for(METHODS["adamix_theory"], noise_multiplier=0.0, steps=3, regularisation=7.0, radius=2.0, strong_convexity=0.5)
-    result = case.method.fit(case.settings, case.view, Streams(0), Ledger())
+    result = case.method.train(case.settings, case.view, Streams(0), Ledger())
     prepared = case.view.prepare(standardise=None, centre=None, normalise=True)
     z_public, y_public = torch.from_numpy(prepared.z_public), torch.from_numpy(case.view.y_public)
 

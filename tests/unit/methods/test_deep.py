@@ -26,7 +26,7 @@ DEEP = ("second_phase", "private_fine_tuning", "from_scratch")
 
 def small_wide(n_classes=3):
     """WRN-16-4's layers in a tenth of its width."""
-    return networks.started(WideResNet(1, n_classes, widths=(16, 32), depth=1), 0)
+    return networks.draw_start(WideResNet(1, n_classes, widths=(16, 32), depth=1), 0)
 
 
 def with_batch_norm(n_classes=3):
@@ -41,7 +41,7 @@ def with_batch_norm(n_classes=3):
 
 
 NETWORKS = {
-    "small_cnn": lambda: networks.started(networks.small_cnn(1, 3), 0),
+    "small_cnn": lambda: networks.draw_start(networks.small_cnn(1, 3), 0),
     "wide": small_wide,
     "fixed norms": lambda: networks.with_fixed_norms(with_batch_norm()),
 }
@@ -49,7 +49,7 @@ NETWORKS = {
 
 def summed(wrapped, images, labels, *, copies=1, clip=0.3):
     """The clipped sum of the gradients of a wrapped network's examples."""
-    rows = gradients.of_rows(wrapped, train.trained(wrapped), images, labels, copies=copies)
+    rows = gradients.of_rows(wrapped, train.trainable_parameters(wrapped), images, labels, copies=copies)
     return gradients.clipped_sum(rows, gradients.factors_of(rows, clip))
 
 
@@ -60,7 +60,7 @@ def test_the_clipped_sum_is_that_of_rows_differentiated_one_by_one(name, clip):
     generator = rng.stream(0, "deep test")
     for parameter in module.parameters():
         parameter.data += 0.05 * torch.from_numpy(generator.standard_normal(tuple(parameter.shape))).float()
-    parameters, n, copies = train.trained(module), 5, 2
+    parameters, n, copies = train.trainable_parameters(module), 5, 2
     images = torch.from_numpy(generator.uniform(-1, 1, (n * copies, 1, 8, 8))).float()
     labels = torch.from_numpy(generator.integers(0, 3, n))
     with gradients.per_row(module) as wrapped:
@@ -159,7 +159,7 @@ def test_frozen_batch_normalisation_is_that_of_test_time():
 
 
 def test_kernels_are_standardised_and_the_paper_s_network_has_its_size():
-    kernels = layers.standardised(torch.randn(6, 4, 3, 3, generator=rng_torch()) * 7 + 3)
+    kernels = layers.standardise_kernels(torch.randn(6, 4, 3, 3, generator=rng_torch()) * 7 + 3)
     torch.testing.assert_close(kernels.mean(dim=(1, 2, 3)), torch.zeros(6), atol=1e-6, rtol=0)
     torch.testing.assert_close(kernels.square().sum(dim=(1, 2, 3)), torch.ones(6))
     wide = networks.build("wrn_16_4", channels=3, n_classes=10, seed=0).module
@@ -242,23 +242,23 @@ def test_a_gpu_without_memory_halves_the_micro_batch_and_says_so(monkeypatch):
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
     halved, ledger = case.fit(case.view)
     assert "14 rows at a time" in halved.notes[0]
-    assert ledger.spent == case.method.cost(case.settings, case.view.facts)
+    assert ledger.total_event == case.method.cost(case.settings, case.view.facts)
     for one, other in zip(whole.classifier.arrays, halved.classifier.arrays, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-4)
 
 
 def test_moves_are_a_row_s_own_and_reflect_at_borders():
-    few, many = (pixels.moves(rng.stream(0, "moves"), n, 3) for n in (5, 9))
+    few, many = (pixels.draw_moves(rng.stream(0, "moves"), n, 3) for n in (5, 9))
     np.testing.assert_array_equal(few, many[:5])
     images = torch.arange(64.0).view(1, 1, 8, 8)
     still = torch.full((1, 1, 3), 1 << 15)
-    torch.testing.assert_close(pixels.moved(images, still, mirror=True), images)
+    torch.testing.assert_close(pixels.augment(images, still, mirror=True), images)
     flipped = torch.tensor([[[1 << 15, 1 << 15, 0]]])
-    torch.testing.assert_close(pixels.moved(images, flipped, mirror=True), images.flip(3))
-    torch.testing.assert_close(pixels.moved(images, flipped, mirror=False), images)
+    torch.testing.assert_close(pixels.augment(images, flipped, mirror=True), images.flip(3))
+    torch.testing.assert_close(pixels.augment(images, flipped, mirror=False), images)
     down = torch.tensor([[[(1 << 16) - 1, 1 << 15, 1 << 15]]])
-    torch.testing.assert_close(pixels.moved(images, down, mirror=False)[0, 0, :7], images[0, 0, 1:])
-    torch.testing.assert_close(pixels.moved(images, down, mirror=False)[0, 0, 7], images[0, 0, 6])
+    torch.testing.assert_close(pixels.augment(images, down, mirror=False)[0, 0, :7], images[0, 0, 1:])
+    torch.testing.assert_close(pixels.augment(images, down, mirror=False)[0, 0, 7], images[0, 0, 6])
 
 
 @pytest.mark.parametrize(
@@ -357,7 +357,7 @@ def test_the_moving_average_is_what_its_formula_says():
         import dataclasses
 
         settings = dataclasses.replace(case.settings, steps=steps, ema_decay=ema_decay)
-        return [np.asarray(a) for a in case.method.fit(settings, case.view, Streams(3), Ledger()).classifier.arrays]
+        return [np.asarray(a) for a in case.method.train(settings, case.view, Streams(3), Ledger()).classifier.arrays]
 
     start, one, two, averaged = arrays(0, 0.0), arrays(1, 0.0), arrays(2, 0.0), arrays(2, 0.9)
     for zero, first, second, mean in zip(start, one, two, averaged, strict=True):

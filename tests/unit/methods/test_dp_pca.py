@@ -11,7 +11,7 @@ from contract.cases import small_split
 from pillar_core import accounting, rng
 from pillar_core.errors import BudgetError
 from pillar_core.events import GaussianRelease
-from pillar_core.ledger import counted
+from pillar_core.ledger import event_counts
 from pillar_core.methods import METHODS
 from pillar_core.methods.baselines.dp_pca import second_moment, top_directions
 from pillar_core.splits import Transform, view_of
@@ -56,7 +56,7 @@ def test_directions_are_the_top_eigenvectors_of_the_symmetric_part():
 def test_the_share_buys_what_it_says_and_both_compose_to_the_budget(share, relation):
     record = pc.run("dp_pca", small_split(), epsilon=1.0, share=share, relation=relation, **SETTINGS)
     settings = METHODS["dp_pca"].settings(**record.settings)
-    [moment] = [event for event in counted(METHODS["dp_pca"].cost(settings, record.facts)) if isinstance(event, GaussianRelease)]
+    [moment] = [event for event in event_counts(METHODS["dp_pca"].cost(settings, record.facts)) if isinstance(event, GaussianRelease)]
     alone = accounting.epsilon(moment, delta=1e-5, relation=relation).upper
     assert share * 0.999 <= alone <= share
     assert 0.999 <= record.guarantee.epsilon.upper <= 1.0

@@ -13,7 +13,7 @@ from pillar_core.methods import METHODS
 def test_a_cost_is_refused_while_a_setting_that_it_reads_is_unknown(name, field):
     case = case_for(METHODS[name])
     with pytest.raises(SettingError, match=f"{field} is not known yet"):
-        METHODS[name].cost(params.replaced(case.settings, **{field: None}), case.view.facts)
+        METHODS[name].cost(params.replace_settings(case.settings, **{field: None}), case.view.facts)
 
 
 @pytest.mark.parametrize(

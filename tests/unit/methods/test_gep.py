@@ -13,7 +13,7 @@ from pillar_core import rng
 from pillar_core.engine.embedding import AnchorBasis, embedded_sums, part_factors
 from pillar_core.engine.preconditioned import head_residuals
 from pillar_core.errors import DataError
-from pillar_core.ledger import Ledger, counted
+from pillar_core.ledger import Ledger, event_counts
 from pillar_core.methods import METHODS
 from pillar_core.runs.run import solve
 from pillar_core.subspace import anchor_coefficients, rank_one_gram
@@ -133,7 +133,7 @@ def test_two_releases_a_step_are_charged_as_one_at_the_right_noise():
     record = pc.run("gep", small_split(), epsilon=2.0, steps=5, k=4, embedding_share=0.3)
     assert record.guarantee.epsilon.upper <= 2.0
     settings = METHODS["gep"].settings(noise_multiplier=3.0, steps=5, k=4, embedding_share=0.3)
-    [(event, times)] = counted(METHODS["gep"].cost(settings, record.facts)).items()
+    [(event, times)] = event_counts(METHODS["gep"].cost(settings, record.facts)).items()
     assert times == 5
     assert event.noise_multiplier == pytest.approx(3.0, rel=1e-12)
     first, second = 3.0 / math.sqrt(0.3), 3.0 / math.sqrt(0.7)

@@ -16,7 +16,7 @@ from pillar_core import rng
 from pillar_core.engine import halfspaces
 from pillar_core.errors import SettingError
 from pillar_core.events import ExponentialMechanismEvent, PureEvent
-from pillar_core.ledger import Ledger, counted
+from pillar_core.ledger import Ledger, event_counts
 from pillar_core.mechanisms.printed_noisy_sgd import PrintedNoisySgd, printed_event
 from pillar_core.methods import METHODS
 from pillar_core.rng import Streams
@@ -107,9 +107,9 @@ def test_halfspaces_learn_at_a_large_budget(name, split):
 def test_runs_and_choice_share_the_budget(relation):
     one = solve("pillar_noisy_sgd", binary_split(), epsilon=1.0, relation=relation)
     assert one.guarantee.epsilon.upper <= 1.0
-    choice = [event for event in counted(one.cost) if isinstance(event, ExponentialMechanismEvent)]
+    choice = [event for event in event_counts(one.cost) if isinstance(event, ExponentialMechanismEvent)]
     assert [event.epsilon_add_remove if relation == "add_or_remove_one" else event.epsilon_replace_one for event in choice] == [0.5]
-    assert one.settings.steps * 3 == max(counted(one.cost).values())
+    assert one.settings.steps * 3 == max(event_counts(one.cost).values())
 
 
 def test_without_a_budget_the_choice_must_be_given():

@@ -9,7 +9,7 @@ import torch
 from contract import checks
 from contract.cases import case_for
 from pillar_core.engine import Head, HeadPlan, per_head, train_heads
-from pillar_core.ledger import Ledger, counted
+from pillar_core.ledger import Ledger, event_counts
 from pillar_core.methods import METHODS
 from pillar_core.methods.parts import descent
 from pillar_core.rng import Streams
@@ -31,7 +31,7 @@ def adam(settings, together, state):
 
 
 def dp_adam(optimiser=adam):
-    fit_many = descent.fit_many_with(descent.rows_as_they_are, descent.PREPROCESSING, optimiser=optimiser)
+    fit_many = descent.fit_many_with(descent.all_features, descent.PREPROCESSING, optimiser=optimiser)
     return dataclasses.replace(METHODS["dp_sgd"], name="dp_adam", fit_many=fit_many)
 
 
@@ -46,7 +46,7 @@ def test_it_keeps_the_contract(check, sampled):
 def test_without_noise_it_is_adam():
     case = case_for(dp_adam(), noise_multiplier=0.0, l2_clip_norm=1e6, steps=5, learning_rate=0.05)
     result, _ = case.fit(case.view)
-    prepared = descent.rows_as_they_are(case.settings, case.view, Streams(0))
+    prepared = descent.all_features(case.settings, case.view, Streams(0))
     layer = torch.nn.Linear(prepared.z.shape[1], case.view.facts.n_classes, bias=False)
     torch.nn.init.zeros_(layer.weight)
     optimiser = torch.optim.Adam(layer.parameters(), lr=0.05)
@@ -75,4 +75,4 @@ def test_every_noisy_sum_is_charged(batch_size):
         return lambda number, state, noisy_sum: state - noisy_sum(state) if number % 2 else state
 
     train_heads(z, y, [Head(plan, Streams(0), ledger)], n_classes=2, optimiser=every_other)
-    assert sum(counted(ledger.spent).values()) == 2
+    assert sum(event_counts(ledger.total_event).values()) == 2

@@ -137,7 +137,7 @@ def test_a_row_moves_a_sum_by_the_clip_norm_at_most(n_classes, clip):
 
 def test_a_row_is_shortened_by_its_first_k_numbers_and_never_stretched_past_the_floor():
     rows = np.array([[3.0, 4.0, 5.0], [0.3, 0.4, 1.0], [0.0, 0.0, 7.0], [np.nan, 1.0, 1.0], [np.inf, 1.0, 1.0], [1e200, 0.0, 1.0]])
-    found = kalman.shortened(rows, 2, 1.0)
+    found = kalman.shorten_rows(rows, 2, 1.0)
     np.testing.assert_allclose(found[:2], [[0.6, 0.8, 1.0], [0.3, 0.4, 1.0]])
     assert not found[2:].any(), "no norm: nothing in any column, whatever lies beyond the first K"
 
@@ -201,13 +201,13 @@ def test_distillation_moves_towards_the_ridge_fit_at_the_heads_own_scale():
     generator = rng.stream(3, "distil")
     public, head = generator.standard_normal((50, 6)), generator.standard_normal((6, 3))
     head -= head.mean(axis=1, keepdims=True)
-    assert np.array_equal(kalman.distilled(head, public, 0.0, None), head)
-    whole = kalman.distilled(head, public, 1.0, None)
+    assert np.array_equal(kalman.distil(head, public, 0.0, None), head)
+    whole = kalman.distil(head, public, 1.0, None)
     logits, shares = public @ head, kalman.softmax(public @ head)
     fitted = np.linalg.solve(public.T @ public + 0.2 * np.eye(6), public.T @ (shares - shares.mean(axis=0)))
     np.testing.assert_allclose(whole, fitted * (logits * (public @ fitted)).sum() / ((public @ fitted) ** 2).sum(), rtol=1e-9)
-    np.testing.assert_allclose(kalman.distilled(head, public, 0.3, None), 0.7 * head + 0.3 * whole, rtol=1e-9)
-    assert not kalman.distilled(np.zeros((6, 3)), public, 0.3, None).any(), "an empty head stays empty"
+    np.testing.assert_allclose(kalman.distil(head, public, 0.3, None), 0.7 * head + 0.3 * whole, rtol=1e-9)
+    assert not kalman.distil(np.zeros((6, 3)), public, 0.3, None).any(), "an empty head stays empty"
 
 
 def test_labelled_public_rows_give_a_ridge_fit_and_its_precisions():
@@ -234,7 +234,7 @@ def test_the_first_sum_is_evidence_beyond_what_labels_foretell(monkeypatch):
     known, curvature = precision[:4], kalman.expected_curvature(features, start, math.inf, facts.n_private)
     gained = curvature / (1 + curvature / known)
     start[:4] += (gained / curvature / (known + gained))[:, None] * left
-    found = LABELLED.fit(settings, same, rng.Streams(0), Ledger()).classifier.weights
+    found = LABELLED.train(settings, same, rng.Streams(0), Ledger()).classifier.weights
     np.testing.assert_allclose(found, start, atol=1e-4)
 
 

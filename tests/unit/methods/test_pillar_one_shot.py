@@ -115,7 +115,7 @@ def test_without_counts_the_cost_is_a_plain_sum():
     [call] = tape.calls
     assert call.shape == (3, 4)
     assert call.sensitivity == 1.0
-    assert ledger.spent == METHODS["dp_sgd"].cost(case_for(METHODS["dp_sgd"], steps=1).settings, case.view.facts)
+    assert ledger.total_event == METHODS["dp_sgd"].cost(case_for(METHODS["dp_sgd"], steps=1).settings, case.view.facts)
 
 
 def test_without_noise_it_separates_what_can_be_separated():

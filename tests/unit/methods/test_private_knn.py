@@ -12,7 +12,7 @@ from contract import checks
 from contract.cases import case_for, small_split
 from pillar_core import rng
 from pillar_core.engine.logistic import cross_validated_ridge, shrunk_regression
-from pillar_core.ledger import counted
+from pillar_core.ledger import event_counts
 from pillar_core.methods import METHODS
 from pillar_core.methods.parts.voting import STEP, exact_rows
 from pillar_core.methods.voting.private_knn import PrivateKnnSettings, neighbour_votes
@@ -103,7 +103,7 @@ def test_one_row_moves_one_vote_under_both_relations():
 def test_each_query_is_one_sampled_gaussian():
     facts = small_split().facts
     settings = PrivateKnnSettings(noise_multiplier=4.0, queries=9, batch_size=30)
-    [(event, times)] = counted(METHODS["private_knn"].cost(settings, facts)).items()
+    [(event, times)] = event_counts(METHODS["private_knn"].cost(settings, facts)).items()
     assert isinstance(event, dp_event.PoissonSampledDpEvent)
     assert (event.sampling_probability, event.event.noise_multiplier, event.event.replace_one_factor, times) == (30 / 120, 4.0, 1.0, 9)
 

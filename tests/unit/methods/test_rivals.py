@@ -121,7 +121,7 @@ def test_the_charged_range_grows_with_the_rows():
     for n in (600, 1200):
         tape = Recorder()
         solved = solve("prototypes", small_split(n=n), epsilon=1.0, prototypes=1)
-        solved.method.fit(solved.settings, solved.view, solved.streams(0), Ledger(tape))
+        solved.method.train(solved.settings, solved.view, solved.streams(0), Ledger(tape))
         prepared = solved.view.prepare(standardise=solved.settings.standardise, centre=solved.settings.centre, normalise=True)
         low, high = prototypes.similarity_range(prepared.z_public, solved.settings)
         ranges.append(tape.calls[0].sensitivity - (high - low) * (1 + prototypes.ROUNDING_GUARD))

@@ -44,7 +44,7 @@ def test_a_sum_cannot_be_solved_for_from_two_budgets(features: pc.types.FeatureS
     releases, scales = [], []
     for epsilon in (0.5, 2.0, np.inf):
         one, tape = solve("pillar", split, epsilon=epsilon, k=10, steps=2), ReleaseTape()
-        one.method.fit(one.settings, one.view, one.streams(0), Ledger(tape))
+        one.method.train(one.settings, one.view, one.streams(0), Ledger(tape))
         releases.append(tape.released[0].double().numpy())
         scales.append(tape.calls[0].noise_std)
     (weak, strong, true), (wide, narrow, _) = releases, scales

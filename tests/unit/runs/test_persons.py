@@ -323,7 +323,7 @@ def test_the_paid_choice_counts_persons():
 
 
 def test_what_tuning_promises_is_a_persons():
-    asked, split = RunSpec.asked("noisy_gd", epsilon=2.0), pc.split(_declared(), public_fraction=0.3)
+    asked, split = RunSpec.of("noisy_gd", epsilon=2.0), pc.split(_declared(), public_fraction=0.3)
     found = selection.tune(asked, split, [{"learning_rate": 1.0}, {"learning_rate": 2.0}])
     assert found.guarantee.epsilon.upper <= 2.0
     assert found.guarantee.rows_per_person == found.record.guarantee.rows_per_person == 3

@@ -36,7 +36,7 @@ def test_a_cell_survives_the_way_through_json_with_its_key():
 
 
 def test_arguments_of_a_run_are_its_budget_or_settings_of_its_method():
-    asked = RunSpec.asked("pillar", epsilon=2.0, seed=None, k=5, steps=3)
+    asked = RunSpec.of("pillar", epsilon=2.0, seed=None, k=5, steps=3)
     assert asked == RunSpec("pillar", epsilon=2.0, seed=None, settings={"k": 5, "steps": 3})
 
 

@@ -25,7 +25,7 @@ def split() -> SemiPrivateSplit:
 
 def test_a_model_without_privacy_leaks_more_than_a_private_one(split: SemiPrivateSplit) -> None:
     attacks = {
-        epsilon: evidence.shadow_attacks(RunSpec.asked("noisy_gd", epsilon=epsilon), split, count=24, targets=4, pool=400)
+        epsilon: evidence.shadow_attacks(RunSpec.of("noisy_gd", epsilon=epsilon), split, count=24, targets=4, pool=400)
         for epsilon in (0.5, math.inf)
     }
     leaky, private = attacks[math.inf][0], attacks[0.5][0]
@@ -44,7 +44,7 @@ def test_the_loss_attack_reads_private_and_test_rows(split: SemiPrivateSplit) ->
 
 
 def test_no_row_realises_more_than_is_stated(split: SemiPrivateSplit) -> None:
-    losses = individual.individuals(RunSpec.asked("noisy_gd", epsilon=2.0), split)
+    losses = individual.individuals(RunSpec.of("noisy_gd", epsilon=2.0), split)
     assert losses.stated_epsilon <= 2.0
     assert losses.table["mu"].max() <= losses.stated_mu * (1 + 1e-6)
     assert losses.table["epsilon"].median() < losses.stated_epsilon
@@ -53,11 +53,11 @@ def test_no_row_realises_more_than_is_stated(split: SemiPrivateSplit) -> None:
 
 @pytest.mark.parametrize("settings", [{}, {"k": 12}, {"k": 12, "adaptive_clip": False, "l2_clip_norm": 0.3}, {"projection": False}])
 def test_adamix_rows_realise_what_its_projection_keeps(split: SemiPrivateSplit, settings: dict[str, object]) -> None:
-    losses = individual.individuals(RunSpec.asked("adamix", epsilon=2.0, steps=5, **settings), split)
+    losses = individual.individuals(RunSpec.of("adamix", epsilon=2.0, steps=5, **settings), split)
     one = solve("adamix", split, epsilon=2.0, steps=5, **settings)
     assert losses.stated_mu == pytest.approx(math.sqrt(5) / one.settings.noise_multiplier)
     assert losses.table["mu"].max() <= losses.stated_mu * (1 + 1e-6)
-    whole = individual.individuals(RunSpec.asked("adamix", epsilon=2.0, steps=5, **(settings | {"projection": False})), split)
+    whole = individual.individuals(RunSpec.of("adamix", epsilon=2.0, steps=5, **(settings | {"projection": False})), split)
     is_projected = settings.get("k") is not None
     # the first steps start from the same public head, so the same gradients are kept in part or whole
     assert (losses.table["mu"].mean() < 0.9 * whole.table["mu"].mean()) == is_projected
@@ -81,7 +81,7 @@ def test_a_kept_norm_is_that_of_the_gradient_written_out() -> None:
 
 @pytest.mark.slow
 def test_trials_do_not_reject_pillars_claim_and_say_what_they_could_have_seen(split: SemiPrivateSplit) -> None:
-    audit = evidence.canary_audit(RunSpec.asked("pillar", epsilon=4.0, steps=4), split, trials=100)
+    audit = evidence.canary_audit(RunSpec.of("pillar", epsilon=4.0, steps=4), split, trials=100)
     assert not audit.is_rejected
     assert audit.noticed_epsilon > audit.claimed_epsilon
     assert 0 <= audit.certified_epsilon <= audit.claimed_epsilon
@@ -89,13 +89,13 @@ def test_trials_do_not_reject_pillars_claim_and_say_what_they_could_have_seen(sp
 
 def test_learners_whose_steps_cannot_be_had_again_are_refused(split: SemiPrivateSplit) -> None:
     with pytest.raises(UnsupportedError, match="descent"):
-        individual.individuals(RunSpec.asked("pillar_one_shot", epsilon=1.0), split)
+        individual.individuals(RunSpec.of("pillar_one_shot", epsilon=1.0), split)
     with pytest.raises(UnsupportedError, match="full batches"):
-        individual.individuals(RunSpec.asked("dp_sgd", epsilon=1.0, batch_size=100), split)
+        individual.individuals(RunSpec.of("dp_sgd", epsilon=1.0, batch_size=100), split)
     with pytest.raises(UnsupportedError, match="added or removed"):  # what was told stayed that of a row removed, half of what is stated
-        individual.individuals(RunSpec.asked("noisy_gd", epsilon=1.0, relation="replace_one"), split)
+        individual.individuals(RunSpec.of("noisy_gd", epsilon=1.0, relation="replace_one"), split)
     with pytest.raises(UnsupportedError, match="lower ε"):
-        individual.individuals(RunSpec.asked("dp_sgd", epsilon=math.inf), split)
+        individual.individuals(RunSpec.of("dp_sgd", epsilon=math.inf), split)
 
 
 GRID = [{"learning_rate": rate, "steps": 5} for rate in (0.01, 5.0)]
@@ -113,7 +113,7 @@ def test_the_drawn_number_of_trials_follows_its_law() -> None:
 
 
 def test_random_stopping_stays_within_the_budget_and_costs_accuracy_of_each_trial(split: SemiPrivateSplit) -> None:
-    tuned = tuning.tune(RunSpec.asked("noisy_gd", epsilon=2.0), split, GRID, mean_trials=4.0)
+    tuned = tuning.tune(RunSpec.of("noisy_gd", epsilon=2.0), split, GRID, mean_trials=4.0)
     assert tuned.guarantee.epsilon.upper <= 2.0
     assert tuned.trial_epsilon < 2.0
     assert tuned.record.guarantee.epsilon == tuned.guarantee.epsilon
@@ -135,9 +135,9 @@ def test_as_many_trials_run_as_were_drawn_from_the_law_that_is_priced(split: Sem
 
     kept(drawn, "_trials", tuning, lambda count, mean, _: (count, mean, 0.0))
     kept(ran, "run_many", tuning, lambda records, *_: len(records))
-    kept(priced, "selected", tuning.ledger, lambda _, base, mean_trials, shape: (mean_trials, shape))
+    kept(priced, "best_of", tuning.ledger, lambda _, base, mean_trials, shape: (mean_trials, shape))
     for seed in range(3):
-        tuning.tune(RunSpec.asked("noisy_gd", epsilon=2.0, seed=seed), split, GRID, mean_trials=3.0)
+        tuning.tune(RunSpec.of("noisy_gd", epsilon=2.0, seed=seed), split, GRID, mean_trials=3.0)
         assert len(drawn) == 1
         assert sum(ran) == drawn[0][0]
         assert set(priced) == {drawn[0][1:]} == {(3.0, 0.0)}
@@ -147,7 +147,7 @@ def test_as_many_trials_run_as_were_drawn_from_the_law_that_is_priced(split: Sem
 def test_more_trials_than_were_drawn_give_no_guarantee(split: SemiPrivateSplit, monkeypatch) -> None:
     monkeypatch.setattr(tuning, "range", lambda count: list(range(2 * count)), raising=False)
     with pytest.raises(LedgerError, match="another number of trials"):
-        tuning.tune(RunSpec.asked("noisy_gd", epsilon=2.0), split, GRID, mean_trials=3.0)
+        tuning.tune(RunSpec.of("noisy_gd", epsilon=2.0), split, GRID, mean_trials=3.0)
 
 
 def test_more_trials_cost_more() -> None:
@@ -158,8 +158,8 @@ def test_more_trials_cost_more() -> None:
 def test_tuning_without_public_labels_or_candidates_is_refused(split: SemiPrivateSplit) -> None:
     bare = dataclasses.replace(split, public_y=None)
     with pytest.raises(DataError, match="public labelled"):
-        tuning.tune(RunSpec.asked("noisy_gd", epsilon=1.0), bare, GRID)
+        tuning.tune(RunSpec.of("noisy_gd", epsilon=1.0), bare, GRID)
     with pytest.raises(SettingError, match="at least one"):
-        tuning.tune(RunSpec.asked("noisy_gd", epsilon=1.0), split, [])
+        tuning.tune(RunSpec.of("noisy_gd", epsilon=1.0), split, [])
     with pytest.raises(UnsupportedError, match="no full-batch Gaussian run"):
-        tuning.tune(RunSpec.asked("dp_sgd", epsilon=1.0), split, [{"batch_size": 100, "steps": 5, "learning_rate": 1.0}])
+        tuning.tune(RunSpec.of("dp_sgd", epsilon=1.0), split, [{"batch_size": 100, "steps": 5, "learning_rate": 1.0}])

@@ -26,9 +26,9 @@ def split() -> SemiPrivateSplit:
 
 @pytest.mark.parametrize("method", ["pillar", "noisy_gd"])
 def test_honest_runs_are_not_rejected_and_large_budgets_show(split: SemiPrivateSplit, method: str) -> None:
-    honest = [one_run_audit(RunSpec.asked(method, epsilon=2.0, seed=seed), split) for seed in range(6)]
+    honest = [one_run_audit(RunSpec.of(method, epsilon=2.0, seed=seed), split) for seed in range(6)]
     assert not any(found.is_rejected for found in honest)
-    loud = [one_run_audit(RunSpec.asked(method, epsilon=200.0, seed=seed), split, canaries=50) for seed in range(4)]
+    loud = [one_run_audit(RunSpec.of(method, epsilon=200.0, seed=seed), split, canaries=50) for seed in range(4)]
     assert all(one.certified[1] > 2.5 for one in loud)
     assert sum(one.correct for one in loud) > 0.9 * sum(one.guesses for one in loud)
     # the curve certifies more than the point, on Gaussian runs
@@ -39,15 +39,15 @@ def test_a_claim_for_persons_is_tested_on_persons() -> None:
     """Canaries of one row would move the sums by a third of what is claimed: 176 of 200 coins were called rightly, and 0.07 proved."""
     data = pc.load_features(pc.load_dataset("digits"))
     split = pc.split(data, public_fraction=0.3, persons=np.arange(len(data.x_train)) // 3, rows_per_person=3)
-    loud = [one_run_audit(RunSpec.asked("noisy_gd", epsilon=60.0, seed=seed), split, canaries=50) for seed in range(4)]
+    loud = [one_run_audit(RunSpec.of("noisy_gd", epsilon=60.0, seed=seed), split, canaries=50) for seed in range(4)]
     assert sum(one.correct for one in loud) >= 196
-    audit = canary_audit(RunSpec.asked("noisy_gd", epsilon=4.0), split, trials=200)
+    audit = canary_audit(RunSpec.of("noisy_gd", epsilon=4.0), split, trials=200)
     assert audit.certified_epsilon > 1.5
     assert not audit.is_rejected
 
 
 def test_the_number_of_guesses_comes_from_the_claim_alone(split: SemiPrivateSplit) -> None:
-    first, second = (one_run_audit(RunSpec.asked("pillar", epsilon=4.0, seed=seed), split) for seed in (0, 1))
+    first, second = (one_run_audit(RunSpec.of("pillar", epsilon=4.0, seed=seed), split) for seed in (0, 1))
     assert first.guesses == second.guesses == one_run.best_guesses(first.claimed_epsilon, canaries=200, delta=1e-5)
     assert first.expected == one_run.most_certifiable(first.claimed_epsilon, canaries=200, delta=1e-5)
 
@@ -66,11 +66,11 @@ def test_single_clipped_gradients_add_up_to_the_engines_sum() -> None:
 
 def test_what_cannot_be_audited_is_refused(split: SemiPrivateSplit) -> None:
     with pytest.raises(SettingError, match="at least 10"):
-        one_run_audit(RunSpec.asked("pillar", epsilon=1.0), split, canaries=5)
+        one_run_audit(RunSpec.of("pillar", epsilon=1.0), split, canaries=5)
     with pytest.raises(UnsupportedError, match="descent"):
-        one_run_audit(RunSpec.asked("adamix", epsilon=1.0), split)
+        one_run_audit(RunSpec.of("adamix", epsilon=1.0), split)
     with pytest.raises(UnsupportedError, match="lower ε"):
-        one_run_audit(RunSpec.asked("noisy_gd", epsilon=math.inf), split)
+        one_run_audit(RunSpec.of("noisy_gd", epsilon=math.inf), split)
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])

@@ -35,7 +35,7 @@ def test_unseeded_noise_has_the_law_that_is_charged(rate):
     assert chisquare(seen, law / law.sum() * len(noise)).pvalue > 1e-10
     other = np.array([math.exp(-1.3 * rate * abs(place)) for place in range(-edge, edge + 1)])
     assert chisquare(seen, other / other.sum() * len(noise)).pvalue < 1e-10
-    event = mechanism.ledger.spent
+    event = mechanism.ledger.total_event
     assert (event.epsilon_add_remove, event.epsilon_replace_one, event.delta) == (mechanism.rate, 2 * mechanism.rate, 0.0)
     sums = noise.reshape(-1, 10).sum(axis=1)
     for values, cells in ((noise, 1), (sums, 10)):

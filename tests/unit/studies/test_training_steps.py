@@ -15,7 +15,7 @@ def split() -> SemiPrivateSplit:
 
 
 def seen(split: SemiPrivateSplit, *, k: int = 20, epsilon: float = 1.0) -> TrainingSteps:
-    return training_steps(RunSpec.asked("pillar", epsilon=epsilon, seed=0, k=k), split)
+    return training_steps(RunSpec.of("pillar", epsilon=epsilon, seed=0, k=k), split)
 
 
 def test_the_last_head_is_the_one_that_a_run_trains(split: SemiPrivateSplit) -> None:
@@ -41,7 +41,7 @@ def test_noise_is_longer_with_more_directions_and_with_less_budget(split: SemiPr
 
 def test_runs_on_samples_are_refused(split: SemiPrivateSplit) -> None:
     with pytest.raises(UnsupportedError, match="full batches"):
-        training_steps(RunSpec.asked("pillar", epsilon=1.0, seed=0, batch_size=64), split)
+        training_steps(RunSpec.of("pillar", epsilon=1.0, seed=0, batch_size=64), split)
 
 
 def test_a_class_without_private_rows_is_not_the_one_that_is_shown() -> None:
@@ -49,4 +49,4 @@ def test_a_class_without_private_rows_is_not_the_one_that_is_shown() -> None:
     generator = np.random.default_rng(0)
     public = FeatureSet(generator.standard_normal((50, 8)).astype(np.float32), None, None, None, ())
     rows = FeatureSet(generator.standard_normal((90, 8)).astype(np.float32), np.ones(90, dtype=np.int64), None, None, ("none", "all"))
-    assert training_steps(RunSpec.asked("pillar", epsilon=1.0), pc.split(rows, public=public)).pushed == "all"
+    assert training_steps(RunSpec.of("pillar", epsilon=1.0), pc.split(rows, public=public)).pushed == "all"

@@ -35,7 +35,7 @@ class Design:
     shape: tuple[int, ...]
     n_classes: int
 
-    def built(self, *, seed: int | None, is_filled: bool = True) -> "tuple[torch.nn.Module, str, Input]":
+    def build(self, *, seed: int | None, is_filled: bool = True) -> "tuple[torch.nn.Module, str, Input]":
         """(the network at its start, the name of its head, how rows become its input); not `is_filled`: without the file of its weights."""
         channels = channels_of(self.shape)
         network = networks.build(self.network, channels=channels, n_classes=self.n_classes, seed=seed, is_filled=is_filled)
@@ -70,7 +70,7 @@ class NetworkClassifier:
         """
         if x.ndim != 2 or x.shape[1] != self.width:
             raise DataError(f"rows must be the pixels of images {self.design.shape}, shape (n, {self.width}); got {x.shape}.")
-        module, taken, where = self._loaded
+        module, taken, where = self._network
         with torch.inference_mode(), threads_for(100.0 * len(x) * sum(array.size for array in self.arrays)):
             parts = [
                 module(taken.ready(taken.images(torch.from_numpy(np.ascontiguousarray(rows, dtype=np.float32)).to(where)))).cpu()
@@ -83,8 +83,8 @@ class NetworkClassifier:
         return np.asarray(np.argmax(self.scores(x), axis=1))
 
     @cached_property
-    def _loaded(self) -> "tuple[torch.nn.Module, Input, torch.device]":
-        module, _, taken = self.design.built(seed=0, is_filled=False)
+    def _network(self) -> "tuple[torch.nn.Module, Input, torch.device]":
+        module, _, taken = self.design.build(seed=0, is_filled=False)
         module.load_state_dict({name: torch.from_numpy(array.copy()) for name, array in zip(self.names, self.arrays, strict=True)})
         where = training_device()
         return module.eval().to(where), taken, where

@@ -13,7 +13,7 @@ from typing import Any
 
 from pillar_core.deferred import torch
 from pillar_core.engine.gradient import clip_factors
-from pillar_core.methods.parts.deep.networks import learning
+from pillar_core.methods.parts.deep.networks import set_training_mode
 
 FLOATS, FLOATS_DEVICE = 1 << 25, 1 << 30
 """Per-example gradients of one micro-batch: 128 MB on the CPU, 4 GB on a GPU."""
@@ -32,7 +32,7 @@ def per_row(module: torch.nn.Module) -> Iterator[Any]:
 
         GradSampleModule.GRAD_SAMPLERS.setdefault(FixedNorm, _norm_gradients)
         GradSampleModule.GRAD_SAMPLERS.setdefault(StandardisedConv2d, _standardised_gradients)
-        wrapped = GradSampleModule(learning(module), loss_reduction="sum")
+        wrapped = GradSampleModule(set_training_mode(module), loss_reduction="sum")
         try:
             yield wrapped
         finally:
@@ -117,7 +117,7 @@ def _standardised_gradients(layer: Any, activations: Any, backprops: torch.Tenso
     """Opacus' rule for a convolution, then back through the standardisation of its kernels, which is the same for all rows."""
     from opacus.grad_sample.conv import compute_conv_grad_sample
 
-    from pillar_core.methods.parts.deep.layers import standardised
+    from pillar_core.methods.parts.deep.layers import standardise_kernels
 
     plain = torch.nn.Conv2d(
         layer.in_channels,
@@ -131,7 +131,7 @@ def _standardised_gradients(layer: Any, activations: Any, backprops: torch.Tenso
     per_example: dict[torch.nn.Parameter, torch.Tensor] = {}
     gradients = compute_conv_grad_sample(plain, activations, backprops)
     if layer.weight.requires_grad:
-        back: Any = torch.func.vjp(standardised, layer.weight.detach())[1]
+        back: Any = torch.func.vjp(standardise_kernels, layer.weight.detach())[1]
         per_example[layer.weight] = torch.func.vmap(back)(gradients[plain.weight])[0]
     if layer.bias is not None and layer.bias.requires_grad:
         per_example[layer.bias] = gradients[plain.bias]

@@ -32,11 +32,11 @@ class StandardisedConv2d(nn.Conv2d):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The convolution with the standardised kernels."""
-        maps: torch.Tensor = self._conv_forward(x, standardised(self.weight), self.bias)
+        maps: torch.Tensor = self._conv_forward(x, standardise_kernels(self.weight), self.bias)
         return maps
 
 
-def standardised(weight: torch.Tensor) -> torch.Tensor:
+def standardise_kernels(weight: torch.Tensor) -> torch.Tensor:
     """(out, in, h, w) kernels, each less its mean and divided by its standard deviation times √fan-in."""
     fan_in = weight[0].numel()
     centred = weight - weight.mean(dim=(1, 2, 3), keepdim=True)

@@ -47,17 +47,17 @@ def build(name: str, *, channels: int, n_classes: int, seed: int | None, is_fill
         DataError: the file does not hold this network. MissingDependencyError: timm is not installed.
     """
     if name.startswith(TIMM):
-        return _pretrained(name, n_classes, is_filled)
+        return _build_pretrained(name, n_classes, is_filled)
     if name == "small_cnn":
-        return Built(started(small_cnn(channels, n_classes), seed), "head", channels, None)
+        return Built(draw_start(small_cnn(channels, n_classes), seed), "head", channels, None)
     if name == "wrn_16_4":
         from pillar_core.methods.parts.deep.layers import WideResNet
 
-        return Built(started(WideResNet(channels, n_classes), seed), "head", channels, None)
+        return Built(draw_start(WideResNet(channels, n_classes), seed), "head", channels, None)
     raise UnknownNameError(f"network must be small_cnn, wrn_16_4 or timm:<name>?weights=<safetensors file>; got {name!r}.")
 
 
-def started(module: torch.nn.Module, seed: int | None) -> torch.nn.Module:
+def draw_start(module: torch.nn.Module, seed: int | None) -> torch.nn.Module:
     """`module` with every kernel drawn anew, normal with variance 2/fan-in (He et al. 2015), biases and the last layer zero."""
     generator = stream(seed, "network start")
     linear = [layer for layer in module.modules() if isinstance(layer, torch.nn.Linear)]
@@ -88,7 +88,7 @@ def small_cnn(channels: int, n_classes: int) -> torch.nn.Module:
     return torch.nn.Sequential(OrderedDict(layers))
 
 
-def learning(module: torch.nn.Module) -> torch.nn.Module:
+def set_training_mode(module: torch.nn.Module) -> torch.nn.Module:
     """`module` in training mode but for its dropout, whose draws would tie rows to each other's places in the batch."""
     module.train()
     for child in module.modules():
@@ -116,7 +116,7 @@ def portable(name: str) -> str:
     return f"{TIMM}{title}?{urlencode(options)}"
 
 
-def _pretrained(name: str, n_classes: int, is_filled: bool) -> Built:
+def _build_pretrained(name: str, n_classes: int, is_filled: bool) -> Built:
     title, _, query = name.removeprefix(TIMM).partition("?")
     given: dict[str, Any] = dict(parse_qsl(query))
     weights, side = Path(given.pop("weights", "")).expanduser(), int(given.pop("size", TIMM_SIDE))
@@ -142,7 +142,7 @@ def keeps_rows_apart(module: torch.nn.Module, image: torch.Tensor) -> bool:
     Clipping bounds what a row does only where this holds: statistics of a batch (EvoNorm-B's, say) would let a row move the gradients
     of all others, and running ones would carry private rows into what is returned.
     """
-    before = {name: value.clone() for name, value in learning(module).state_dict().items()}
+    before = {name: value.clone() for name, value in set_training_mode(module).state_dict().items()}
     with torch.no_grad():
         one, other = (module(torch.cat([image, beside]))[:1] for beside in (torch.sign(image), torch.zeros_like(image)))
     is_same = torch.allclose(one, other, rtol=1e-3, atol=1e-3 * float(one.abs().max()))

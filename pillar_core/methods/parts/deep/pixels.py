@@ -51,7 +51,7 @@ def channels_of(shape: tuple[int, ...]) -> int:
     return int(shape[2]) if len(shape) > 2 else 1
 
 
-def moves(generator: np.random.Generator, n_rows: int, copies: int) -> Array:
+def draw_moves(generator: np.random.Generator, n_rows: int, copies: int) -> Array:
     """(n_rows, copies, 3) int64: a row's shifts down and right in units of 1/2¹⁶ of their range, and whether it is mirrored.
 
     Row i's numbers are the same however many rows follow, so every step needs a generator of its own.
@@ -59,13 +59,13 @@ def moves(generator: np.random.Generator, n_rows: int, copies: int) -> Array:
     return generator.integers(0, 1 << 16, size=(n_rows, copies, 3))
 
 
-def moved(images: torch.Tensor, drawn: torch.Tensor, *, mirror: bool) -> torch.Tensor:
+def augment(images: torch.Tensor, drawn: torch.Tensor, *, mirror: bool) -> torch.Tensor:
     """(n · copies, c, h, w): for each image its copies, shifted with reflected borders and mirrored. drawn: (n, copies, 3)."""
     height, width = images.shape[-2:]
     copies = drawn.shape[1]
     down, right, flip = drawn.reshape(-1, 3).unbind(1)
-    rows = _reflected(height, down)
-    columns = _reflected(width, right)
+    rows = _reflected_places(height, down)
+    columns = _reflected_places(width, right)
     if mirror:
         columns = torch.where((flip < 1 << 15)[:, None], columns.flip(1), columns)
     picked = images.repeat_interleave(copies, dim=0)
@@ -73,7 +73,7 @@ def moved(images: torch.Tensor, drawn: torch.Tensor, *, mirror: bool) -> torch.T
     return picked.gather(3, columns[:, None, None, :].expand(-1, picked.shape[1], height, -1))
 
 
-def _reflected(size: int, drawn: torch.Tensor) -> torch.Tensor:
+def _reflected_places(size: int, drawn: torch.Tensor) -> torch.Tensor:
     """(m, size) places after a shift by up to size/8 that `drawn` decides, reflected at the borders."""
     reach = size // SHIFT_SHARE
     places = torch.arange(size, device=drawn.device) + (drawn * (2 * reach + 1) // (1 << 16) - reach)[:, None]

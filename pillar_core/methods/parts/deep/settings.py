@@ -12,12 +12,12 @@ from pillar_core.engine import HeadPlan
 from pillar_core.engine.device import training_device
 from pillar_core.errors import DataError
 from pillar_core.ledger import DpEvent, Ledger
-from pillar_core.methods.method import Method, said_of
+from pillar_core.methods.method import Method, words_of
 from pillar_core.methods.parts.deep import classifier
 from pillar_core.methods.parts.deep.classifier import Design, NetworkClassifier
 from pillar_core.methods.parts.deep.pixels import Input
 from pillar_core.methods.parts.deep.train import PixelRows, PrivatePhase, private_phase
-from pillar_core.methods.parts.fields import filled, own
+from pillar_core.methods.parts.fields import require, toml_setting
 from pillar_core.params import Param
 from pillar_core.rng import Streams
 from pillar_core.splits import View
@@ -45,7 +45,7 @@ S = TypeVar("S", bound="DeepSettings")
 class DeepSettings:
     """Settings of DP-SGD on a network of images."""
 
-    network: str = own("deep", "network")
+    network: str = toml_setting("deep", "network")
     steps: int = params.setting(params.STEPS, default=100, none_means="")
     batch_size: int | None = params.setting(params.BATCH_SIZE, default=256)
     learning_rate: float = params.setting(params.LEARNING_RATE, default=0.5, none_means="")
@@ -53,13 +53,13 @@ class DeepSettings:
         params.L2_CLIP_NORM, help="Largest L2 norm of one row's gradient, all trained parameters together."
     )
     momentum: float = params.setting(params.MOMENTUM)
-    copies: int = own("deep", "copies")
-    mirror: bool = own("deep", "mirror")
-    ema_decay: float = own("deep", "ema_decay")
+    copies: int = toml_setting("deep", "copies")
+    mirror: bool = toml_setting("deep", "mirror")
+    ema_decay: float = toml_setting("deep", "ema_decay")
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
 
     @property
-    def trained(self) -> tuple[str, str, int]:
+    def trainable_choice(self) -> tuple[str, str, int]:
         """Which parameters are trained besides the head, in which parts of the network, and the rank of additions: all."""
         return "all", "", 1
 
@@ -69,11 +69,11 @@ class ChosenSettings(DeepSettings):
     """And which parameters are trained."""
 
     trainable: str = params.setting(TRAINABLE)
-    layers: str = own("deep", "layers")
+    layers: str = toml_setting("deep", "layers")
     lora_rank: int = params.setting(LORA_RANK)
 
     @property
-    def trained(self) -> tuple[str, str, int]:
+    def trainable_choice(self) -> tuple[str, str, int]:
         """Those chosen."""
         return self.trainable, self.layers, self.lora_rank
 
@@ -86,7 +86,7 @@ def unsupported_reason(split: SemiPrivateSplit) -> str:
 def cost(settings: DeepSettings, facts: PublicFacts) -> DpEvent:
     """T Gaussian releases, each on a Poisson sample at q = batch_size / n_private."""
     plan = head_plan(settings, facts)
-    return events.repeated(events.subsampled(events.gaussian(plan.noise_multiplier), plan.sampling_probability), plan.steps)
+    return events.repeat(events.subsample(events.gaussian(plan.noise_multiplier), plan.sampling_probability), plan.steps)
 
 
 def head_plan(settings: DeepSettings, facts: PublicFacts) -> HeadPlan:
@@ -94,7 +94,7 @@ def head_plan(settings: DeepSettings, facts: PublicFacts) -> HeadPlan:
     return HeadPlan(
         steps=settings.steps,
         learning_rate=settings.learning_rate,
-        noise_multiplier=filled(settings.noise_multiplier, "noise_multiplier"),
+        noise_multiplier=require(settings.noise_multiplier, "noise_multiplier"),
         l2_clip_norm=settings.l2_clip_norm,
         n_private=facts.n_private,
         batch_size=settings.batch_size,
@@ -110,13 +110,13 @@ def design(settings: DeepSettings, view: View, *, n_classes: int) -> Design:
     """
     if view.pixel_shape is None:
         raise DataError(f"this learner {NO_PIXELS}.")
-    return Design(settings.network, *settings.trained, view.pixel_shape, n_classes)
+    return Design(settings.network, *settings.trainable_choice, view.pixel_shape, n_classes)
 
 
 def fit(settings: DeepSettings, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
     """The network after its private steps, from where its name says that it starts."""
     chosen = design(settings, view, n_classes=view.facts.n_classes)
-    module, _, taken = chosen.built(seed=streams.seed)
+    module, _, taken = chosen.build(seed=streams.seed)
     return fit_privately(settings, view, streams, ledger, chosen, module, taken)
 
 
@@ -137,5 +137,5 @@ def fit_privately(
 
 def learner(name: str, settings: type[S], fit: Callable[[S, View, Streams, Ledger], TrainResult], **others: Any) -> Method[S]:
     """A learner that trains networks by this private phase; `others`: further fields of `Method`."""
-    fields = {"public_use": PublicUse.NONE, "assumptions": (ROWS_APART, PUBLIC_START), **said_of(name), **others}
+    fields = {"public_use": PublicUse.NONE, "assumptions": (ROWS_APART, PUBLIC_START), **words_of(name), **others}
     return Method(settings=settings, cost=cost, fit=fit, unsupported_reason=unsupported_reason, version=2, **fields)

@@ -24,10 +24,10 @@ from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import HeadPlan
 from pillar_core.ledger import Ledger
-from pillar_core.mechanisms import GaussianMechanism, sampled
+from pillar_core.mechanisms import GaussianMechanism, draw_batch
 from pillar_core.methods.parts.deep import gradients
-from pillar_core.methods.parts.deep.networks import learning
-from pillar_core.methods.parts.deep.pixels import Input, moved, moves
+from pillar_core.methods.parts.deep.networks import set_training_mode
+from pillar_core.methods.parts.deep.pixels import Input, augment, draw_moves
 from pillar_core.rng import Streams, stream
 from pillar_core.threads import threads_for
 
@@ -62,7 +62,7 @@ class PixelRows:
         return self.taken.images(torch.from_numpy(self.x[self.numbers[picked]]).to(where))
 
 
-def trained(module: torch.nn.Module) -> list[torch.nn.Parameter]:
+def trainable_parameters(module: torch.nn.Module) -> list[torch.nn.Parameter]:
     """The parameters that are trained, in order."""
     return [parameter for parameter in module.parameters() if parameter.requires_grad]
 
@@ -80,18 +80,18 @@ def public_phase(
 ) -> None:
     """Trains the chosen parameters by Adam on public rows, in place; minibatches are shuffled, each row moved once where copies > 0."""
     generator, where = streams.public("public phase"), next(module.parameters()).device
-    optimiser = torch.optim.Adam(trained(module), lr=learning_rate)
+    optimiser = torch.optim.Adam(trainable_parameters(module), lr=learning_rate)
     labels = torch.from_numpy(rows.y).to(where)
-    learning(module)
+    set_training_mode(module)
     with repeatable(module, len(rows.y)):
         for _ in range(epochs):
-            drawn = torch.from_numpy(moves(generator, len(rows.y), 1)).to(where)
+            drawn = torch.from_numpy(draw_moves(generator, len(rows.y), 1)).to(where)
             order = generator.permutation(len(rows.y))
             for start in range(0, len(order), batch_size):
                 picked = order[start : start + batch_size]
                 index = torch.from_numpy(picked).to(where)
                 images = rows.images(picked, where)
-                images = moved(images, drawn[index], mirror=mirror) if copies else images
+                images = augment(images, drawn[index], mirror=mirror) if copies else images
                 optimiser.zero_grad(set_to_none=True)
                 torch.autograd.backward(torch.nn.functional.cross_entropy(module(rows.taken.ready(images)), labels[index]))
                 optimiser.step()
@@ -104,7 +104,7 @@ def private_phase(module: torch.nn.Module, rows: PixelRows, phase: PrivatePhase,
     With `ema_decay` above 0 the parameters become their exponential moving average over the steps (De et al. 2022), its decay at
     step t at most (1 + t)/(10 + t).
     """
-    plan, parameters = phase.plan, trained(module)
+    plan, parameters = phase.plan, trainable_parameters(module)
     where = parameters[0].device
     mechanism = GaussianMechanism(
         plan.noise_multiplier, plan.l2_clip_norm, streams.secret("noise", device=str(where)), ledger, label="noisy gradient"
@@ -117,13 +117,13 @@ def private_phase(module: torch.nn.Module, rows: PixelRows, phase: PrivatePhase,
     with repeatable(module, int(expected)), gradients.per_row(module) as wrapped:
         micro = MicroBatches(wrapped, parameters, rows.taken, phase)
         most = gradients.micro_rows(len(state), max(phase.copies, 1), where, expected=expected, chance=probability)
-        torch.nn.utils.vector_to_parameters(torch.cat([_drawn(parameter) for parameter in parameters]), parameters)
+        torch.nn.utils.vector_to_parameters(torch.cat([_values_without_zeros(parameter) for parameter in parameters]), parameters)
         size, notes = micro.steady_size(most, rows.x.shape[1])
         torch.nn.utils.vector_to_parameters(state, parameters)
         for step in range(plan.steps):
             moving = streams.public(f"augmentation/{step}")
-            drawn = moves(moving, int(rows.numbers.max(initial=-1)) + 1, phase.copies)
-            with sampled(probability, len(rows.y), sampling, [ledger]) as indices:
+            drawn = draw_moves(moving, int(rows.numbers.max(initial=-1)) + 1, phase.copies)
+            with draw_batch(probability, len(rows.y), sampling, [ledger]) as indices:
                 total = torch.zeros_like(state, dtype=torch.float64)
                 for start in range(0, len(indices), size):
                     picked = indices[start : start + size]
@@ -160,7 +160,7 @@ class MicroBatches:
         )
         images = self.taken.images(pixels)
         if self.phase.copies:
-            images = moved(images, moving, mirror=self.phase.mirror)
+            images = augment(images, moving, mirror=self.phase.mirror)
         copies = max(self.phase.copies, 1)
         rows = gradients.of_rows(self.wrapped, self.parameters, self.taken.ready(images), labels, copies=copies)
         factors = gradients.factors_of(rows, self.phase.plan.l2_clip_norm)
@@ -187,7 +187,7 @@ class MicroBatches:
     def _is_steady(self, size: int, width: int) -> bool:
         """Whether random images have the same gradients and clip factors, bit for bit, in other places and beside another image."""
         generator = stream(0, "places of a micro-batch")
-        pixels, drawn = generator.random((size, width), dtype=np.float32), moves(generator, size, self.phase.copies)
+        pixels, drawn = generator.random((size, width), dtype=np.float32), draw_moves(generator, size, self.phase.copies)
         pixels[::4] = pixels[::4, :1]  # of one grey: normalisation enlarges rounding
         labels, first = np.zeros(size, dtype=np.int64), None
         for order in (np.arange(size), *(generator.permutation(size) for _ in range(TURNS))):
@@ -200,7 +200,7 @@ class MicroBatches:
         return True
 
 
-def _drawn(parameter: torch.nn.Parameter) -> torch.Tensor:
+def _values_without_zeros(parameter: torch.nn.Parameter) -> torch.Tensor:
     """A parameter's numbers; small normals in place of zeros alone, through which no gradient would pass."""
     numbers = parameter.detach().flatten().clone()
     if not bool(numbers.any()):
