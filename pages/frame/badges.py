@@ -7,7 +7,7 @@ import streamlit as st
 from pillar_core.types import Provenance
 
 PUBLIC, PRIVATE, NON_PRIVATE = Provenance.PUBLIC, Provenance.PRIVATE, Provenance.NON_PRIVATE
-THEORY, EXPERIMENT, SYNTHETIC, REAL = "theory", "experiment, not for release", "synthetic", "real images"
+THEORY, FITTED, EXPERIMENT, SYNTHETIC, REAL = "theory", "fitted to 3 runs", "experiment, not for release", "synthetic", "real images"
 DIAGNOSTIC = (NON_PRIVATE, EXPERIMENT)
 """What runs with a known seed reach on test rows."""
 _LOOKS: dict[str, tuple[str, Literal["gray", "orange", "red"], str]] = {
@@ -19,6 +19,7 @@ _LOOKS: dict[str, tuple[str, Literal["gray", "orange", "red"], str]] = {
         "Read from protected, validation or test rows without noise: for your eyes, not covered by ε.",
     ),
     THEORY: ("function", "gray", "Computed from a formula; nothing was trained."),
+    FITTED: ("timeline", "gray", "A sigmoid in log ε through three trained points; its band is how far such fits missed other sets."),
     EXPERIMENT: (
         "science",
         "red",

@@ -13,10 +13,10 @@ REFERENCES = {"non_private": "no privacy", "only_public": "public rows alone"}
 
 
 def error_against_epsilon(lines: pd.DataFrame, *, mode: Mode = "light") -> Any:
-    """Mean test error (percent) of each learner over ε, with intervals over seeds; references as horizontal lines.
+    """Mean test error (percent) of each learner over ε, with intervals over seeds; references as horizontal lines; the best is ringed.
 
     lines: one row per (title, epsilon) with columns method, title, epsilon, mean, low, high (accuracy in [0, 1]), seeds, and
-    optionally origin; what is not "own" is drawn dotted and open.
+    optionally origin; what is not "own" is drawn dotted and open. A point's customdata: its ε, learner and seeds.
     """
     figure = go.Figure()
     known = lines.dropna(subset=["mean"])
@@ -28,6 +28,10 @@ def error_against_epsilon(lines: pd.DataFrame, *, mode: Mode = "light") -> Any:
                 _reference(figure, rows, name, mode)
             else:
                 _learner(figure, rows, name, mode)
+    front = known[known["epsilon"].isin(finite) & ~known["method"].isin(REFERENCES)]
+    best = front.sort_values("mean").drop_duplicates("epsilon", keep="last")
+    for epsilon, mean, method in best[["epsilon", "mean", "method"]].to_numpy():
+        marks.ring(figure, epsilon, 100 - 100 * mean, method_style(method).colour(mode), size=17)
     figure.update_xaxes(tickvals=finite, ticktext=[epsilon_label(value) for value in finite])
     points = known[known["epsilon"].isin(finite)][["title", "mean", "epsilon"]].to_numpy()
     summary = "; ".join(f"{label} {100 - 100 * mean:.1f} percent at ε = {epsilon:g}" for label, mean, epsilon in points)
@@ -47,8 +51,8 @@ def _learner(figure: go.Figure, rows: pd.DataFrame, name: str, mode: Mode) -> No
         mode="lines+markers",
         name=rows["title"].iloc[0],
         marker={"symbol": f"{style.symbol}-open" if origin else style.symbol, "size": 8},
-        customdata=rows["seeds"],
-        hover="%{fullData.name}: %{y:.1f} % error at ε = %{x}, n = %{customdata}",
+        customdata=list(zip(rows["epsilon"], rows["method"], rows["seeds"], strict=True)),
+        hover="%{fullData.name}: %{y:.1f} % error at %{x}, n = %{customdata[2]}",
     )
 
 

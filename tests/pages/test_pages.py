@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import pillar_core as pc
 from page_reading import REPOSITORY, Start, linked, metric, unexplained, words
 from pages.frame import exports
 from pages.frame import settings as codec
@@ -281,3 +282,14 @@ def test_published_deployments_lie_in_order_along_the_slider_with_their_sources(
     assert len(places) == 5  # 34.9 lies beyond the last finite value
     assert row.count("registry.opendp.org") == 5
     assert sidebar.marks([0.1], odds.PUBLISHED) == ""
+
+
+def test_the_curve_over_budgets_needs_three_runs_and_says_where_it_ends(start):
+    app = start("explore", data="digits", epsilon="0.5", view="epsilon")
+    assert not app.exception
+    assert app.button(key="budgets-run")
+    pc.sweep({"dataset": "digits", "public_fraction": 0.1, "method": "pillar", "epsilon": [0.1, 1.0, 8.0], "seed": 0})
+    app.run()
+    assert not app.exception
+    assert "Below ε = 0.1 nothing is drawn" in words(app)
+    assert "fitted to 3 runs" in words(app)

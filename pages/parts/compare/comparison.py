@@ -21,6 +21,7 @@ from pillar_core.studies.advice import Advice
 from pillar_core.studies.compare import learners as compare
 
 BUDGETS, START = starter.HERO_EPSILONS, starter.COMPARED
+_BUDGETS_FIGURE = "compare_budgets"
 _SECONDS = 1.5
 """A rough cost of one cell, for the estimate before anything ran."""
 
@@ -110,9 +111,18 @@ def draw(comparison: Comparison, settings: Settings) -> None:
         figure = plots.comparison(runs, mode=theme.mode(), levels=levels, titles=titles, title=title)
         show_figure(figure, runs, FigureInfo("compare_bars", settings, seeds=seeds_of(here), command=again))
     figure = _against_epsilon(comparison.key, theme.mode(), comparison.lines)
-    info = FigureInfo("compare_budgets", settings, seeds=seeds_of(comparison.lines), is_accuracy=True, command=again)
-    show_figure(figure, comparison.lines, info)
+    info = FigureInfo(_BUDGETS_FIGURE, settings, seeds=seeds_of(comparison.lines), is_accuracy=True, command=again)
+    show_figure(figure, comparison.lines, info, on_select=_take_point)
+    st.caption("Click a point to take its learner and its ε in the sidebar and on Explore.")
     _table(comparison.lines)
+
+
+def _take_point() -> None:
+    """The callback of a click on a learner's point: it becomes the setting."""
+    points = st.session_state[f"chart-{_BUDGETS_FIGURE}"]["selection"]["points"]
+    if points and points[0].get("customdata"):
+        epsilon, method = points[0]["customdata"][:2]
+        session.change(epsilon=float(epsilon), method=method)
 
 
 @memory.kept(max_entries=32, is_free=True)

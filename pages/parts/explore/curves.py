@@ -16,7 +16,7 @@ from pillar_core.types import RunRecord
 
 BUDGETS = starter.HERO_EPSILONS
 FIRST = 7
-_OVERHEAD = 0.35
+OVERHEAD = 0.35
 """Seconds per model in a grid beyond the live run's own: reading, testing, storing."""
 
 
@@ -92,7 +92,7 @@ def panel(curves: Curves, record: RunRecord, settings: Settings) -> None:
     """The state of the grid's jobs, where anything is missing; of rows that somebody brought, the first curve by itself."""
     if curves.is_complete:
         return
-    shared: dict[str, Any] = {"each": record.seconds + _OVERHEAD, "cost": f"{jobs.RELEASES}; only what nobody else sees costs nothing."}
+    shared: dict[str, Any] = {"each": record.seconds + OVERHEAD, "cost": f"{jobs.RELEASES}; only what nobody else sees costs nothing."}
     if codec.is_stored("data", settings.data) and math.isfinite(settings.epsilon):
         grid = first(settings)
         runs = [one for group in sweep.trials(grid) for one in sweep.cached(group)]

@@ -10,7 +10,7 @@ from pages.frame import badges, core, history, memory, navigation, odds, plain, 
 from pages.frame import settings as codec
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
-from pages.parts.explore import classes, kalman, noise, result
+from pages.parts.explore import budgets, classes, kalman, noise, result
 from pages.parts.explore.curves import Curves, method_of, read
 from pillar_core import plots, store
 from pillar_core.params import params_of
@@ -20,6 +20,7 @@ from pillar_core.types import RunRecord
 
 _TITLES = {
     "k": "Curves",
+    "epsilon": "ε curve",
     "plane": "k × ε plane",
     "noise": "Noise",
     "classes": "Classes",
@@ -49,6 +50,8 @@ def draw(view: str, curves: Curves, record: RunRecord, settings: Settings) -> No
     match view:
         case "k":
             _over_k(curves, record, settings)
+        case "epsilon":
+            budgets.panel(record, settings)
         case "plane":
             _plane(curves, record, settings)
         case "noise":

@@ -1,0 +1,43 @@
+"""Accuracy-ε curves of data sets, from which a fit to three runs takes its error: `PYTHONPATH=. python benchmarks/budget_curves.py`.
+
+Writes the table that ships (pillar_core/studies/budget_curves.csv, a line a run) and prints how far left-out budgets are missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from pillar_core.data.cards import default_backbone
+from pillar_core.runs.loading import load_features
+from pillar_core.runs.splitting import named_features
+from pillar_core.runs.sweep import sweep
+from pillar_core.studies import budget_curves
+
+SETS = ("fashion_mnist_2k", "pneumonia_mnist", "mnist", "digits", "breast_cancer")
+LEARNERS = ["pillar", "pillar_kalman", "dp_sgd", "adamix", "dp_raft"]
+BUDGETS = [0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0]
+
+
+def main() -> None:
+    """Measures, writes, prints."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--features", type=Path, help="a folder of npz with features of further sets")
+    parser.add_argument("--seeds", type=int, default=3)
+    options = parser.parse_args()
+    sets = {name: named_features(name, default_backbone(name)) for name in SETS}
+    sets |= {path.stem: load_features(path) for path in sorted(options.features.glob("*.npz"))} if options.features else {}
+    lines = []
+    for name, features in sets.items():
+        grid = {"dataset": features, "public_fraction": 0.1, "method": LEARNERS, "epsilon": BUDGETS, "seed": list(range(options.seeds))}
+        runs = sweep(grid).pivot(index=["method", "seed"], columns="epsilon", values="accuracy")
+        for (learner, seed), values in runs.iterrows():
+            lines.append(f"{name},{learner},{features.n_classes},{seed}," + ",".join(f"{value:.4f}" for value in values))
+        print(lines[-1], flush=True)
+    head = ",".join(["set", "learner", "classes", "seed", *map(str, BUDGETS)])
+    budget_curves.TABLE.write_text("\n".join([head, *lines]) + "\n", encoding="utf-8")
+    print(budget_curves.left_out().to_string(index=False))
+
+
+if __name__ == "__main__":
+    main()

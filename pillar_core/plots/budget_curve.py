@@ -1,0 +1,38 @@
+"""Accuracy over ε: a curve fitted to few runs in the band of its error, the runs, and the present one."""
+
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from pillar_core.plots import marks
+from pillar_core.plots.theme import Mode, categorical, described
+
+
+def budget_curve(
+    curve: pd.DataFrame,
+    runs: pd.DataFrame,
+    *,
+    here: tuple[float, float] | None,
+    width: float,
+    held: tuple[int, int],
+    mode: Mode = "light",
+) -> Any:
+    """Test accuracy (percent) over ε, log axis. Every point's customdata starts with its ε.
+
+    curve: columns epsilon, mean, low, high; runs: columns epsilon, accuracy, all in [0, 1]. here: (ε, accuracy) of the present run.
+    width: half of the band; held: on how many of how many left-out sets it was wide enough.
+    """
+    figure, colour = go.Figure(), categorical(1, mode)[0]
+    marks.band(figure, curve["epsilon"], 100 * curve["low"], 100 * curve["high"], colour, opacity=0.16)
+    hover = "ε = %{x:g}: %{y:.1f} %"
+    points: dict[str, Any] = {"mode": "lines+markers", "marker": {"size": 5}, "customdata": [[epsilon] for epsilon in curve["epsilon"]]}
+    marks.line(figure, curve["epsilon"], 100 * curve["mean"], colour, hover=f"{hover}, fitted", name="fitted", **points)
+    places: dict[str, Any] = {"customdata": [[epsilon] for epsilon in runs["epsilon"]]}
+    marks.dots(figure, runs["epsilon"], 100 * runs["accuracy"], colour, size=11, hover=f"{hover}, trained", name="trained", **places)
+    if here is not None:
+        star: dict[str, Any] = {"symbol": "star", "name": "you are here", "customdata": [[here[0]]]}
+        marks.dots(figure, [here[0]], [100 * here[1]], marks.MARKED[mode], size=17, hover=f"{hover}, you are here", **star)
+    figure.update_xaxes(marks.log_axis([float(epsilon) for epsilon in curve["epsilon"]], "ε, privacy budget (log scale)"))
+    said = {"width": 100 * width, "inside": held[0], "sets": held[1], "first": curve.iloc[0], "last": curve.iloc[-1]}
+    return described(figure, "budget_curve", mode=mode, **said)
