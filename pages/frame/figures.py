@@ -12,7 +12,7 @@ from pages.frame import copying, core, exports, moving, plain, report, shares, t
 from pages.frame.badges import DIAGNOSTIC, REAL, SYNTHETIC, Seeds, show_row
 from pages.frame.settings import Settings
 from pillar_core.plots.accuracy import with_runs
-from pillar_core.plots.theme import Figure, narrowed
+from pillar_core.plots.theme import Figure, narrow_copy
 from pillar_core.types import Provenance
 
 _PICTURES = Path(__file__).with_name("pictures.js").read_text(encoding="utf-8")
@@ -82,7 +82,7 @@ def show_figure(
         }
         shared: dict[str, Any] = {"key": info.chart, "alt": figure.layout.meta["alt"], "config": config}
         if runs is None:
-            drawn = narrowed(figure) if is_narrow else figure
+            drawn = narrow_copy(figure) if is_narrow else figure
             st.plotly_chart(drawn, theme=None, on_select=on_select, selection_mode="points", **shared)
         else:
             moving.chart(figure, runs=runs, base=base, is_narrow=is_narrow, **shared)

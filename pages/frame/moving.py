@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from pages.frame import memory
-from pillar_core.plots.theme import narrowed, script
+from pillar_core.plots.theme import narrow_copy, script
 
 _SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 _LIBRARY = "plotly-" + version("plotly") + ".min.js"
@@ -39,4 +39,4 @@ def chart(figure: Any, *, runs: Mapping[str, Any], base: str, is_narrow: bool, k
 
 @memory.kept(max_entries=64, is_free=True)
 def _json(base_: str, is_narrow: bool, _figure: Any) -> str:
-    return str((narrowed(_figure) if is_narrow else _figure).to_json(validate=False))
+    return str((narrow_copy(_figure) if is_narrow else _figure).to_json(validate=False))

@@ -9,16 +9,16 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.plots import k_curves, marks
-from pillar_core.plots.intervals import best, over_seeds, unprojected
+from pillar_core.plots.intervals import best, over_seeds, runs_without_k
 from pillar_core.plots.theme import (
     INK,
     Mode,
     as_text,
-    described,
     end_labels,
     epsilon_colour,
     epsilon_label,
-    faded,
+    fade,
+    finish_by_name,
     method_style,
     seeds_phrase,
 )
@@ -45,29 +45,24 @@ def accuracy_against_k(
     *,
     mode: Mode = "light",
     method: str = "pillar",
-    ceiling: str = "non_private",
-    floor: str = "dp_sgd",
-    here: Here | None = None,
+    present: Here | None = None,
     pinned: pd.DataFrame | None = None,
     history: pd.DataFrame | None = None,
     k_max: int | None = None,
-) -> Any:
+) -> go.Figure:
     """Lines of mean test accuracy (percent) over k (log axis), one per ε, from runs.
 
-    table, pinned: one row per run with columns method, k, epsilon, seed, accuracy in [0, 1]. Rows of `ceiling` and
-    `floor` become horizontal lines with their intervals; the floor is that of `here.epsilon`, else of the smallest ε. The
-    best k of each ε is ringed: chosen on test rows, so a non-private diagnostic. history: single runs
-    (columns k, epsilon, accuracy), drawn as dots. k_max: the end of the k axis, where
-    it should not end at the largest k measured.
+    table, pinned: one row per run with columns method, k, epsilon, seed, accuracy in [0, 1]. Training without privacy and without
+    projection become horizontal lines with their intervals, the latter at `present.epsilon`, else at the smallest ε. The best k of
+    each ε is ringed: chosen on test rows, so a non-private diagnostic. history: single runs (columns k, epsilon, accuracy), drawn as
+    dots. k_max: the end of the k axis, by default the largest k measured.
     """
-    reach = None if here is None else here.k
-    looks: dict[str, Any] = {"mode": mode, "method": method, "pinned": pinned, "k_max": k_max}
-    looks |= {"ceiling": ceiling, "floor": floor, "budget": None if here is None else here.epsilon}
-    figure = measured(table, reach=reach, **looks)
-    return with_runs(figure, runs(figure, here=here, history=history, mode=mode))
+    budget, reach = (None, None) if present is None else (present.epsilon, present.k)
+    figure = accuracy_curves(table, mode=mode, method=method, budget=budget, pinned=pinned, k_max=k_max, reach=reach)
+    return with_runs(figure, runs(figure, present=present, history=history, mode=mode))
 
 
-def measured(
+def accuracy_curves(
     table: pd.DataFrame,
     *,
     mode: Mode,
@@ -77,20 +72,18 @@ def measured(
     k_max: int | None,
     reach: float | None = None,
     majority: float | None = None,
-    ceiling: str = "non_private",
-    floor: str = "dp_sgd",
-) -> Any:
-    """The figure of `accuracy_against_k` without single runs; `budget` is the floor's ε, `reach` a k that lines go on to.
+) -> go.Figure:
+    """The figure of `accuracy_against_k` without single runs; `budget` is the ε of the line without projection.
 
-    majority: what always saying the largest class reaches, drawn where the curves come near it.
+    reach: a k that lines go on to. majority: the accuracy of guessing the most common class, drawn where the curves come near it.
     """
     figure = go.Figure()
     curves = k_curves.by_budget(table, method)
     points = pd.concat(curves.values()) if curves else pd.DataFrame(columns=["k", "mean", "seeds"])
     span = _k_span(points, pinned, reach)
-    roof = unprojected(table, ceiling)
-    ends = _level(figure, roof, name="no privacy", colour=method_style(ceiling).colour(mode), dash="dash", span=span)
-    k_curves.without_noise(figure, table, ceiling, mode=mode)
+    roof = runs_without_k(table, k_curves.CEILING)
+    ends = _level(figure, roof, name="no privacy", colour=method_style(k_curves.CEILING).colour(mode), dash="dash", span=span)
+    k_curves.without_noise(figure, table, mode=mode)
     if pinned is not None and len(pinned):
         _ghost(figure, pinned, mode=mode)
     bests: list[str] = []
@@ -99,7 +92,7 @@ def measured(
         bests.append(_best(figure, curve, epsilon=epsilon, mode=mode))
     ends += [k_curves.end(curve, epsilon, mode) for epsilon, curve in curves.items()]
     focus = budget if budget in curves else min(curves, default=math.inf)
-    rows = table[(table["method"] == floor) & (table["epsilon"] == focus)]
+    rows = table[(table["method"] == k_curves.FLOOR) & (table["epsilon"] == focus)]
     ends += _level(figure, rows, name=f"no projection, {epsilon_label(focus)}", colour=epsilon_colour(focus, mode), dash="dot", span=span)
     drawn = [y for _, y, _, _ in ends] + [100 * float(mean) for mean in points["mean"]]
     if majority is not None and 100 * majority > min(drawn, default=100.0) - _NEAR_LEVEL:
@@ -110,21 +103,21 @@ def measured(
     if not curves:
         figure.update_xaxes(range=[-0.05, math.log10(k_max or span[1]) + 0.05])
         figure.update_yaxes(range=[0, 102])
-    said = {"seeds": seeds_phrase(points["seeds"]), "alt": _alt(len(curves), bests, roof)}
-    return described(figure, "accuracy_against_k", mode=mode, **said)
+    words = {"seeds": seeds_phrase(points["seeds"]), "alt": _alt(len(curves), bests, roof)}
+    return finish_by_name(figure, "accuracy_against_k", mode=mode, **words)
 
 
-def runs(figure: Any, *, here: Here | None = None, history: pd.DataFrame | None = None, mode: Mode = "light") -> dict[str, Any]:
+def runs(figure: go.Figure, *, present: Here | None = None, history: pd.DataFrame | None = None, mode: Mode = "light") -> dict[str, Any]:
     """Single runs as Plotly's JSON, `data` and `annotations`, to lie on top of `measured`: what changes at each move of a slider, while
     all else may stay as it is. Plain values: a trace object of Plotly costs a move more than the rest of the chart.
     """
     return {
-        "data": [*([] if history is None else _history(history, mode=mode)), *([] if here is None else [_star(here, mode=mode)])],
-        "annotations": [] if here is None else [_note(figure, here, mode=mode)],
+        "data": [*([] if history is None else _history(history, mode=mode)), *([] if present is None else [_star(present, mode=mode)])],
+        "annotations": [] if present is None else [_note(figure, present, mode=mode)],
     }
 
 
-def with_runs(figure: Any, marked: Mapping[str, Any]) -> Any:
+def with_runs(figure: go.Figure, marked: Mapping[str, Any]) -> go.Figure:
     """`measured` and its `runs` in one figure."""
     both = go.Figure(figure).add_traces(marked["data"])
     for note in marked["annotations"]:
@@ -141,7 +134,7 @@ def _k_span(curves: pd.DataFrame, pinned: pd.DataFrame | None, reach: float | No
     return (min(values), max(values)) if values else (1.0, 10.0)
 
 
-def _curve(figure: Any, curve: pd.DataFrame, *, epsilon: float, mode: Mode, symbol: str) -> None:
+def _curve(figure: go.Figure, curve: pd.DataFrame, *, epsilon: float, mode: Mode, symbol: str) -> None:
     colour = epsilon_colour(epsilon, mode)
     k_curves.band(figure, curve, colour, opacity=0.16)
     hover = [_hover(row) for row in curve.itertuples()]
@@ -161,7 +154,7 @@ def _curve(figure: Any, curve: pd.DataFrame, *, epsilon: float, mode: Mode, symb
     )
 
 
-def _best(figure: Any, curve: pd.DataFrame, *, epsilon: float, mode: Mode) -> str:
+def _best(figure: go.Figure, curve: pd.DataFrame, *, epsilon: float, mode: Mode) -> str:
     if curve.empty:
         return ""
     top = best(curve)
@@ -170,7 +163,7 @@ def _best(figure: Any, curve: pd.DataFrame, *, epsilon: float, mode: Mode) -> st
 
 
 def _level(
-    figure: Any, rows: pd.DataFrame, *, name: str, colour: str, dash: str, span: tuple[float, float]
+    figure: go.Figure, rows: pd.DataFrame, *, name: str, colour: str, dash: str, span: tuple[float, float]
 ) -> list[tuple[float, float, str, str]]:
     """A horizontal line at the mean accuracy of `rows` with its interval as a thin band; returns its end, for the labels."""
     level = over_seeds(rows.assign(group=0), by=["group"], value="accuracy", low=0, high=1)
@@ -183,13 +176,13 @@ def _level(
 
 
 def _line(
-    figure: Any, level: float, *, name: str, colour: str, dash: str, span: tuple[float, float]
+    figure: go.Figure, level: float, *, name: str, colour: str, dash: str, span: tuple[float, float]
 ) -> list[tuple[float, float, str, str]]:
     marks.line(figure, list(span), [level, level], colour, width=1.6, dash=dash, name=name, hover=f"{name}: %{{y:.1f}} %")
     return [(span[1], level, f"{name} {level:.1f} %", colour)]
 
 
-def _ghost(figure: Any, pinned: pd.DataFrame, *, mode: Mode) -> None:
+def _ghost(figure: go.Figure, pinned: pd.DataFrame, *, mode: Mode) -> None:
     ink = INK[mode]
     curve = over_seeds(pinned, by=["k"], value="accuracy", low=0, high=1).sort_values("k")
     marks.line(
@@ -207,7 +200,7 @@ def _ghost(figure: Any, pinned: pd.DataFrame, *, mode: Mode) -> None:
         hover="A, k = %{x}: %{y:.1f} %<extra>pinned A</extra>",
     )
     middle = curve.iloc[len(curve) // 2]
-    marks.note(figure, math.log10(middle["k"]), 100 * middle["mean"], "pinned A", ink.muted, yshift=16, bgcolor=faded(ink.surface, 0.7))
+    marks.note(figure, math.log10(middle["k"]), 100 * middle["mean"], "pinned A", ink.muted, yshift=16, bgcolor=fade(ink.surface, 0.7))
 
 
 def _history(history: pd.DataFrame, *, mode: Mode) -> list[dict[str, Any]]:
@@ -218,45 +211,45 @@ def _history(history: pd.DataFrame, *, mode: Mode) -> list[dict[str, Any]]:
     return [
         {
             "type": "scatter",
-            "x": [k for k, _ in sorted(made)],
-            "y": [accuracy for _, accuracy in sorted(made)],
+            "x": [k for k, _ in sorted(points)],
+            "y": [accuracy for _, accuracy in sorted(points)],
             "mode": "lines+markers",
-            "line": {"color": faded(epsilon_colour(epsilon, mode), 0.35), "width": 1.4, "dash": "dot"},
-            "marker": {"size": 7, "color": faded(epsilon_colour(epsilon, mode), 0.65), "symbol": "circle"},
+            "line": {"color": fade(epsilon_colour(epsilon, mode), 0.35), "width": 1.4, "dash": "dot"},
+            "marker": {"size": 7, "color": fade(epsilon_colour(epsilon, mode), 0.65), "symbol": "circle"},
             "name": f"your runs, {epsilon_label(epsilon)}",
             "hovertemplate": f"k = %{{x}}: %{{y:.1f}} %<extra>one run of yours, {epsilon_label(epsilon)}</extra>",
         }
-        for epsilon, made in sorted(budgets.items())
+        for epsilon, points in sorted(budgets.items())
     ]
 
 
-def _star(here: Here, *, mode: Mode) -> dict[str, Any]:
+def _star(present: Here, *, mode: Mode) -> dict[str, Any]:
     """The star of the present settings."""
-    colour, label = epsilon_colour(here.epsilon, mode), as_text(here.label)
+    colour, label = epsilon_colour(present.epsilon, mode), as_text(present.label)
     return {
         "type": "scatter",
-        "x": [here.k],
-        "y": [100 * here.accuracy],
+        "x": [present.k],
+        "y": [100 * present.accuracy],
         "mode": "markers",
         "marker": {"size": 19, "color": colour, "symbol": "star", "line": {"width": 1.6, "color": INK[mode].surface}},
         "showlegend": False,
         "name": label,
-        "legendgroup": f"{here.epsilon:g}",
+        "legendgroup": f"{present.epsilon:g}",
         "meta": "here",
         "hovertemplate": f"{label}: k = %{{x}}, %{{y:.1f}} %<extra>one run</extra>",
     }
 
 
-def _note(figure: Any, here: Here, *, mode: Mode) -> dict[str, Any]:
+def _note(figure: go.Figure, present: Here, *, mode: Mode) -> dict[str, Any]:
     """The star's label, which stands to the left of it where the curves have theirs to the right."""
     ink = INK[mode]
-    drawn = [float(k) for trace in figure.data for k in (min(trace.x), max(trace.x))] or [here.k]
-    is_near_end = max(drawn) > min(drawn) and math.log(here.k / min(drawn)) > _NEAR_END * math.log(max(drawn) / min(drawn))
+    drawn = [float(k) for trace in figure.data for k in (min(trace.x), max(trace.x))] or [present.k]
+    is_near_end = max(drawn) > min(drawn) and math.log(present.k / min(drawn)) > _NEAR_END * math.log(max(drawn) / min(drawn))
     return {
-        "x": math.log10(here.k),
-        "y": 100 * here.accuracy,
-        "text": f"<b>{as_text(here.label)}</b>",
-        "bgcolor": faded(ink.surface, 0.7),
+        "x": math.log10(present.k),
+        "y": 100 * present.accuracy,
+        "text": f"<b>{as_text(present.label)}</b>",
+        "bgcolor": fade(ink.surface, 0.7),
         "showarrow": True,
         "arrowhead": 0,
         "arrowcolor": ink.muted,
@@ -275,5 +268,5 @@ def _alt(budgets: int, bests: list[str], roof: pd.DataFrame) -> str:
     top = roof["accuracy"].dropna()
     summary = f" Without privacy: {100 * float(top.mean()):.1f} percent." if len(top) else ""
     drawn = f"{budgets} privacy budget{'' if budgets == 1 else 's'}" if budgets else "no privacy budget yet"
-    found = "; ".join(filter(None, bests))
-    return f"Line chart of test accuracy against k for {drawn}.{found and f' {found}.'}{summary}"
+    best_words = "; ".join(filter(None, bests))
+    return f"Line chart of test accuracy against k for {drawn}.{best_words and f' {best_words}.'}{summary}"

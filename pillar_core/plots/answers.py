@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
-from pillar_core.plots.theme import INK, Mode, described, faded, finished, log_ticks, seeds_phrase
+from pillar_core.plots.theme import INK, Mode, fade, finish, finish_by_name, log_ticks, seeds_phrase
 
 _LINE = {"light": "#4C3FB1", "dark": "#A99CF5"}
 
@@ -20,7 +20,7 @@ def accuracy_by(
     x: str,
     label: str,
     title: str,
-    here: str | float | None = None,
+    present: str | float | None = None,
     words: Mapping[Any, str] | None = None,
     value: str = "accuracy",
     axis: str = "test accuracy, %",
@@ -28,7 +28,7 @@ def accuracy_by(
     limit: str = "",
     caption: str = "Real images; every point was trained just now or earlier on this machine.",
     mode: Mode = "light",
-) -> Any:
+) -> go.Figure:
     """Mean accuracy (percent) with intervals over seeds against one column: a line over numbers, bars over names.
 
     table: one row per run with columns `x`, seed, accuracy in [0, 1]. here: the value of `x` to mark. words: names of its values.
@@ -37,11 +37,11 @@ def accuracy_by(
     means = over_seeds(table, by=[x], value=value, low=0, high=1 if scale == 100 else math.inf)
     means = means.assign(**{name: scale * means[name] for name in ("mean", "low", "high")})
     texts, unit = dict(words or {}), " %" if scale == 100 else ""
-    shown = [texts.get(value, f"{value:g}" if isinstance(value, int | float) else str(value)) for value in means[x]]
+    labels = [texts.get(value, f"{value:g}" if isinstance(value, int | float) else str(value)) for value in means[x]]
     figure = go.Figure()
     if texts:
         figure.update_xaxes(categoryorder="array", categoryarray=list(texts.values()))
-        _bars(figure, means, shown, means[x] == here, unit, mode)
+        _bars(figure, means, labels, means[x] == present, unit, mode)
     else:
         ticks = log_ticks([float(value) for value in means[x]])
         figure.update_xaxes(marks.log_axis(ticks, label))
@@ -49,21 +49,21 @@ def accuracy_by(
         bound = scale * table.groupby(x)["limit"].mean()
         muted = INK[mode].muted
         marks.line(
-            figure, shown if texts else means[x], bound, muted, width=1.8, dash="dash", name=limit, hover=f"{limit}: %{{y:.3g}}{unit}"
+            figure, labels if texts else means[x], bound, muted, width=1.8, dash="dash", name=limit, hover=f"{limit}: %{{y:.3g}}{unit}"
         )
     if not texts:
-        _line(figure, means, x, here, unit, mode)
+        _line(figure, means, x, present, unit, mode)
     top = 1.1 * max(means["mean"].max(), bound.max() if limit else 0)  # the mark's number needs room above it
     figure.update_xaxes(title_text=label)
     figure.update_yaxes(title_text=axis, rangemode="tozero", autorangeoptions_include=top)
     figure.update_layout(showlegend=bool(limit), legend={"y": 1.0, "yanchor": "bottom"})
-    points = "; ".join(f"{_said(mean, unit)} at {text}" for mean, text in zip(means["mean"], shown, strict=True))
+    points = "; ".join(f"{_number_words(mean, unit)} at {text}" for mean, text in zip(means["mean"], labels, strict=True))
     seeds = f"{seeds_phrase(means['seeds'])}. " if "seed" in table and int(means["seeds"].max()) > 1 else ""
     alt = f"{axis.removesuffix(', %').capitalize()} by {label}: {points}."
-    return finished(figure, title=title, caption=seeds + caption, alt=alt, mode=mode, height=400)
+    return finish(figure, title=title, caption=seeds + caption, alt=alt, mode=mode, height=400)
 
 
-def total_budget(table: pd.DataFrame, *, here: int, mode: Mode = "light") -> Any:
+def total_budget(table: pd.DataFrame, *, present: int, mode: Mode = "light") -> go.Figure:
     """What repeated releases add up to: the plain sum of ε, and the upper bound that composition proves.
 
     table: columns releases, total, sum. here: the number of releases to mark.
@@ -74,19 +74,19 @@ def total_budget(table: pd.DataFrame, *, here: int, mode: Mode = "light") -> Any
     for name, label, colour, dash in lines:
         words = f"%{{x}} models: ε = %{{y:.3g}}<extra>{label}</extra>"
         marks.line(figure, table["releases"], table[name], colour, width=2.5, dash=dash, name=label, hover=words)
-    mark = table[table["releases"] == here]
+    mark = table[table["releases"] == present]
     style = {"size": 14, "symbol": "star", "color": marks.MARKED[mode]}
     figure.add_scatter(x=mark["releases"], y=mark["total"], mode="markers", name="here", marker=style)
     words = "; ".join(f"{row.releases:g} models: {row.total:.3g} instead of {row.sum:g}" for row in table.itertuples())
-    return described(figure, "total_budget", mode=mode, summary=words)
+    return finish_by_name(figure, "total_budget", mode=mode, summary=words)
 
 
-def _line(figure: go.Figure, means: pd.DataFrame, x: str, here: Any, unit: str, mode: Mode) -> None:
+def _line(figure: go.Figure, means: pd.DataFrame, x: str, present: Any, unit: str, mode: Mode) -> None:
     if not means["low"].isna().any():
         marks.band(figure, means[x], means["low"], means["high"], _LINE[mode], opacity=0.15)
     hover = "%{x:g}: %{y:.3g}" + unit
     marks.line(figure, means[x], means["mean"], _LINE[mode], width=2.5, mode="lines+markers", hover=hover, showlegend=False)
-    mark = means[means[x] == here]
+    mark = means[means[x] == present]
     text = [f"{mean:.1f}{unit}" for mean in mark["mean"]]
     style = {"size": 17, "symbol": "star", "color": marks.MARKED[mode]}
     side = "left" if len(mark) and mark.index[-1] == means.index[-1] else "center"
@@ -94,13 +94,13 @@ def _line(figure: go.Figure, means: pd.DataFrame, x: str, here: Any, unit: str, 
     figure.add_scatter(x=mark[x], y=mark["mean"], marker=style, text=text, **shared)
 
 
-def _bars(figure: go.Figure, means: pd.DataFrame, shown: list[str], is_here: "pd.Series[bool]", unit: str, mode: Mode) -> None:
-    colours = [marks.MARKED[mode] if marked else faded(_LINE[mode], 0.55) for marked in is_here]
+def _bars(figure: go.Figure, means: pd.DataFrame, labels: list[str], is_here: "pd.Series[bool]", unit: str, mode: Mode) -> None:
+    colours = [marks.MARKED[mode] if marked else fade(_LINE[mode], 0.55) for marked in is_here]
     text = [f"{mean:.1f}{unit}" for mean in means["mean"]]
-    looks = {"text": text, "textposition": "inside", "insidetextanchor": "start", "textfont": {"color": INK[mode].text, "size": 16}}
+    style = {"text": text, "textposition": "inside", "insidetextanchor": "start", "textfont": {"color": INK[mode].text, "size": 16}}
     error = None if means["low"].isna().all() else marks.reach(means, INK[mode].text, scale=1)
-    figure.add_bar(x=shown, y=means["mean"], marker_color=colours, error_y=error, showlegend=False, **looks)
+    figure.add_bar(x=labels, y=means["mean"], marker_color=colours, error_y=error, showlegend=False, **style)
 
 
-def _said(mean: float, unit: str) -> str:
+def _number_words(mean: float, unit: str) -> str:
     return f"{mean:.1f} percent" if unit else f"{mean:.2g}"

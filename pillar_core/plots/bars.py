@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from pillar_core.errors import SettingError
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
-from pillar_core.plots.theme import INK, Mode, described, faded, in_order, method_style, seeds_phrase
+from pillar_core.plots.theme import INK, Mode, fade, finish_by_name, in_order, method_style, seeds_phrase
 
 
 def comparison(
@@ -20,7 +20,7 @@ def comparison(
     titles: dict[str, str] | None = None,
     title: str = "Methods at one budget",
     levels: Mapping[str, float] | None = None,
-) -> Any:
+) -> go.Figure:
     """Mean test accuracy (percent) of each method with its interval and number of seeds, best first, each with its own marker.
 
     table: one row per run with columns method, seed, accuracy in [0, 1], and optionally published in [0, 1]. `titles`
@@ -42,7 +42,7 @@ def comparison(
         textfont={"size": 13},
         error_x=marks.reach(means, INK[mode].text, thickness=1.4, width=4),
         marker={
-            "color": [faded(method_style(name).colour(mode), 0.75) for name in names],
+            "color": [fade(method_style(name).colour(mode), 0.75) for name in names],
             "cornerradius": 4,
             "line": {"color": [method_style(name).colour(mode) for name in names], "width": 1.5},
         },
@@ -78,8 +78,8 @@ def comparison(
     marks.names_axis(figure, labels)
     figure.update_layout(showlegend="published" in table)
     summary = "; ".join(f"{label} {100 * mean:.1f} percent" for label, mean in zip(labels, means["mean"], strict=True))
-    said = {"title": title, "seeds": seeds_phrase(means["seeds"].fillna(0)), "summary": summary}
-    drawn = described(figure, "comparison", mode=mode, height=170 + 46 * len(names), **said)
+    fields = {"title": title, "seeds": seeds_phrase(means["seeds"].fillna(0)), "summary": summary}
+    drawn = finish_by_name(figure, "comparison", mode=mode, height=170 + 46 * len(names), **fields)
     return drawn.update_layout(margin_t=84 + 16 * len(levels or {}))
 
 
@@ -91,7 +91,7 @@ def _text(row: Any) -> str:
 _COLOUR: dict[Mode, str] = {"light": "#4C3FB1", "dark": "#A99CF5"}
 
 
-def expected(table: pd.DataFrame, *, title: str, chosen: str, caption: str, mode: Mode = "light") -> Any:
+def expected(table: pd.DataFrame, *, title: str, chosen: str, caption: str, mode: Mode = "light") -> go.Figure:
     """Expected accuracy (percent) by name, from above in the table's order; the chosen one stands out.
 
     table: columns name, mean, the prediction, low and high, in [0, 1].
@@ -114,10 +114,10 @@ def expected(table: pd.DataFrame, *, title: str, chosen: str, caption: str, mode
     marks.names_axis(figure, list(table["name"]))
     ends = zip(table["name"], table["low"], table["high"], strict=True)
     words = "; ".join(f"{name} {100 * low:.0f} to {100 * high:.0f} percent" for name, low, high in ends)
-    return described(figure, "expected", mode=mode, height=190 + 46 * len(table), title=title, caption=caption, summary=words)
+    return finish_by_name(figure, "expected", mode=mode, height=190 + 46 * len(table), title=title, caption=caption, summary=words)
 
 
-def overlay(runs: pd.DataFrame, lines: pd.DataFrame, *, labels: dict[str, str], mode: Mode = "light") -> Any:
+def overlay(runs: pd.DataFrame, lines: pd.DataFrame, *, labels: dict[str, str], mode: Mode = "light") -> go.Figure:
     """Every seed as a dot and each setting's mean with its 95 % interval, in percent, one line per setting.
 
     runs: columns group, method, accuracy in [0, 1]; lines: columns group, method, mean, low, high; labels: words by group.
@@ -149,5 +149,5 @@ def overlay(runs: pd.DataFrame, lines: pd.DataFrame, *, labels: dict[str, str], 
             hover="%{x:.1f} %<extra>mean</extra>",
         )
     best = lines.sort_values("mean").iloc[-1]
-    said = {"settings": len(lines), "percent": 100 * best["mean"], "best": labels[str(best["group"])]}
-    return described(figure, "overlay", mode=mode, height=130 + 44 * len(lines), **said)
+    fields = {"settings": len(lines), "percent": 100 * best["mean"], "best": labels[str(best["group"])]}
+    return finish_by_name(figure, "overlay", mode=mode, height=130 + 44 * len(lines), **fields)

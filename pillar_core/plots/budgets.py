@@ -1,18 +1,17 @@
 """Test error against ε for several learners, between what public rows alone reach and the ceiling without privacy."""
 
 import math
-from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Mode, described, epsilon_label, faded, in_order, method_style, seeds_phrase
+from pillar_core.plots.theme import INK, Mode, epsilon_label, fade, finish_by_name, in_order, method_style, seeds_phrase
 
 REFERENCES = {"non_private": "no privacy", "only_public": "public rows alone"}
 
 
-def error_against_epsilon(lines: pd.DataFrame, *, mode: Mode = "light") -> Any:
+def error_against_epsilon(lines: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
     """Mean test error (percent) of each learner over ε, with intervals over seeds; references as horizontal lines; the best is ringed.
 
     lines: one row per (title, epsilon) with columns method, title, epsilon, mean, low, high (accuracy in [0, 1]), seeds, and
@@ -35,7 +34,7 @@ def error_against_epsilon(lines: pd.DataFrame, *, mode: Mode = "light") -> Any:
     figure.update_xaxes(tickvals=finite, ticktext=[epsilon_label(value) for value in finite])
     points = known[known["epsilon"].isin(finite)][["title", "mean", "epsilon"]].to_numpy()
     summary = "; ".join(f"{label} {100 - 100 * mean:.1f} percent at ε = {epsilon:g}" for label, mean, epsilon in points)
-    return described(figure, "error_against_epsilon", mode=mode, seeds=seeds_phrase(known["seeds"]), summary=summary)
+    return finish_by_name(figure, "error_against_epsilon", mode=mode, seeds=seeds_phrase(known["seeds"]), summary=summary)
 
 
 def _learner(figure: go.Figure, rows: pd.DataFrame, name: str, mode: Mode) -> None:
@@ -47,7 +46,7 @@ def _learner(figure: go.Figure, rows: pd.DataFrame, name: str, mode: Mode) -> No
         100 * errors["mean"],
         style.colour(mode),
         dash="dot" if origin else style.dash,
-        error_y=marks.reach(errors, faded(style.colour(mode), 0.7), width=3),
+        error_y=marks.reach(errors, fade(style.colour(mode), 0.7), width=3),
         mode="lines+markers",
         name=rows["title"].iloc[0],
         marker={"symbol": f"{style.symbol}-open" if origin else style.symbol, "size": 8},

@@ -1,19 +1,18 @@
 """Classes: how many rows each has, and how well each is recognised."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.numerics import wilson
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Mode, described, faded
+from pillar_core.plots.theme import INK, Mode, fade, finish_by_name
 
 _MANY = 24
 
 
-def class_balance(table: pd.DataFrame, *, mode: Mode = "light") -> Any:
+def class_balance(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
     """Rows per class and part of the split, as bars.
 
     table: columns class, part (for instance private, public, test), rows. Counts are exact, so no interval is drawn.
@@ -36,11 +35,11 @@ def class_balance(table: pd.DataFrame, *, mode: Mode = "light") -> Any:
         )
     figure.update_xaxes(categoryarray=order, showticklabels=len(order) <= 40)
     totals = table.groupby("class")["rows"].sum()
-    said = {"rows": int(totals.sum()), "classes": len(order), "fewest": int(totals.min()), "most": int(totals.max())}
-    return described(figure, "class_balance", mode=mode, **said)
+    fields = {"rows": int(totals.sum()), "classes": len(order), "fewest": int(totals.min()), "most": int(totals.max())}
+    return finish_by_name(figure, "class_balance", mode=mode, **fields)
 
 
-def per_class(table: pd.DataFrame, *, mode: Mode = "light") -> Any:
+def per_class(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
     """Recall of each class with its 95 % Wilson interval, worst first; a reference where given.
 
     table: columns class, accuracy in [0, 1], rows (test rows of the class), and optionally reference in [0, 1] (for
@@ -74,11 +73,13 @@ def per_class(table: pd.DataFrame, *, mode: Mode = "light") -> Any:
     is_few = len(names) <= _MANY
     figure.update_yaxes(categoryarray=list(names)[::-1], dtick=1 if is_few else None, showgrid=is_few)
     words = names + " with " + (100 * ordered["accuracy"]).map("{:.1f}".format)
-    said = {"rows": int(ordered["rows"].sum()), "classes": len(names), "worst": words.iloc[0], "best": words.iloc[-1]}
-    return described(figure, "per_class", mode=mode, height=190 + 26 * len(names) if is_few else min(190 + 11 * len(names), 1100), **said)
+    fields = {"rows": int(ordered["rows"].sum()), "classes": len(names), "worst": words.iloc[0], "best": words.iloc[-1]}
+    return finish_by_name(
+        figure, "per_class", mode=mode, height=190 + 26 * len(names) if is_few else min(190 + 11 * len(names), 1100), **fields
+    )
 
 
-def confusion(table: pd.DataFrame, *, classes: Sequence[str], mode: Mode = "light") -> Any:
+def confusion(table: pd.DataFrame, *, classes: Sequence[str], mode: Mode = "light") -> go.Figure:
     """Test rows by class and by the class that a model says, coloured by the share of their class.
 
     table: columns class, taken for, rows; pairs without a row may be absent.
@@ -97,7 +98,7 @@ def confusion(table: pd.DataFrame, *, classes: Sequence[str], mode: Mode = "ligh
             texttemplate="%{text}" if is_few else None,
             hovertemplate="%{y} taken for %{x}: %{text} rows, %{z:.1f} %<extra></extra>",
             textfont={"color": ink.text},  # plotly's own choice cannot be read on some cells
-            colorscale=[[0, faded(ink.accent, 0.04)], [1, faded(ink.accent, 0.45)]],
+            colorscale=[[0, fade(ink.accent, 0.04)], [1, fade(ink.accent, 0.45)]],
             zmin=0,
             zmax=100,
             xgap=2,
@@ -108,6 +109,6 @@ def confusion(table: pd.DataFrame, *, classes: Sequence[str], mode: Mode = "ligh
     figure.update_xaxes(dtick=1 if is_few else None)
     figure.update_yaxes(categoryarray=names[::-1], dtick=1 if is_few else None)
     wrong = table[table["class"] != table["taken for"]].sort_values("rows", ascending=False, kind="stable")
-    worst = [f"{one.rows} of {sizes[one[0]]} {one[0]} taken for {one[1]}" for one in wrong.head(3).itertuples(index=False)]
-    said = {"rows": int(sizes.sum()), "classes": len(names), "worst": "; ".join(worst) or "no row"}
-    return described(figure, "confusion", mode=mode, height=230 + 34 * len(names) if is_few else 700, **said)
+    worst = [f"{pair.rows} of {sizes[pair[0]]} {pair[0]} taken for {pair[1]}" for pair in wrong.head(3).itertuples(index=False)]
+    fields = {"rows": int(sizes.sum()), "classes": len(names), "worst": "; ".join(worst) or "no row"}
+    return finish_by_name(figure, "confusion", mode=mode, height=230 + 34 * len(names) if is_few else 700, **fields)

@@ -1,7 +1,5 @@
 """The effect of one thing that varies: a line per series over it, or bars where it has no order, with intervals over seeds."""
 
-from typing import Any
-
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -11,8 +9,8 @@ from pillar_core.plots.theme import (
     Mode,
     categorical,
     class_symbols,
-    faded,
-    finished,
+    fade,
+    finish,
     in_order,
     log_ticks,
     method_style,
@@ -31,12 +29,12 @@ def effect(
     y_title: str = "test accuracy, %",
     x_log: bool = False,
     percent: bool = True,
-    asked: int | None = None,
-) -> Any:
+    wanted_seeds: int | None = None,
+) -> go.Figure:
     """Mean of each series over `x`, with its interval; numbers make lines, words make groups of bars.
 
     lines: one row per series and place with columns series, method, x, mean, low, high, seeds, and optionally published; values in
-    [0, 1] where `percent`. asked: seeds asked for; places with fewer are drawn open. A learner with one series has its own colour.
+    [0, 1] where `percent`. wanted_seeds: places with fewer are drawn open. A learner with one series has its own colour.
     """
     known = lines.dropna(subset=["mean"])
     figure = go.Figure()
@@ -46,19 +44,19 @@ def effect(
     for place, name in enumerate(names):
         rows = known[known["series"] == name]
         style = _style(known, rows, place, len(names), mode)
-        (_line if is_number else _bars)(figure, rows.sort_values("x") if is_number else rows, name, style, scale, asked)
+        (_line if is_number else _bars)(figure, rows.sort_values("x") if is_number else rows, name, style, scale, wanted_seeds)
     if "published" in known:
-        _published(figure, known, scale, mode)
+        _draw_published(figure, known, scale, mode)
     if is_number:
         ticks = log_ticks([float(x) for x in known["x"]]) if x_log else None
         figure.update_xaxes(type="log" if x_log else "linear", tickvals=ticks, ticktext=[f"{x:g}" for x in ticks] if ticks else None)
     figure.update_xaxes(title_text=x_title)
     figure.update_yaxes(title_text=y_title, ticksuffix=" ")
     figure.update_layout(barmode="group", legend={"orientation": "h", "y": -0.22})
-    few = asked is not None and bool((known["seeds"] < asked).any())
-    caption = f"{seeds_phrase(known['seeds'])}." + (f" Open marks: fewer than {asked} seeds so far." if few else "")
+    few = wanted_seeds is not None and bool((known["seeds"] < wanted_seeds).any())
+    caption = f"{seeds_phrase(known['seeds'])}." + (f" Open marks: fewer than {wanted_seeds} seeds so far." if few else "")
     summary = "; ".join(f"{row.series} at {row.x}: {scale * float(row.mean):.3g}" for row in known.itertuples(index=False))  # type: ignore[arg-type]  # a column of numbers
-    return finished(figure, title=title, caption=caption, alt=f"{title}. {y_title}: {summary}.", mode=mode, height=520)
+    return finish(figure, title=title, caption=caption, alt=f"{title}. {y_title}: {summary}.", mode=mode, height=520)
 
 
 def _series(known: pd.DataFrame) -> list[str]:
@@ -76,15 +74,15 @@ def _style(known: pd.DataFrame, rows: pd.DataFrame, place: int, count: int, mode
     return {"colour": categorical(count, mode)[place], "dash": dash, "symbol": class_symbols(count)[place]}
 
 
-def _line(figure: go.Figure, rows: pd.DataFrame, name: str, style: dict[str, str], scale: float, asked: int | None) -> None:
-    symbols = [style["symbol"] + ("-open" if asked is not None and count < asked else "") for count in rows["seeds"]]
+def _line(figure: go.Figure, rows: pd.DataFrame, name: str, style: dict[str, str], scale: float, wanted_seeds: int | None) -> None:
+    symbols = [style["symbol"] + ("-open" if wanted_seeds is not None and count < wanted_seeds else "") for count in rows["seeds"]]
     marks.line(
         figure,
         rows["x"],
         scale * rows["mean"],
         style["colour"],
         dash=style["dash"],
-        error_y=marks.reach(rows, faded(style["colour"], 0.7), scale=scale, width=3),
+        error_y=marks.reach(rows, fade(style["colour"], 0.7), scale=scale, width=3),
         mode="lines+markers",
         name=name,
         marker={"symbol": symbols, "size": 9, "line": {"width": 1.6}},
@@ -93,20 +91,20 @@ def _line(figure: go.Figure, rows: pd.DataFrame, name: str, style: dict[str, str
     )
 
 
-def _bars(figure: go.Figure, rows: pd.DataFrame, name: str, style: dict[str, str], scale: float, asked: int | None) -> None:
-    opacity = [0.35 if asked is not None and count < asked else 0.75 for count in rows["seeds"]]
+def _bars(figure: go.Figure, rows: pd.DataFrame, name: str, style: dict[str, str], scale: float, wanted_seeds: int | None) -> None:
+    opacity = [0.35 if wanted_seeds is not None and count < wanted_seeds else 0.75 for count in rows["seeds"]]
     figure.add_bar(
         x=rows["x"],
         y=scale * rows["mean"],
-        error_y=marks.reach(rows, faded(style["colour"], 0.7), scale=scale, width=3),
+        error_y=marks.reach(rows, fade(style["colour"], 0.7), scale=scale, width=3),
         name=name,
-        marker={"color": [faded(style["colour"], value) for value in opacity], "line": {"color": style["colour"], "width": 1.5}},
+        marker={"color": [fade(style["colour"], value) for value in opacity], "line": {"color": style["colour"], "width": 1.5}},
         customdata=rows["seeds"],
         hovertemplate="%{fullData.name}: %{y:.3g}, n = %{customdata}<extra>%{x}</extra>",
     )
 
 
-def _published(figure: go.Figure, known: pd.DataFrame, scale: float, mode: Mode) -> None:
+def _draw_published(figure: go.Figure, known: pd.DataFrame, scale: float, mode: Mode) -> None:
     rows = known.dropna(subset=["published"])
     marks.dots(
         figure,

@@ -1,7 +1,6 @@
 """Evidence drawn: attacks under the guarantee's ceiling, individual privacy, trials in two worlds, what an audit could notice."""
 
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,14 +8,16 @@ import plotly.graph_objects as go
 
 from pillar_core.arrays import Array
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Mode, categorical, described, faded
+from pillar_core.plots.theme import INK, Mode, categorical, fade, finish_by_name
 
 LEAST_RATE = 1e-3
 _DASHES = ("solid", "dash", "dot", "dashdot")
 _BINS = 40
 
 
-def membership_roc(roc: pd.DataFrame, bound: pd.DataFrame, *, mode: Mode = "light", epsilon: float, members: int, others: int) -> Any:
+def membership_roc(
+    roc: pd.DataFrame, bound: pd.DataFrame, *, mode: Mode = "light", epsilon: float, members: int, non_members: int
+) -> go.Figure:
     """Attacks on log axes under what the guarantee allows.
 
     roc: columns attack, false_positive_rate, true_positive_rate; bound: columns false_positive_rate, true_positive_rate,
@@ -29,7 +30,7 @@ def membership_roc(roc: pd.DataFrame, bound: pd.DataFrame, *, mode: Mode = "ligh
         x=[*ceiling["false_positive_rate"], *ceiling["false_positive_rate"][::-1]],
         y=[*ceiling["true_positive_rate"], *([1.0] * len(ceiling))],
         fill="toself",
-        fillcolor=faded(forbidden, 0.13),
+        fillcolor=fade(forbidden, 0.13),
         line={"width": 0},
         hoverinfo="skip",
         name="ruled out by the guarantee",
@@ -45,11 +46,11 @@ def membership_roc(roc: pd.DataFrame, bound: pd.DataFrame, *, mode: Mode = "ligh
     diagonal = np.geomspace(LEAST_RATE, 1, 30)
     marks.line(figure, diagonal, diagonal, ink.muted, width=1.2, dash="dash", name="coin flip")
     for place, (name, rows) in enumerate(roc.groupby("attack", sort=False)):
-        kept = rows[(rows["false_positive_rate"] > 0) & (rows["true_positive_rate"] > 0)]
+        visible = rows[(rows["false_positive_rate"] > 0) & (rows["true_positive_rate"] > 0)]
         marks.line(
             figure,
-            kept["false_positive_rate"],
-            kept["true_positive_rate"],
+            visible["false_positive_rate"],
+            visible["true_positive_rate"],
             categorical(7, mode)[(0, 5, 2, 3)[place % 4]],
             width=2,
             dash=_DASHES[place % 4],
@@ -58,10 +59,10 @@ def membership_roc(roc: pd.DataFrame, bound: pd.DataFrame, *, mode: Mode = "ligh
             hover="%{fullData.name}: finds %{y:.3g} at %{x:.3g} false alarms",
         )
     attacks = ", ".join(map(str, roc["attack"].unique()))
-    return described(figure, "membership_roc", mode=mode, members=members, others=others, attacks=attacks)
+    return finish_by_name(figure, "membership_roc", mode=mode, members=members, non_members=non_members, attacks=attacks)
 
 
-def individual_losses(table: pd.DataFrame, *, mode: Mode = "light", stated: float, delta: float) -> Any:
+def individual_losses(table: pd.DataFrame, *, mode: Mode = "light", stated: float, delta: float) -> go.Figure:
     """Histogram of rows' individual ε beside the ε that is stated for all. table: column epsilon, one row per private row."""
     figure, ink = go.Figure(), INK[mode]
     values = table["epsilon"].to_numpy()
@@ -71,14 +72,14 @@ def individual_losses(table: pd.DataFrame, *, mode: Mode = "light", stated: floa
         y=counts,
         width=np.diff(edges) * 0.92,
         name="rows",
-        marker={"color": faded(categorical(1, mode)[0], 0.75), "line": {"width": 0}},
+        marker={"color": fade(categorical(1, mode)[0], 0.75), "line": {"width": 0}},
         hovertemplate="%{y:,} rows near ε = %{x:.2f}<extra></extra>",
     )
     median = float(np.median(values))
     _mark(figure, median, f"half of the rows stay below {median:.2f}", ink.text, "dot", "left")
     _mark(figure, stated, f"stated for all: {stated:.3g}", marks.MARKED[mode], "solid", "right")
-    said = {"rows": len(values), "delta": delta, "median": median, "largest": values.max(), "stated": stated}
-    return described(figure, "individual_losses", mode=mode, title=exposure(values, stated), **said)
+    fields = {"rows": len(values), "delta": delta, "median": median, "largest": values.max(), "stated": stated}
+    return finish_by_name(figure, "individual_losses", mode=mode, title=exposure(values, stated), **fields)
 
 
 def exposure(values: Array, stated: float) -> str:
@@ -91,29 +92,29 @@ def exposure(values: Array, stated: float) -> str:
     return f"Half of the rows reveal {100 * np.median(values) / stated:.0f} % or more of the ε stated for all"
 
 
-def individual_by_class(table: pd.DataFrame, *, mode: Mode = "light", stated: float) -> Any:
+def individual_by_class(table: pd.DataFrame, *, mode: Mode = "light", stated: float) -> go.Figure:
     """Each class's rows: median and the range from 5 to 95 % of individual ε. table: columns class, epsilon."""
     spread = table.groupby("class")["epsilon"].quantile(np.array([0.05, 0.5, 0.95])).unstack()
     spread.columns = pd.Index(["low", "median", "high"])
     spread = spread.sort_values("median")
-    shown = spread.tail(24)
+    drawn = spread.tail(24)
     figure = go.Figure()
     marks.dots(
         figure,
-        shown["median"],
-        [str(name) for name in shown.index],
+        drawn["median"],
+        [str(name) for name in drawn.index],
         categorical(1, mode)[0],
         size=10,
-        error_x=marks.reach(shown, faded(categorical(1, mode)[0], 0.55), value="median", scale=1, thickness=3, width=0),
+        error_x=marks.reach(drawn, fade(categorical(1, mode)[0], 0.55), value="median", scale=1, thickness=3, width=0),
         hover="%{y}: median ε %{x:.2f}",
     )
     figure.add_vline(x=stated, line={"color": marks.MARKED[mode], "width": 2})
-    note = "" if len(spread) == len(shown) else f" The {len(shown)} most exposed of {len(spread)} classes."
-    summary = "; ".join(f"{name} {value:.2f}" for name, value in shown["median"].items())
-    return described(figure, "individual_by_class", mode=mode, stated=stated, note=note, summary=summary)
+    note = "" if len(spread) == len(drawn) else f" The {len(drawn)} most exposed of {len(spread)} classes."
+    summary = "; ".join(f"{name} {value:.2f}" for name, value in drawn["median"].items())
+    return finish_by_name(figure, "individual_by_class", mode=mode, stated=stated, note=note, summary=summary)
 
 
-def two_worlds(table: pd.DataFrame, *, mode: Mode = "light", threshold: float, claimed_mu: float, title: str) -> Any:
+def two_worlds(table: pd.DataFrame, *, mode: Mode = "light", threshold: float, claimed_mu: float, title: str) -> go.Figure:
     """Scores of trials with a canary and without, and where the claim says that the canary's world lies, at most.
 
     table: columns world ("with the canary", "without"), score. Scores are in units of the claimed noise.
@@ -130,7 +131,7 @@ def two_worlds(table: pd.DataFrame, *, mode: Mode = "light", threshold: float, c
             y=density,
             width=np.diff(edges),
             name=f"trials {world}",
-            marker={"color": faded(colour, 0.5), "line": {"width": 0}},
+            marker={"color": fade(colour, 0.5), "line": {"width": 0}},
             hovertemplate="%{fullData.name} near %{x:.2f}<extra></extra>",
         )
     grid = np.linspace(edges[0], edges[-1], 240)
@@ -138,10 +139,10 @@ def two_worlds(table: pd.DataFrame, *, mode: Mode = "light", threshold: float, c
         curve = np.exp(-0.5 * (grid - shift) ** 2) / np.sqrt(2 * np.pi)
         marks.line(figure, grid, curve, ink.text, width=1.6, dash=dash, name=name)
     figure.add_vline(x=threshold, line={"color": ink.muted, "dash": "dash", "width": 1.2})
-    return described(figure, "two_worlds", mode=mode, title=title, half=len(table) // 2, mu=claimed_mu)
+    return finish_by_name(figure, "two_worlds", mode=mode, title=title, half=len(table) // 2, mu=claimed_mu)
 
 
-def audit_power(table: pd.DataFrame, *, mode: Mode = "light", claimed: float, significance: float) -> Any:
+def audit_power(table: pd.DataFrame, *, mode: Mode = "light", claimed: float, significance: float) -> go.Figure:
     """The chance to notice, against what the code would truly spend. table: columns trials, epsilon, power."""
     figure = go.Figure()
     colours = categorical(7, mode)
@@ -161,10 +162,10 @@ def audit_power(table: pd.DataFrame, *, mode: Mode = "light", claimed: float, si
         line={"color": INK[mode].text, "width": 1.6},
         annotation={"text": f"claimed ε = {claimed:.3g}", "font": {"size": 13}, "xanchor": "right", "textangle": 0, "xshift": -6},
     )
-    return described(figure, "audit_power", mode=mode, alarms=100 * significance)
+    return finish_by_name(figure, "audit_power", mode=mode, alarms=100 * significance)
 
 
-def one_run_reach(table: pd.DataFrame, *, mode: Mode = "light", canaries: int) -> Any:
+def one_run_reach(table: pd.DataFrame, *, mode: Mode = "light", canaries: int) -> go.Figure:
     """What a single run with canaries could certify at best. table: columns epsilon, plain, curve (certified ε)."""
     figure, ink = go.Figure(), INK[mode]
     figure.add_scatter(
@@ -184,10 +185,10 @@ def one_run_reach(table: pd.DataFrame, *, mode: Mode = "light", canaries: int) -
             name=name,
             hover="true ε %{x:g}: certifies %{y:.2f}",
         )
-    return described(figure, "one_run_reach", mode=mode, canaries=canaries)
+    return finish_by_name(figure, "one_run_reach", mode=mode, canaries=canaries)
 
 
-def right_guesses(table: pd.DataFrame, *, mode: Mode = "light", published: float, title: str) -> Any:
+def right_guesses(table: pd.DataFrame, *, mode: Mode = "light", published: float, title: str) -> go.Figure:
     """How often attackers are right about one row, with intervals, beside a coin. table: columns attacker, sees, success, low, high."""
     figure, ink, colours = go.Figure(), INK[mode], categorical(7, mode)
     labels = [f"knows {row.attacker}, sees {row.sees}" for row in table.itertuples()]
@@ -200,14 +201,14 @@ def right_guesses(table: pd.DataFrame, *, mode: Mode = "light", published: float
         textposition="inside",
         insidetextanchor="start",
         error_x=marks.reach(table, ink.text, value="success", thickness=1.4),
-        marker={"color": [faded(colours[5 if strong else 0], 0.75) for strong in is_strong], "cornerradius": 4},
+        marker={"color": [fade(colours[5 if strong else 0], 0.75) for strong in is_strong], "cornerradius": 4},
         hovertemplate="%{y}: right in %{x:.1f} % of guesses<extra></extra>",
     )
     figure.add_vline(x=50, line={"color": ink.muted, "dash": "dash", "width": 2})
     _mark(figure, 100 * published, f"coin 50 %, published {100 * published:.1f} %", ink.text, "dot", "left")
     marks.names_axis(figure, labels)
     summary = "; ".join(f"{label}: {100 * value:.1f} percent" for label, value in zip(labels, table["success"], strict=True))
-    return described(figure, "right_guesses", mode=mode, height=190 + 46 * len(table), title=title, summary=summary)
+    return finish_by_name(figure, "right_guesses", mode=mode, height=190 + 46 * len(table), title=title, summary=summary)
 
 
 def _mark(figure: go.Figure, x: float, text: str, colour: str, dash: str, side: str) -> None:

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Mode, categorical, class_symbols, described, end_labels, faded, finished, log_ticks, method_style
+from pillar_core.plots.theme import INK, Mode, categorical, class_symbols, end_labels, fade, finish, finish_by_name, log_ticks, method_style
 
 BASES: dict[str, tuple[str, str, str]] = {
     "public_pca": ("pillar", "solid", "public directions"),
@@ -23,7 +23,7 @@ BASES: dict[str, tuple[str, str, str]] = {
 """Basis → the method whose colour it wears, its dash, its name on the figure."""
 
 
-def xi_against_k(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = None, subject: str = "") -> Any:
+def xi_against_k(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = None, subject: str = "") -> go.Figure:
     """Mean ξ_k over pairs of classes with the range over pairs as a band, one line per basis; `k` is marked.
 
     table: columns basis (a key of BASES), k, mean, low, high, pairs, in [0, 1]. The band is no interval of uncertainty: it
@@ -38,17 +38,17 @@ def xi_against_k(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = N
         rows = table[table["basis"] == name].sort_values("k")
         if (rows["high"] > rows["low"]).any() and name == names[0]:
             marks.band(figure, rows["k"], rows["low"], rows["high"], colour, opacity=0.14)
-        said = f"{label}: ξ = %{{y:.3f}} at k = %{{x}}"
-        marks.line(figure, rows["k"], rows["mean"], colour, width=2.8, dash=dash, name=label, hover=said)
+        hover = f"{label}: ξ = %{{y:.3f}} at k = %{{x}}"
+        marks.line(figure, rows["k"], rows["mean"], colour, width=2.8, dash=dash, name=label, hover=hover)
         ends.append((float(table["k"].max()), float(rows["mean"].iloc[-1]), label, colour))
-        summary.append(f"{label}: " + ", ".join(f"{row['mean']:.2f} at k = {row['k']:g}" for row in _picked(rows)))
+        summary.append(f"{label}: " + ", ".join(f"{row['mean']:.2f} at k = {row['k']:g}" for row in _first_middle_last(rows)))
     end_labels(figure, ends, low=0.0, high=1.0, height=350)
     _beyond(figure, table, names[0], mode)
     _mark(figure, k, mode, top=1.02)
     _k_axis(figure, table["k"])
     pairs = int(table["pairs"].max())
     about = {"subject": subject, "pairs": pairs, "plural": "s" if pairs > 1 else "", "summary": "; ".join(summary)}
-    return described(figure, "xi_against_k", mode=mode, **about)
+    return finish_by_name(figure, "xi_against_k", mode=mode, **about)
 
 
 def margins_against_k(
@@ -58,7 +58,7 @@ def margins_against_k(
     convention: Literal["cosine_margin", "distance_margin"] = "cosine_margin",
     k: int | None = None,
     subject: str = "",
-) -> Any:
+) -> go.Figure:
     """The margin of every class against the rest over k, and their minimum in bold; what lies below 0 is shaded.
 
     table: columns k, class, quantile, cosine_margin, distance_margin. A non-private diagnostic.
@@ -70,14 +70,14 @@ def margins_against_k(
     pad = 0.06 * max(high - low, 1e-9)
     if low < 0:
         span = [math.log10(float(table["k"].min())), math.log10(float(table["k"].max()))]
-        figure.add_hrect(y0=low - pad, y1=0, fillcolor=faded(marks.MARKED[mode], 0.06), line_width=0, layer="below")
+        figure.add_hrect(y0=low - pad, y1=0, fillcolor=fade(marks.MARKED[mode], 0.06), line_width=0, layer="below")
         marks.note(figure, span[1], low - pad, "wrong side of the hyperplane", ink.muted, size=12, xanchor="right", yanchor="bottom")
     for name, rows in table.groupby("class", sort=False):
         marks.line(
             figure,
             rows["k"],
             rows[convention],
-            faded(ink.accent, 0.35),
+            fade(ink.accent, 0.35),
             width=1.3,
             name=str(name),
             hover=f"{name}: %{{y:.3f}} at k = %{{x}}",
@@ -101,10 +101,10 @@ def margins_against_k(
     percent = 100 * (1 - float(table["quantile"].iloc[0]))
     how = subject or "Each class against the rest, separators trained in k directions. "
     summary = ", ".join(f"{value:.3f} at k = {k_:g}" for k_, value in zip(lowest["k"], lowest[convention], strict=True))
-    return described(figure, "margins_against_k", mode=mode, subject=how, percent=percent, summary=summary)
+    return finish_by_name(figure, "margins_against_k", mode=mode, subject=how, percent=percent, summary=summary)
 
 
-def spectrum_and_gaps(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = None, rows: int = 0) -> Any:
+def spectrum_and_gaps(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = None, rows: int = 0) -> go.Figure:
     """Three panels over k: eigenvalues, cumulative energy, gaps Δ_k; `k` is marked. table: see `geometry.spectrum`."""
     figure = _panels(
         ((table["component"], table["eigenvalue"]), (table["component"], 100 * table["cumulative"]), _above_zero(table, "gap")),
@@ -114,14 +114,14 @@ def spectrum_and_gaps(table: pd.DataFrame, *, mode: Mode = "light", k: int | Non
         mode=mode,
     )
     figure.update_xaxes(title_text="k (log scale)")
-    held = ""
+    summary = ""
     if k is not None and 1 <= k <= len(table):
         line = table.iloc[k - 1]
-        held = f" At k = {k}: {100 * line['cumulative']:.1f} % of the energy, gap {line['gap']:.2g}."
-    return described(figure, "spectrum_and_gaps", mode=mode, rows=rows, directions=len(table), held=held)
+        summary = f" At k = {k}: {100 * line['cumulative']:.1f} % of the energy, gap {line['gap']:.2g}."
+    return finish_by_name(figure, "spectrum_and_gaps", mode=mode, rows=rows, directions=len(table), summary=summary)
 
 
-def _panels(columns: Sequence[tuple[Any, Any]], hovers: Sequence[str], titles: Sequence[str], *, k: int | None, mode: Mode) -> Any:
+def _panels(columns: Sequence[tuple[Any, Any]], hovers: Sequence[str], titles: Sequence[str], *, k: int | None, mode: Mode) -> go.Figure:
     """Panels over a logarithmic k, which is marked: a spectrum as a line, the share of it as an area, gaps as points."""
     colour, figure = INK[mode].accent, make_subplots(cols=len(columns), horizontal_spacing=0.1)
     for place, ((x, y), hover, title) in enumerate(zip(columns, hovers, titles, strict=True), start=1):
@@ -130,9 +130,9 @@ def _panels(columns: Sequence[tuple[Any, Any]], hovers: Sequence[str], titles: S
             y=y,
             mode="lines" if place < 3 else "markers",
             line={"color": colour, "width": 2.4},
-            marker={"size": 4, "color": faded(colour, 0.7)},
+            marker={"size": 4, "color": fade(colour, 0.7)},
             fill="tozeroy" if place == 2 else None,
-            fillcolor=faded(colour, 0.12),
+            fillcolor=fade(colour, 0.12),
             hovertemplate=hover + "<extra></extra>",
             row=1,
             col=place,
@@ -149,35 +149,35 @@ def _above_zero(table: pd.DataFrame, column: str) -> tuple[Any, Any]:
     return table["component"], table[column].where(table[column] > 0)
 
 
-def _beyond(figure: Any, table: pd.DataFrame, name: str, mode: Mode) -> None:
+def _beyond(figure: go.Figure, table: pd.DataFrame, name: str, mode: Mode) -> None:
     """Greys out the k that the first basis does not reach, and says why."""
     last, top = float(table.loc[table["basis"] == name, "k"].max()), float(table["k"].max())
     if top <= 1.3 * last:
         return
     ink = INK[mode]
-    figure.add_vrect(x0=last, x1=top, fillcolor=faded(ink.muted, 0.1), line_width=0, layer="below")
+    figure.add_vrect(x0=last, x1=top, fillcolor=fade(ink.muted, 0.1), line_width=0, layer="below")
     marks.note(
         figure, math.log10(math.sqrt(last * top)), 0.99, f"beyond {last:g}:<br>no {BASES[name][2]} left", ink.muted, size=12, yanchor="top"
     )
 
 
-def _mark(figure: Any, k: int | None, mode: Mode, *, top: float) -> None:
+def _mark(figure: go.Figure, k: int | None, mode: Mode, *, top: float) -> None:
     if k is None:
         return
     figure.add_vline(x=k, line={"color": marks.MARKED[mode], "width": 1.6, "dash": "dot"})
     marks.note(figure, math.log10(k), top, f"<b>k = {k}</b>", marks.MARKED[mode], xanchor="left", xshift=4, yanchor="top")
 
 
-def _k_axis(figure: Any, ks: pd.Series) -> None:
+def _k_axis(figure: go.Figure, ks: pd.Series) -> None:
     ticks = marks.round_ticks(float(ks.min()), float(ks.max())) or log_ticks([float(k) for k in ks])
     figure.update_xaxes(marks.log_axis(ticks, "k, directions kept (log scale)"))
 
 
-def _picked(rows: pd.DataFrame) -> list[Any]:
+def _first_middle_last(rows: pd.DataFrame) -> list[Any]:
     return [rows.iloc[place] for place in sorted({0, len(rows) // 2, len(rows) - 1})]
 
 
-def spectrum(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = None, n_public: int | None = None) -> Any:
+def spectrum(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = None, n_public: int | None = None) -> go.Figure:
     """Two panels: eigenvalues on log axes, and the cumulative share of energy; `k` is marked.
 
     table: columns component (1, 2, …) and eigenvalue ≥ 0, in falling order. Public only.
@@ -192,26 +192,26 @@ def spectrum(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = None,
     )
     for column, words in enumerate(("direction (log scale)", "directions kept, k (log scale)"), start=1):
         figure.update_xaxes(title_text=words, row=1, col=column)
-    held = ""
+    summary = ""
     if k is not None and 1 <= k <= len(table):
-        held = f"The first k = {k} directions hold {share.iloc[k - 1]:.1f} % of the variance."
+        summary = f"The first k = {k} directions hold {share.iloc[k - 1]:.1f} % of the variance."
     rows = f"n = {n_public:,} public rows, " if n_public else ""
     largest = float(table["eigenvalue"].max())
-    return described(figure, "spectrum", mode=mode, rows=rows, directions=len(table), largest=largest, held=held)
+    return finish_by_name(figure, "spectrum", mode=mode, rows=rows, directions=len(table), largest=largest, summary=summary)
 
 
 def by_direction(
     table: pd.DataFrame, labels: Mapping[str, str], *, title: str, y_title: str, caption: str, y_log: bool = False, mode: Mode = "light"
-) -> Any:
+) -> go.Figure:
     """Two or three columns of `labels` over the column `direction`: a line, a dotted line and points. Their numbers are at least 0."""
     ink = INK[mode]
-    looks = (("lines", ink.accent, "solid"), ("lines", ink.text, "dot"), ("markers", ink.muted, "solid"))
+    styles = (("lines", ink.accent, "solid"), ("lines", ink.text, "dot"), ("markers", ink.muted, "solid"))
     figure = go.Figure()
-    for (column, label), (shape, colour, dash) in zip(labels.items(), looks, strict=False):
-        shown = table[table[column] > 0] if y_log else table
+    for (column, label), (shape, colour, dash) in zip(labels.items(), styles, strict=False):
+        order = table[table[column] > 0] if y_log else table
         figure.add_scatter(
-            x=shown["direction"],
-            y=shown[column],
+            x=order["direction"],
+            y=order[column],
             name=label,
             mode=shape,
             marker={"color": colour, "size": 6},
@@ -224,33 +224,33 @@ def by_direction(
     alt = f"{title}. Over {len(table)} directions: " + "; ".join(
         f"{label} from {float(table[column].iloc[0]):.3g} to {float(table[column].iloc[-1]):.3g}" for column, label in labels.items()
     )
-    return finished(figure, title=title, caption=caption, alt=alt, mode=mode, height=380, line=44)
+    return finish(figure, title=title, caption=caption, alt=alt, mode=mode, height=380, line=44)
 
 
 _MOST_CLASSES = 12
 _COLOURED_OF_MANY = 6
 
 
-def map_2d(table: pd.DataFrame, *, mode: Mode = "light") -> Any:
+def map_2d(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
     """Points in the plane, one per public row.
 
     table: columns x, y and class (text; empty where there is no label). Beyond twelve classes only the six most
     frequent keep a colour. Public only.
     """
     labels = table["class"].astype(str)
-    kept = _MOST_CLASSES if labels.nunique() <= _MOST_CLASSES else _COLOURED_OF_MANY
-    frequent = list(labels.value_counts().index[:kept])
-    shown = sorted(frequent, key=lambda name: (int(name), "") if name.isdigit() else (10**9, name))
+    most = _MOST_CLASSES if labels.nunique() <= _MOST_CLASSES else _COLOURED_OF_MANY
+    frequent = list(labels.value_counts().index[:most])
+    order = sorted(frequent, key=lambda name: (int(name), "") if name.isdigit() else (10**9, name))
     figure = go.Figure()
     rest = table[~labels.isin(frequent)]
     if len(rest):
         _points(figure, rest, name=f"{labels.nunique() - len(frequent)} other classes", colour=INK[mode].grid, symbol="circle")
-    for name, colour, symbol in zip(shown, categorical(len(shown), mode), class_symbols(len(shown)), strict=True):
+    for name, colour, symbol in zip(order, categorical(len(order), mode), class_symbols(len(order)), strict=True):
         _points(figure, table[labels == name], name=name or "no label", colour=colour, symbol=symbol)
-    return described(figure, "map_2d", mode=mode, rows=len(table), classes=labels.nunique())
+    return finish_by_name(figure, "map_2d", mode=mode, rows=len(table), classes=labels.nunique())
 
 
-def _points(figure: Any, rows: pd.DataFrame, *, name: str, colour: str, symbol: str) -> None:
+def _points(figure: go.Figure, rows: pd.DataFrame, *, name: str, colour: str, symbol: str) -> None:
     figure.add_scattergl(
         x=rows["x"],
         y=rows["y"],

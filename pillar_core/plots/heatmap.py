@@ -7,12 +7,14 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.plots.intervals import best, over_seeds
-from pillar_core.plots.theme import ACCURACY_SCALE, Mode, described, seeds_phrase
+from pillar_core.plots.theme import ACCURACY_SCALE, Mode, finish_by_name, seeds_phrase
 
 _MOST_LABELLED_CELLS = 120
 
 
-def accuracy_heatmap(table: pd.DataFrame, *, mode: Mode = "light", method: str = "pillar", here: tuple[int, float] | None = None) -> Any:
+def accuracy_heatmap(
+    table: pd.DataFrame, *, mode: Mode = "light", method: str = "pillar", present: tuple[int, float] | None = None
+) -> go.Figure:
     """Mean test accuracy (percent) by k and ε; each cell tells its half-width, frames mark the ridge k*(ε).
 
     table: one row per run with columns method, k, epsilon, seed, accuracy in [0, 1]. `here` outlines one (k, ε) cell, dotted.
@@ -44,16 +46,16 @@ def accuracy_heatmap(table: pd.DataFrame, *, mode: Mode = "light", method: str =
     for row, top in enumerate(ridge):  # white inside dark, so that frames stand out from every colour of the scale
         _outline(figure, columns.index(f"{top['k']:g}"), row, colour="#1B1033", dash="solid", inset=0.46, width=6)
         _outline(figure, columns.index(f"{top['k']:g}"), row, colour="#FFFFFF", dash="solid", inset=0.46, width=2.4)
-    if here is not None and f"{here[0]:g}" in columns and _tick(here[1]) in rows:
-        _outline(figure, columns.index(f"{here[0]:g}"), rows.index(_tick(here[1])), colour="#FF8A3C", dash="dot", inset=0.4)
+    if present is not None and f"{present[0]:g}" in columns and _tick(present[1]) in rows:
+        _outline(figure, columns.index(f"{present[0]:g}"), rows.index(_tick(present[1])), colour="#FF8A3C", dash="dot", inset=0.4)
     figure.update_xaxes(categoryarray=columns)
     figure.update_yaxes(categoryarray=rows)
     summary = "; ".join(f"epsilon {top['epsilon']:g}: best k {top['k']:g}, {100 * top['mean']:.1f} percent" for top in ridge)
-    said = {"seeds": seeds_phrase(cells["seeds"]), "ks": len(ks), "budgets": len(budgets), "summary": summary}
-    return described(figure, "accuracy_heatmap", mode=mode, **said)
+    fields = {"seeds": seeds_phrase(cells["seeds"]), "ks": len(ks), "budgets": len(budgets), "summary": summary}
+    return finish_by_name(figure, "accuracy_heatmap", mode=mode, **fields)
 
 
-def _outline(figure: Any, column: int, row: int, *, colour: str, dash: str, inset: float, width: float = 2.6) -> None:
+def _outline(figure: go.Figure, column: int, row: int, *, colour: str, dash: str, inset: float, width: float = 2.6) -> None:
     corners = {"x0": column - inset, "x1": column + inset, "y0": row - inset, "y1": row + inset}
     figure.add_shape(type="rect", **corners, line={"color": colour, "width": width, "dash": dash})
 

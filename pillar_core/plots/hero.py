@@ -10,8 +10,8 @@ from pillar_core import checks
 from pillar_core.errors import DataError
 from pillar_core.params import EPSILON, K
 from pillar_core.plots import k_curves, marks
-from pillar_core.plots.intervals import best, unprojected
-from pillar_core.plots.theme import INK, Mode, described, end_labels, epsilon_colour, epsilon_label, faded, seeds_phrase
+from pillar_core.plots.intervals import best, runs_without_k
+from pillar_core.plots.theme import INK, Mode, end_labels, epsilon_colour, epsilon_label, fade, finish_by_name, seeds_phrase
 
 
 def learning_hero(
@@ -19,13 +19,11 @@ def learning_hero(
     *,
     mode: Mode = "light",
     method: str = "pillar",
-    ceiling: str = "non_private",
-    floor: str = "dp_sgd",
     epsilon: float | None = None,
     k: int | None = None,
     data: str = "",
-) -> Any:
-    """Accuracy over k at one budget, bold, others faint; ceiling, floor, and the gain of projecting.
+) -> go.Figure:
+    """Accuracy over k at one budget, bold, the rest faint; without privacy, without projection, and what projecting gains.
 
     table: one row per run with columns method, k, epsilon, seed, accuracy in [0, 1]. `epsilon` chooses the bold curve, that of the
     nearest budget (None: the tightest); `k` marks the nearest measured point on it. `data` names the data set.
@@ -40,11 +38,11 @@ def learning_hero(
     figure = go.Figure()
     for epsilon, curve in reversed(curves.items()):
         _line(figure, curve, epsilon=epsilon, bold=epsilon == tight, mode=mode)
-    noiseless = k_curves.without_noise(figure, table, ceiling, mode=mode, shape="spline", smoothing=0.5)
+    noiseless = k_curves.without_noise(figure, table, mode=mode, shape="spline", smoothing=0.5)
     main = curves[tight]
     top = best(main)
-    low_level = _mean(table[(table["method"] == floor) & (table["epsilon"] == tight)])
-    top_level = _mean(unprojected(table, ceiling))
+    low_level = _mean(table[(table["method"] == k_curves.FLOOR) & (table["epsilon"] == tight)])
+    top_level = _mean(runs_without_k(table, k_curves.CEILING))
     span = (float(main["k"].min()), float(main["k"].max()))
     ends = [k_curves.end(curve, epsilon, mode) for epsilon, curve in curves.items()]
     if not noiseless.empty:
@@ -61,7 +59,7 @@ def learning_hero(
         marks.ring(figure, point["k"], 100 * point["mean"], INK[mode].text, size=16, hover=words)
     title = "k: how many directions, learned from public data, the private training may use"
     k_curves.k_axis(figure, [float(k) for k in main["k"]], title=title)
-    return described(
+    return finish_by_name(
         figure,
         "learning_hero",
         mode=mode,
@@ -74,14 +72,14 @@ def learning_hero(
     )
 
 
-def _line(figure: Any, curve: pd.DataFrame, *, epsilon: float, bold: bool, mode: Mode) -> None:
+def _line(figure: go.Figure, curve: pd.DataFrame, *, epsilon: float, bold: bool, mode: Mode) -> None:
     colour = epsilon_colour(epsilon, mode)
     k_curves.band(figure, curve, colour, opacity=0.2 if bold else 0.08)
     marks.line(
         figure,
         curve["k"],
         100 * curve["mean"],
-        colour if bold else faded(colour, 0.75),
+        colour if bold else fade(colour, 0.75),
         width=3.6 if bold else 2,
         shape="spline",
         smoothing=0.5,
@@ -92,7 +90,7 @@ def _line(figure: Any, curve: pd.DataFrame, *, epsilon: float, bold: bool, mode:
 
 
 def _rule(
-    figure: Any, level: float | None, *, span: tuple[float, float], text: str, mode: Mode, dash: str
+    figure: go.Figure, level: float | None, *, span: tuple[float, float], text: str, mode: Mode, dash: str
 ) -> list[tuple[float, float, str, str]]:
     """Draws a level that has no k, and returns its name's place for `end_labels`."""
     if level is None:
@@ -101,7 +99,7 @@ def _rule(
     return [(span[1], 100 * level, f"{text} {100 * level:.0f} %", INK[mode].muted)]
 
 
-def _story(figure: Any, main: pd.DataFrame, *, top: Any, low_level: float | None, mode: Mode) -> None:
+def _story(figure: go.Figure, main: pd.DataFrame, *, top: Any, low_level: float | None, mode: Mode) -> None:
     """The annotations that make the curve readable without any text around it."""
     ink = INK[mode]
     x, y = math.log10(top["k"]), 100 * float(top["mean"])
@@ -115,7 +113,7 @@ def _story(figure: Any, main: pd.DataFrame, *, top: Any, low_level: float | None
         arrowcolor=ink.accent,
         arrowwidth=1.4,
         arrowhead=0,
-        bgcolor=faded(ink.surface, 0.82),
+        bgcolor=fade(ink.surface, 0.82),
         font={"size": 16, "color": ink.accent},
     )
     if low_level is not None and y - 100 * low_level > 1:
@@ -139,7 +137,7 @@ def _story(figure: Any, main: pd.DataFrame, *, top: Any, low_level: float | None
             f"+{y - 100 * low_level:.0f} points",
             ink.accent,
             size=14,
-            bgcolor=faded(ink.surface, 0.82),
+            bgcolor=fade(ink.surface, 0.82),
             xanchor="left",
             xshift=10,
             align="left",

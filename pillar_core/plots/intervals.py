@@ -27,7 +27,7 @@ def over_seeds(table: pd.DataFrame, *, by: Sequence[str], value: str, low: float
     return groups.rename(columns={"count": "seeds"})[[*by, "mean", "low", "high", "seeds"]]
 
 
-def unprojected(table: pd.DataFrame, method: str) -> pd.DataFrame:
+def runs_without_k(table: pd.DataFrame, method: str) -> pd.DataFrame:
     """The rows of `method` that used every direction (no k), or all of its rows where each has a k."""
     rows = table[table["method"] == method]
     return rows[rows["k"].isna()] if rows["k"].isna().any() else rows

@@ -8,7 +8,10 @@ import pandas as pd
 
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
-from pillar_core.plots.theme import INK, Mode, epsilon_colour, epsilon_label, log_ticks
+from pillar_core.plots.theme import INK, Figure, Mode, epsilon_colour, epsilon_label, log_ticks
+
+CEILING, FLOOR = "non_private", "dp_sgd"
+"""The learners without privacy and without projection."""
 
 
 def by_budget(table: pd.DataFrame, method: str) -> dict[float, pd.DataFrame]:
@@ -17,16 +20,16 @@ def by_budget(table: pd.DataFrame, method: str) -> dict[float, pd.DataFrame]:
     return {float(str(epsilon)): rows.sort_values("k") for epsilon, rows in curves.groupby("epsilon")}
 
 
-def band(figure: Any, curve: pd.DataFrame, colour: str, *, opacity: float) -> None:
+def band(figure: Figure, curve: pd.DataFrame, colour: str, *, opacity: float) -> None:
     """The interval of a curve, filled; nothing where there is none."""
     known = curve.dropna(subset=["low", "high"])
     if len(known):
         marks.band(figure, known["k"], 100 * known["low"], 100 * known["high"], colour, opacity=opacity)
 
 
-def without_noise(figure: Any, table: pd.DataFrame, ceiling: str, *, mode: Mode, **line: Any) -> pd.DataFrame:
+def without_noise(figure: Figure, table: pd.DataFrame, *, mode: Mode, **line: Any) -> pd.DataFrame:
     """Draws what k directions could reach without noise: below it is the price of privacy, above it of k. Returns the curve."""
-    rows = table[(table["method"] == ceiling) & table["k"].notna()]
+    rows = table[(table["method"] == CEILING) & table["k"].notna()]
     curve = over_seeds(rows, by=["k"], value="accuracy", low=0, high=1).sort_values("k")
     muted = INK[mode].muted
     if len(curve):
@@ -48,6 +51,6 @@ def end(curve: pd.DataFrame, epsilon: float, mode: Mode) -> tuple[float, float, 
     return float(last["k"]), 100 * float(last["mean"]), epsilon_label(epsilon), epsilon_colour(epsilon, mode)
 
 
-def k_axis(figure: Any, ks: Sequence[float], *, title: str, largest: float = math.inf) -> None:
+def k_axis(figure: Figure, ks: Sequence[float], *, title: str, largest: float = math.inf) -> None:
     """A logarithmic axis whose ticks are k that were measured; round ones where nothing was."""
     figure.update_xaxes(marks.log_axis(log_ticks(list(ks)) or marks.round_ticks(1, largest), title))

@@ -9,7 +9,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from pillar_core.plots.theme import Mode, faded
+from pillar_core.plots.theme import Mode, fade
 
 MARKED: dict[Mode, str] = {"light": "#D55E00", "dark": "#FF9152"}
 """The colour of what stands out: the present setting, a stated ε, what a guarantee rules out."""
@@ -22,7 +22,7 @@ def line(
     """A line through points."""
     stroke: dict[str, Any] = {"color": colour, "width": width, "dash": dash}
     stroke |= {name: looks.pop(name) for name in ("shape", "smoothing") if name in looks}
-    trace: dict[str, Any] = {"mode": "lines", **_said(hover), **looks}
+    trace: dict[str, Any] = {"mode": "lines", **_hover_style(hover), **looks}
     figure.add_scatter(x=x, y=y, line=stroke, **trace)
 
 
@@ -41,7 +41,7 @@ def dots(
     """Marks at points; `edge`: the width and the colour of their outline (None: their own)."""
     outline = None if edge is None else {"width": edge[0], "color": edge[1]}
     marker = {"size": size, "color": colour, "symbol": symbol, "line": outline}
-    figure.add_scatter(x=x, y=y, marker=marker, **{"mode": "markers", **looks, **_said(hover)})
+    figure.add_scatter(x=x, y=y, marker=marker, **{"mode": "markers", **looks, **_hover_style(hover)})
 
 
 def ring(figure: go.Figure, x: float, y: float, colour: str, *, size: float, **looks: Any) -> None:
@@ -53,10 +53,12 @@ def band(figure: go.Figure, x: Iterable[float], low: Iterable[float], high: Iter
     """The area between two lines."""
     xs = list(x)
     corners = {"x": [*xs, *xs[::-1]], "y": [*high, *list(low)[::-1]], "mode": "lines", "line_width": 0}
-    figure.add_scatter(**corners, fill="toself", fillcolor=faded(colour, opacity), hoverinfo="skip", showlegend=False)
+    figure.add_scatter(**corners, fill="toself", fillcolor=fade(colour, opacity), hoverinfo="skip", showlegend=False)
 
 
-def reach(rows: Any, colour: str, *, value: str = "mean", scale: float = 100, thickness: float = 1.2, width: float | None = None) -> Any:
+def reach(
+    rows: Any, colour: str, *, value: str = "mean", scale: float = 100, thickness: float = 1.2, width: float | None = None
+) -> dict[str, Any]:
     """Bars from `low` to `high` of each row around its `value`; none where an end is unknown."""
     ends = {"array": rows["high"] - rows[value], "arrayminus": rows[value] - rows["low"]}
     sizes = {name: (scale * size).replace(math.inf, math.nan).fillna(0) for name, size in ends.items()}
@@ -83,7 +85,7 @@ def round_ticks(low: float, high: float) -> list[int]:
     return [tick for tick in _ROUND if low <= tick <= high]
 
 
-def _said(hover: str) -> dict[str, str]:
+def _hover_style(hover: str) -> dict[str, str]:
     if not hover:
         return {"hoverinfo": "skip"}
     return {"hovertemplate": hover if "<extra>" in hover else hover + "<extra></extra>"}

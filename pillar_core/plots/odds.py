@@ -1,19 +1,18 @@
 """Odds as dots: of so many guesses about one person's presence, how many the training makes right."""
 
 import math
-from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.errors import DataError, SettingError
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Mode, described
+from pillar_core.plots.theme import INK, Mode, finish_by_name
 
 ROWS, COLUMNS = 10, 40
 
 
-def odds_dots(table: pd.DataFrame, *, mode: Mode = "light", protected: str = "one row") -> Any:
+def odds_dots(table: pd.DataFrame, *, mode: Mode = "light", protected: str = "one row") -> go.Figure:
     """An array of 400 guesses: right by luck, right because of the training, wrong.
 
     table: one row with column advantage in [0, 1], the largest membership advantage that the guarantee allows an
@@ -46,12 +45,12 @@ def odds_dots(table: pd.DataFrame, *, mode: Mode = "light", protected: str = "on
         start += count
     figure.update_xaxes(range=[-0.8, COLUMNS - 0.2])
     figure.update_yaxes(range=[ROWS - 0.3, -0.7])
-    said = {"total": total, "protected": protected, "learned": learned, "lucky": total // 2, "odds": one_in(advantage / 2)}
-    said["more"] = ""
+    fields = {"total": total, "protected": protected, "learned": learned, "lucky": total // 2, "odds": one_in(advantage / 2)}
+    fields["more"] = ""
     if "gaussian" in table:
         share = float(table["gaussian"].iloc[0]) / 2
-        said["more"] = f" Gaussian noise, on all rows in every step, allows {math.ceil(total * share)}: {one_in(share)}"
-    return described(figure, "odds_dots", mode=mode, **said)
+        fields["more"] = f" Gaussian noise, on all rows in every step, allows {math.ceil(total * share)}: {one_in(share)}"
+    return finish_by_name(figure, "odds_dots", mode=mode, **fields)
 
 
 def one_in(share: float, *, end: str = ".") -> str:
@@ -61,10 +60,10 @@ def one_in(share: float, *, end: str = ".") -> str:
     if share == 0:
         return f"Not one{end}"
     count = 1 / share
-    return f"1 in {math.floor(10 * count) / 10:.1f}{end}" if count < 10 else f"1 in {_rounded(count):,.0f}{end}"
+    return f"1 in {math.floor(10 * count) / 10:.1f}{end}" if count < 10 else f"1 in {_round_down(count):,.0f}{end}"
 
 
-def _rounded(value: float) -> float:
+def _round_down(value: float) -> float:
     """Two significant digits, as more would claim a precision that odds do not carry; down, so that no risk is understated."""
     unit = 10.0 ** (math.floor(math.log10(value)) - 1)
     return math.floor(value / unit) * unit

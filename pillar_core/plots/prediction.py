@@ -13,10 +13,10 @@ from pillar_core.plots.theme import (
     Mode,
     categorical,
     class_symbols,
-    described,
     epsilon_colour,
     epsilon_label,
-    faded,
+    fade,
+    finish_by_name,
     method_style,
     seeds_phrase,
 )
@@ -25,7 +25,7 @@ _NOISE = {"light": "#6A4FB3", "dark": "#B7A6FF"}
 _LOSS = {"light": "#C98A00", "dark": "#F6BE4A"}
 
 
-def projection_gains(table: pd.DataFrame, *, spearman: float, mode: Mode = "light", here: float | None = None) -> Any:
+def projection_gains(table: pd.DataFrame, *, spearman: float, mode: Mode = "light", present: float | None = None) -> go.Figure:
     """Points that projecting gained on each set and budget, against the noise over the rows of a class; `here` is the present ratio.
 
     table: columns set, epsilon, ratio, gain.
@@ -34,22 +34,24 @@ def projection_gains(table: pd.DataFrame, *, spearman: float, mode: Mode = "ligh
     names = list(dict.fromkeys(table["set"]))
     for name, colour, symbol in zip(names, categorical(len(names), mode), class_symbols(len(names)), strict=True):
         rows = table[table["set"] == name]
-        looks: dict[str, Any] = {"symbol": symbol, "name": name, "text": rows["epsilon"].map(epsilon_label)}
-        marks.dots(figure, rows["ratio"], rows["gain"], colour, size=10, hover=f"{name}, %{{text}}: %{{y:+.1f}}", **looks)
+        style: dict[str, Any] = {"symbol": symbol, "name": name, "text": rows["epsilon"].map(epsilon_label)}
+        marks.dots(figure, rows["ratio"], rows["gain"], colour, size=10, hover=f"{name}, %{{text}}: %{{y:+.1f}}", **style)
     figure.add_hline(y=0, line={"color": ink.muted, "width": 1.2})
-    if here is not None:
-        figure.add_vline(x=here, line={"color": marks.MARKED[mode], "width": 2, "dash": "dash"})
-        place: dict[str, Any] = {"yref": "paper", "xanchor": "right" if here > 1 else "left", "xshift": -6 if here > 1 else 6}
-        marks.note(figure, math.log10(here), 0.97, "your settings", marks.MARKED[mode], **place)
+    if present is not None:
+        figure.add_vline(x=present, line={"color": marks.MARKED[mode], "width": 2, "dash": "dash"})
+        place: dict[str, Any] = {"yref": "paper", "xanchor": "right" if present > 1 else "left", "xshift": -6 if present > 1 else 6}
+        marks.note(figure, math.log10(present), 0.97, "your settings", marks.MARKED[mode], **place)
     figure.update_xaxes(marks.log_axis((0.1, 1, 10), "noise over a class's rows (log scale)"))
-    ends = [math.log10(value) for value in (*table["ratio"], *([] if here is None else [here]))]
+    ends = [math.log10(value) for value in (*table["ratio"], *([] if present is None else [present]))]
     figure.update_xaxes(range=[min(ends) - 0.1, max(ends) + 0.1])
     sides = {"left": table["ratio"] < 1, "right": table["ratio"] >= 1}
-    said = {name: table.loc[near, "gain"].agg(["min", "max", "mean"]) for name, near in sides.items()}
-    return described(figure, "projection_gains", mode=mode, spearman=spearman, cells=len(table), **said)
+    gains = {name: table.loc[near, "gain"].agg(["min", "max", "mean"]) for name, near in sides.items()}
+    return finish_by_name(figure, "projection_gains", mode=mode, spearman=spearman, cells=len(table), **gains)
 
 
-def predicted_accuracy(predicted: pd.DataFrame, measured: pd.DataFrame | None = None, *, mode: Mode = "light", k: int | None = None) -> Any:
+def predicted_accuracy(
+    predicted: pd.DataFrame, measured: pd.DataFrame | None = None, *, mode: Mode = "light", k: int | None = None
+) -> go.Figure:
     """Where 100 % goes at one ε: an area lost to the projection, one lost to the noise, the rest predicted right.
 
     predicted: columns k, accuracy, lost_to_projection, lost_to_noise for one ε, with that column. measured: runs at that ε
@@ -62,8 +64,8 @@ def predicted_accuracy(predicted: pd.DataFrame, measured: pd.DataFrame | None = 
     figure = go.Figure()
     for top, bottom, colour in ((pd.Series(100.0, index=rows.index), clean, _LOSS[mode]), (clean, noisy, _NOISE[mode])):
         marks.band(figure, rows["k"], bottom, top, colour, opacity=0.22)
-    _named(figure, rows["k"], clean, _LOSS[mode], "dash", "predicted without noise")
-    _named(figure, rows["k"], noisy, epsilon_colour(epsilon, mode), "solid", f"predicted at {epsilon_label(epsilon)}")
+    _draw_prediction(figure, rows["k"], clean, _LOSS[mode], "dash", "predicted without noise")
+    _draw_prediction(figure, rows["k"], noisy, epsilon_colour(epsilon, mode), "solid", f"predicted at {epsilon_label(epsilon)}")
     marks.ring(figure, peak["k"], 100 * peak["accuracy"], epsilon_colour(epsilon, mode), size=20, hover="best predicted k: %{x}")
     summary, caption = (
         f"Best predicted k {peak['k']:g}.",
@@ -97,10 +99,10 @@ def predicted_accuracy(predicted: pd.DataFrame, measured: pd.DataFrame | None = 
     figure.update_xaxes(marks.log_axis(marks.round_ticks(first, last), "k, directions kept (log scale)"))
     figure.update_xaxes(range=[math.log10(first) - 0.03, math.log10(last) + 0.03])
     figure.update_yaxes(range=[floor, 100])
-    return described(figure, "predicted_accuracy", mode=mode, budget=epsilon_label(epsilon), summary=summary, caption=caption)
+    return finish_by_name(figure, "predicted_accuracy", mode=mode, budget=epsilon_label(epsilon), summary=summary, caption=caption)
 
 
-def best_k_against_epsilon(predicted: pd.DataFrame, measured: pd.DataFrame | None = None, *, mode: Mode = "light") -> Any:
+def best_k_against_epsilon(predicted: pd.DataFrame, measured: pd.DataFrame | None = None, *, mode: Mode = "light") -> go.Figure:
     """The best k of each ε, predicted as a line and measured as points, with all k within one point of accuracy.
 
     predicted, measured: columns epsilon, k, low, high; finite ε only are drawn.
@@ -140,10 +142,10 @@ def best_k_against_epsilon(predicted: pd.DataFrame, measured: pd.DataFrame | Non
         caption = "Line: a model. Points: the best measured k, chosen on test rows. Band and bars: every k within one point of accuracy."
     figure.update_xaxes(marks.log_axis([0.1, 0.3, 1, 3, 8], "ε (log scale), more privacy to the left"))
     figure.update_yaxes(marks.log_axis(marks.round_ticks(1, 2 * float(line["k"].max())), "best k (log scale)"))
-    return described(figure, "best_k_against_epsilon", mode=mode, summary=summary, caption=caption)
+    return finish_by_name(figure, "best_k_against_epsilon", mode=mode, summary=summary, caption=caption)
 
 
-def accuracy_drops(table: pd.DataFrame, *, mode: Mode = "light") -> Any:
+def accuracy_drops(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
     """The fraction of its own accuracy without privacy that each side loses, as bars by ε. Columns side, epsilon, drop, seeds."""
     figure = go.Figure()
     sides = list(dict.fromkeys(table["side"]))
@@ -153,7 +155,7 @@ def accuracy_drops(table: pd.DataFrame, *, mode: Mode = "light") -> Any:
             x=[f"{value:g}" for value in rows["epsilon"]],
             y=100 * rows["drop"],
             name=side,
-            marker={"color": faded(colour, 0.8), "cornerradius": 4},
+            marker={"color": fade(colour, 0.8), "cornerradius": 4},
             text=[f"{100 * value:.1f} %" for value in rows["drop"]],
             textposition="inside",
             insidetextanchor="start",
@@ -163,7 +165,7 @@ def accuracy_drops(table: pd.DataFrame, *, mode: Mode = "light") -> Any:
         )
     triples = zip(table["side"], table["epsilon"], table["drop"], strict=True)
     summary = "; ".join(f"{side}, ε = {epsilon:g}: {100 * drop:.1f} percent" for side, epsilon, drop in triples)
-    return described(figure, "accuracy_drops", mode=mode, seeds=seeds_phrase(table["seeds"]), summary=summary)
+    return finish_by_name(figure, "accuracy_drops", mode=mode, seeds=seeds_phrase(table["seeds"]), summary=summary)
 
 
 def _steps(line: pd.DataFrame) -> dict[str, list[float]]:
@@ -178,11 +180,11 @@ def _steps(line: pd.DataFrame) -> dict[str, list[float]]:
     return corners
 
 
-def _named(figure: Any, x: pd.Series, y: pd.Series, colour: str, dash: str, name: str) -> None:
+def _draw_prediction(figure: go.Figure, x: pd.Series, y: pd.Series, colour: str, dash: str, name: str) -> None:
     marks.line(figure, x, y, colour, width=2.8, dash=dash, name=name, hover=f"{name}: %{{y:.1f}} % at k = %{{x}}")
 
 
-def _areas(figure: Any, rows: pd.DataFrame, clean: pd.Series, noisy: pd.Series, floor: float, mode: Mode) -> None:
+def _areas(figure: go.Figure, rows: pd.DataFrame, clean: pd.Series, noisy: pd.Series, floor: float, mode: Mode) -> None:
     """Names inside the two areas, where they are tallest."""
     widest = int((clean - noisy).to_numpy().argmax())
     lowest, top, bottom = float(clean.iloc[0]), float(clean.iloc[widest]), float(noisy.iloc[widest])
@@ -191,7 +193,7 @@ def _areas(figure: Any, rows: pd.DataFrame, clean: pd.Series, noisy: pd.Series, 
         _area_name(figure, float(rows["k"].iloc[widest]), (top + max(bottom, floor)) / 2, "lost to noise", _NOISE[mode], "right")
 
 
-def _area_name(figure: Any, k: float, y: float, text: str, colour: str, anchor: str) -> None:
+def _area_name(figure: go.Figure, k: float, y: float, text: str, colour: str, anchor: str) -> None:
     marks.note(figure, math.log10(k), y, text, colour, size=14, weight=600, xanchor=anchor, xshift=8 if anchor == "left" else -8)
 
 
@@ -199,7 +201,7 @@ MOST_SETS = 7
 _DASHES = ("solid", "dash", "dot", "dashdot")
 
 
-def accuracy_of_sets(table: pd.DataFrame, *, epsilon: float, mode: Mode = "light", k: int | None = None) -> Any:
+def accuracy_of_sets(table: pd.DataFrame, *, epsilon: float, mode: Mode = "light", k: int | None = None) -> go.Figure:
     """One line per set with its interval over seeds, its best k ringed, and its accuracy without privacy at the right edge.
 
     table: runs with columns set, private (False for runs without noise), k, seed, accuracy in [0, 1].
@@ -243,5 +245,5 @@ def accuracy_of_sets(table: pd.DataFrame, *, epsilon: float, mode: Mode = "light
     if k is not None:
         figure.add_vline(x=k, line={"width": 1.2, "dash": "dot", "color": "grey"})
     figure.update_xaxes(marks.log_axis(marks.round_ticks(float(runs["k"].min()), last), "k, directions kept (log scale)"))
-    said = {"budget": epsilon_label(epsilon), "seeds": seeds_phrase(pd.concat(counts)), "summary": "; ".join(summary)}
-    return described(figure, "accuracy_of_sets", mode=mode, **said)
+    fields = {"budget": epsilon_label(epsilon), "seeds": seeds_phrase(pd.concat(counts)), "summary": "; ".join(summary)}
+    return finish_by_name(figure, "accuracy_of_sets", mode=mode, **fields)

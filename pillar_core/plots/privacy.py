@@ -1,19 +1,17 @@
 """Accounting drawn: ε against steps and δ, the trade-off curve, noise against ε, the same noise under other rules."""
 
-from typing import Any
-
 import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.plots import marks
 from pillar_core.plots.odds import one_in
-from pillar_core.plots.theme import INK, Mode, categorical, described, faded
+from pillar_core.plots.theme import INK, Mode, categorical, fade, finish_by_name
 
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _PLACES = (0, 1, 2, 5, 4, 3, 6)
 
 
-def epsilon_against_steps(table: pd.DataFrame, *, mode: Mode = "light", delta: float, here: int) -> Any:
+def epsilon_against_steps(table: pd.DataFrame, *, mode: Mode = "light", delta: float, present: int) -> go.Figure:
     """One line per accountant over the number of steps. table: columns accountant, steps, epsilon, is_bound."""
     figure, colours = go.Figure(), categorical(7, mode)
     for place, (name, rows) in enumerate(table.groupby("accountant", sort=False)):
@@ -28,13 +26,13 @@ def epsilon_against_steps(table: pd.DataFrame, *, mode: Mode = "light", delta: f
             name=str(name),
             hover="%{fullData.name}: ε ≤ %{y:.4g} after %{x:,} steps",
         )
-    figure.add_vline(x=here, line={"color": INK[mode].muted, "dash": "dash", "width": 1.2})
+    figure.add_vline(x=present, line={"color": INK[mode].muted, "dash": "dash", "width": 1.2})
     last = table[table["steps"] == table["steps"].max()]
     summary = "; ".join(f"{name} {value:.3g}" for name, value in last[["accountant", "epsilon"]].to_numpy())
-    return described(figure, "epsilon_against_steps", mode=mode, delta=delta, summary=summary)
+    return finish_by_name(figure, "epsilon_against_steps", mode=mode, delta=delta, summary=summary)
 
 
-def epsilon_against_delta(table: pd.DataFrame, *, mode: Mode = "light", delta: float) -> Any:
+def epsilon_against_delta(table: pd.DataFrame, *, mode: Mode = "light", delta: float) -> go.Figure:
     """The privacy profile. table: columns epsilon, delta: at each pair the run is (ε, δ)-DP."""
     figure = go.Figure()
     colour = categorical(1, mode)[0]
@@ -45,7 +43,7 @@ def epsilon_against_delta(table: pd.DataFrame, *, mode: Mode = "light", delta: f
         colour,
         width=2.6,
         fill="tozeroy",
-        fillcolor=faded(colour, 0.08),
+        fillcolor=fade(colour, 0.08),
         hover="ε = %{x:.3g} at δ = %{y:.2g}",
     )
     figure.add_hline(
@@ -53,10 +51,10 @@ def epsilon_against_delta(table: pd.DataFrame, *, mode: Mode = "light", delta: f
         line={"color": INK[mode].muted, "dash": "dash", "width": 1.2},
         annotation={"text": f"δ = {delta:g}", "font": {"size": 13, "color": INK[mode].muted}},
     )
-    return described(figure, "epsilon_against_delta", mode=mode, epsilon=table["epsilon"].iloc[0], least=table["delta"].iloc[0])
+    return finish_by_name(figure, "epsilon_against_delta", mode=mode, epsilon=table["epsilon"].iloc[0], least=table["delta"].iloc[0])
 
 
-def trade_off_curve(table: pd.DataFrame, *, mode: Mode = "light", advantage: float, best: float) -> Any:
+def trade_off_curve(table: pd.DataFrame, *, mode: Mode = "light", advantage: float, best: float) -> go.Figure:
     """What the best attacker trades. table: columns false_positive_rate, true_positive_rate; best: where the gap is widest."""
     figure, ink = go.Figure(), INK[mode]
     forbidden = marks.MARKED[mode]
@@ -65,7 +63,7 @@ def trade_off_curve(table: pd.DataFrame, *, mode: Mode = "light", advantage: flo
         x=[*x, 0],
         y=[*y, 1],
         fill="toself",
-        fillcolor=faded(forbidden, 0.12),
+        fillcolor=fade(forbidden, 0.12),
         line={"width": 0},
         name="ruled out for every attacker",
         hoverinfo="skip",
@@ -76,10 +74,10 @@ def trade_off_curve(table: pd.DataFrame, *, mode: Mode = "light", advantage: flo
     marks.line(figure, [0, 1], [0, 1], ink.muted, width=1.2, dash="dash", name="coin flip")
     marks.line(figure, [best, best], [best, best + advantage], ink.text, width=2, showlegend=False)
     marks.note(figure, best, best + advantage / 2, f"advantage {advantage:.3g}", ink.text, size=14, xanchor="left", xshift=8)
-    return described(figure, "trade_off_curve", mode=mode, advantage=advantage, odds=one_in(advantage / 2))
+    return finish_by_name(figure, "trade_off_curve", mode=mode, advantage=advantage, odds=one_in(advantage / 2))
 
 
-def noise_against_epsilon(table: pd.DataFrame, *, mode: Mode = "light", here: tuple[float, float]) -> Any:
+def noise_against_epsilon(table: pd.DataFrame, *, mode: Mode = "light", present: tuple[float, float]) -> go.Figure:
     """Noise for every budget, with the present one marked. table: columns epsilon, noise_multiplier."""
     figure = go.Figure()
     marks.line(
@@ -87,19 +85,19 @@ def noise_against_epsilon(table: pd.DataFrame, *, mode: Mode = "light", here: tu
     )
     marks.dots(
         figure,
-        [here[0]],
-        [here[1]],
+        [present[0]],
+        [present[1]],
         categorical(2, mode)[1],
         size=13,
         edge=(2, INK[mode].surface),
         mode="markers+text",
-        text=[f"  ε = {here[0]:.3g}, σ = {here[1]:.3g}"],
+        text=[f"  ε = {present[0]:.3g}, σ = {present[1]:.3g}"],
         textposition="top right",
     )
-    return described(figure, "noise_against_epsilon", mode=mode, epsilon=here[0], noise=here[1])
+    return finish_by_name(figure, "noise_against_epsilon", mode=mode, epsilon=present[0], noise=present[1])
 
 
-def bars_of_epsilon(table: pd.DataFrame, *, mode: Mode = "light", title: str, caption: str) -> Any:
+def bars_of_epsilon(table: pd.DataFrame, *, mode: Mode = "light", title: str, caption: str) -> go.Figure:
     """Horizontal bars of ε. table: columns label, epsilon, is_bound (hatched where it is none); the first row is the reference."""
     figure = go.Figure()
     colour = categorical(1, mode)[0]
@@ -112,7 +110,7 @@ def bars_of_epsilon(table: pd.DataFrame, *, mode: Mode = "light", title: str, ca
         textposition="outside",
         cliponaxis=False,
         marker={
-            "color": [faded(one, 0.75) for one in plain],
+            "color": [fade(colour_, 0.75) for colour_ in plain],
             "pattern": {"shape": ["" if bound else "/" for bound in table["is_bound"]]},
             "cornerradius": 4,
         },
@@ -121,4 +119,4 @@ def bars_of_epsilon(table: pd.DataFrame, *, mode: Mode = "light", title: str, ca
     figure.update_xaxes(range=[0, float(table["epsilon"].max()) * 1.15])
     marks.names_axis(figure, list(table["label"]))
     summary = "; ".join(f"{label} {value:.3g}" for label, value in table[["label", "epsilon"]].to_numpy())
-    return described(figure, "bars_of_epsilon", mode=mode, height=190 + 44 * len(table), title=title, caption=caption, summary=summary)
+    return finish_by_name(figure, "bars_of_epsilon", mode=mode, height=190 + 44 * len(table), title=title, caption=caption, summary=summary)

@@ -15,10 +15,10 @@ from pillar_core.plots.theme import (
     Mode,
     categorical,
     class_symbols,
-    described,
     epsilon_colour,
     epsilon_label,
-    faded,
+    fade,
+    finish_by_name,
     seeds_phrase,
 )
 
@@ -54,7 +54,7 @@ def ranking(
     random_subspaces: float | None = None,
     noise_images: str = "",
     yardstick: str = "",
-) -> Any:
+) -> go.Figure:
     """One score's candidates, nearest on top: value, interval, and the values that tell nothing (dotted lines).
 
     table: rows of one score as `screening.screen` returns them; `score`: its entry in the registry. `noise_images` names the candidate
@@ -70,7 +70,7 @@ def ranking(
         row = rows.loc[name]
         colour = ink.muted if name in (noise_images, yardstick) else ink.accent
         is_first = name == real[0]
-        marks.line(figure, [null, row["value"]], [label, label], faded(colour, 0.28), width=9)
+        marks.line(figure, [null, row["value"]], [label, label], fade(colour, 0.28), width=9)
         marks.dots(
             figure,
             [row["value"]],
@@ -106,7 +106,7 @@ def ranking(
     marks.names_axis(figure, labels, tickfont={"size": 14, "color": ink.text})
     verdict = _verdict(rows.loc[real], [labels[names.index(name)] for name in real], table.attrs.get("rivals"))
     budget = float(table["epsilon_upper"].iloc[0])
-    return described(
+    return finish_by_name(
         figure,
         "ranking",
         mode=mode,
@@ -122,25 +122,27 @@ def ranking(
     )
 
 
-def angles(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None) -> Any:
+def angles(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None) -> go.Figure:
     """Principal angles with the private directions, one line a set. table: columns public, index, degrees."""
     figure = lines_of_sets(table, by="public", x="index", y="degrees", mode=mode, titles=titles, hover="direction %{x}: %{y:.0f}°")
     means = table.groupby("public")["degrees"].mean().sort_values()
     summary = "; ".join(f"{(titles or {}).get(str(name), str(name))} {value:.0f}" for name, value in means.items())
-    return described(figure, "angles", mode=mode, summary=summary)
+    return finish_by_name(figure, "angles", mode=mode, summary=summary)
 
 
-def gradient_spectra(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None, k: int | None = None) -> Any:
+def gradient_spectra(
+    table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None, k: int | None = None
+) -> go.Figure:
     """Singular values of the gradients as shares of the largest, logarithmic. table: columns set, index, value."""
     words, positive = "direction %{x}: %{y:.3g} of the largest", table[table["value"] > 0]
     figure = lines_of_sets(positive, by="set", x="index", y="value", mode=mode, titles=titles, hover=words)
     if k is not None:
         figure.add_vline(x=k, line={"color": INK[mode].muted, "width": 1.5, "dash": "dot"})
-    said = {"sets": table["set"].nunique(), "directions": int(table["index"].max())}
-    return described(figure, "gradient_spectra", mode=mode, marked=f"; dotted: k = {k}" if k else "", **said)
+    fields = {"sets": table["set"].nunique(), "directions": int(table["index"].max())}
+    return finish_by_name(figure, "gradient_spectra", mode=mode, marked=f"; dotted: k = {k}" if k else "", **fields)
 
 
-def distance_map(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None) -> Any:
+def distance_map(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None) -> go.Figure:
     """All pairs of sets as a heatmap, similar sets side by side. table: columns first, second, value in [0, 1]."""
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
@@ -170,7 +172,7 @@ def distance_map(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[s
             colorbar={"thickness": 10, "outlinewidth": 0, "len": 0.9},
         )
     )
-    return described(figure, "distance_map", mode=mode, sets=len(names), names=", ".join(labels))
+    return finish_by_name(figure, "distance_map", mode=mode, sets=len(names), names=", ".join(labels))
 
 
 def score_against_accuracy(
@@ -183,7 +185,7 @@ def score_against_accuracy(
     titles: Mapping[str, str] | None = None,
     baseline: float | None = None,
     learner: str = "",
-) -> Any:
+) -> go.Figure:
     """Measured accuracy (percent) against one score, a point a public set; `agreement`: its row with spearman, p_value,
     sets; baseline: the mean accuracy without public data; learner: what was trained, for people."""
     means = over_seeds(accuracy, by=["public"], value="accuracy", low=0, high=1).set_index("public")
@@ -202,7 +204,7 @@ def score_against_accuracy(
             mode="markers+text",
             text=[f"  {label}"],
             textposition="middle right",
-            error_y=marks.reach(means.loc[[row["public"]]], faded(colour, 0.7), thickness=1.5),
+            error_y=marks.reach(means.loc[[row["public"]]], fade(colour, 0.7), thickness=1.5),
             hover=f"{label}<br>score %{{x:.3f}}<br>accuracy %{{y:.1f}} %",
         )
     if baseline is not None:
@@ -212,15 +214,15 @@ def score_against_accuracy(
     figure.update_xaxes(title_text=_unit(score, table) + LOW_IS_NEAR)
     figure.update_yaxes(title_text=f"test accuracy{f' of {learner}' if learner else ''} with it, %")
     verdict = f"Spearman {agreement['spearman']:.2f}, permutation p = {agreement['p_value']:.3f}, {agreement['sets']:.0f} sets"
-    return described(figure, "score_against_accuracy", mode=mode, verdict=verdict, sets=len(rows))
+    return finish_by_name(figure, "score_against_accuracy", mode=mode, verdict=verdict, sets=len(rows))
 
 
-def public_rows(table: pd.DataFrame, *, titles: Mapping[str, str] | None = None, mode: Mode = "light") -> Any:
+def public_rows(table: pd.DataFrame, *, titles: Mapping[str, str] | None = None, mode: Mode = "light") -> go.Figure:
     """Accuracy against the number of public rows, near and foreign ones, each ε in its colour, with theory's n·ε as dashes.
 
     table: columns private, n_private, public, n_public, epsilon, seed, accuracy of one private set. titles: of the sets.
     """
-    figure, said, words = go.Figure(), [], dict(titles or {})
+    figure, summary, words = go.Figure(), [], dict(titles or {})
     private, n_private = table["private"].iloc[0], int(table["n_private"].iloc[0])
     means = over_seeds(table, by=["public", "epsilon", "n_public"], value="accuracy", low=0, high=1)
     for _, rows in means.groupby(["public", "epsilon"], sort=False):
@@ -234,18 +236,18 @@ def public_rows(table: pd.DataFrame, *, titles: Mapping[str, str] | None = None,
             dash="solid" if public == private else "dot",
             mode="lines+markers",
             name=name,
-            error_y=marks.reach(rows, faded(colour, 0.7), width=3),
+            error_y=marks.reach(rows, fade(colour, 0.7), width=3),
             hover=f"{name}: %{{y:.1f}} % with %{{x:,}} public rows",
         )
         ends = rows.iloc[[0, -1]]
-        said.append(
+        summary.append(
             f"{name}: " + " and ".join(f"{100 * mean:.0f} % with {n:,}" for n, mean in zip(ends["n_public"], ends["mean"], strict=True))
         )
         if public == private:
             figure.add_vline(x=n_private * epsilon, line={"color": colour, "width": 1.4, "dash": "dash"})
     figure.update_xaxes(marks.log_axis(sorted(set(means["n_public"])), "public rows (log scale)", form=","))
     about = {"rows": n_private, "private": words.get(private, private), "seeds": seeds_phrase(means["seeds"])}
-    return described(figure, "public_rows", mode=mode, summary="; ".join(said), **about)
+    return finish_by_name(figure, "public_rows", mode=mode, summary="; ".join(summary), **about)
 
 
 def _unit(score: ScoreAxis | None, table: pd.DataFrame) -> str:
@@ -272,8 +274,8 @@ def lines_of_sets(
     names = list(dict.fromkeys(table[by]))
     for name, colour, symbol in zip(names, categorical(len(names), mode), class_symbols(len(names)), strict=True):
         rows, label = table[table[by] == name], (titles or {}).get(name, name)
-        looks: dict[str, Any] = {"mode": "lines+markers" if len(rows) <= 24 else "lines", "marker": {"size": size, "symbol": symbol}}
-        marks.line(figure, rows[x], rows[y], colour, width=2, name=label, hover=f"{label}, {hover}", **looks)
+        style: dict[str, Any] = {"mode": "lines+markers" if len(rows) <= 24 else "lines", "marker": {"size": size, "symbol": symbol}}
+        marks.line(figure, rows[x], rows[y], colour, width=2, name=label, hover=f"{label}, {hover}", **style)
     return figure
 
 
@@ -286,26 +288,26 @@ _LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
 def order_over_training(
-    table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None, kept: float | None = None
-) -> Any:
+    table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None, order_kept: float | None = None
+) -> go.Figure:
     """Distances while a model is trained on the private rows. table: columns public, step, value, accuracy; kept: share of pairs of
     sets that stay in order."""
     figure = _by_step(table, "value", mode, titles)
     last = table[table["step"] == table["step"].max()]
-    said = {"percent": 100 * float(last["accuracy"].iloc[0]), "sets": table["public"].nunique(), "steps": int(table["step"].max())}
-    words = "" if kept is None else f"{100 * kept:.0f} % of the pairs stay in the order of step 0. "
-    return described(figure, "order_over_training", mode=mode, order=words, **said)
+    fields = {"percent": 100 * float(last["accuracy"].iloc[0]), "sets": table["public"].nunique(), "steps": int(table["step"].max())}
+    words = "" if order_kept is None else f"{100 * order_kept:.0f} % of the pairs stay in the order of step 0. "
+    return finish_by_name(figure, "order_over_training", mode=mode, order=words, **fields)
 
 
-def captured_gradients(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None) -> Any:
+def captured_gradients(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None) -> go.Figure:
     """Relative reconstruction error of the private gradient at each step of AdaMix. table: columns public, step, error."""
     figure = _by_step(table, "error", mode, titles)
     means = table.groupby("public")["error"].mean().sort_values()
     words = "; ".join(f"{(titles or {}).get(str(name), str(name))} {value:.2f}" for name, value in means.items())
-    return described(figure, "captured_gradients", mode=mode, steps=int(table["step"].max()) + 1, summary=words)
+    return finish_by_name(figure, "captured_gradients", mode=mode, steps=int(table["step"].max()) + 1, summary=words)
 
 
-def reconstruction_bound(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None) -> Any:
+def reconstruction_bound(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None) -> go.Figure:
     """Lemma 4.1 beside what it bounds. table: columns public, k, error, bound, in units of the largest singular value."""
     ink, rows = INK[mode], table.sort_values("error")
     labels = [(titles or {}).get(name, name) for name in rows["public"]]
@@ -327,12 +329,12 @@ def reconstruction_bound(table: pd.DataFrame, *, mode: Mode = "light", titles: M
         )
     marks.names_axis(figure, labels)
     k = int(rows["k"].iloc[0])
-    said = {"k": k, "next": str(k + 1).translate(_LOWERED), "loosest": float((rows["bound"] / rows["error"].clip(lower=1e-12)).median())}
-    said |= {f"{name}s": f"{rows[name].min():.2f} to {rows[name].max():.2f}" for name in ("error", "bound")}
-    return described(figure, "reconstruction_bound", mode=mode, height=200 + 40 * len(rows), sets=len(rows), **said)
+    fields = {"k": k, "next": str(k + 1).translate(_LOWERED), "loosest": float((rows["bound"] / rows["error"].clip(lower=1e-12)).median())}
+    fields |= {f"{name}s": f"{rows[name].min():.2f} to {rows[name].max():.2f}" for name in ("error", "bound")}
+    return finish_by_name(figure, "reconstruction_bound", mode=mode, height=200 + 40 * len(rows), sets=len(rows), **fields)
 
 
-def _by_step(table: pd.DataFrame, value: str, mode: Mode, titles: Mapping[str, str] | None) -> Any:
+def _by_step(table: pd.DataFrame, value: str, mode: Mode, titles: Mapping[str, str] | None) -> go.Figure:
     figure = lines_of_sets(
         table[table["public"] != RANDOM], by="public", x="step", y=value, mode=mode, titles=titles, hover="step %{x}: %{y:.3f}", size=7
     )

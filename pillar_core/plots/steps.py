@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from pillar_core.arrays import Array
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Ink, Mode, categorical, class_symbols, described, faded
+from pillar_core.plots.theme import INK, Ink, Mode, categorical, class_symbols, fade, finish_by_name
 
 _GRID, _REACH, _CIRCLE = 64, 0.85, 40
 _FASTEST, _SLOWEST, _WHOLE = 100, 700, 4000
@@ -28,7 +28,7 @@ def training_in_steps(
     classes: Sequence[str],
     strip: bool = False,
     mode: Mode = "light",
-) -> Any:
+) -> go.Figure:
     """Frames, one a step, with buttons to play and a slider; `strip` draws four of the steps beside each other instead.
 
     points: columns x, y, class. heads: (T, C, 2) weights after each step. pushes: one row a step, columns step, clean_x, clean_y, noisy_x,
@@ -39,13 +39,13 @@ def training_in_steps(
     reach = 1.08 * float(np.abs(points[["x", "y"]].to_numpy()).max())
     longest = np.hypot(pushes[["clean_x", "noisy_x"]].to_numpy(), pushes[["clean_y", "noisy_y"]].to_numpy()).max()
     scale = _REACH * reach / max(float(longest), 1e-12)
-    shown = sorted({0, len(heads) // 3, 2 * len(heads) // 3, len(heads) - 1}) if strip else [0]
-    for panel, step in enumerate(shown):
+    steps = sorted({0, len(heads) // 3, 2 * len(heads) // 3, len(heads) - 1}) if strip else [0]
+    for panel, step in enumerate(steps):
         axes = {"xaxis": f"x{panel + 1}", "yaxis": f"y{panel + 1}"}
         figure.add_traces(
             [trace.update(axes) for trace in [_rows(points, classes, mode), *_moving(heads, pushes, step, reach, scale, noise, mode)]]
         )
-        left, width = (panel / len(shown), 0.96 / len(shown)) if strip else (0, 0.66)
+        left, width = (panel / len(steps), 0.96 / len(steps)) if strip else (0, 0.66)
         side = {"range": [-reach, reach], "showgrid": False, "showticklabels": False, "constrain": "domain"}
         figure.layout[f"xaxis{panel + 1}"] = {
             **side,
@@ -75,7 +75,7 @@ def training_in_steps(
         ]
         _controls(figure, ink)
     ratio = float(pushes["noise"].median() / max(float(pushes["clean"].median()), 1e-12))
-    return described(figure, "training_in_steps", mode=mode, pushed=pushed, ratio=ratio, steps=len(heads))
+    return finish_by_name(figure, "training_in_steps", mode=mode, pushed=pushed, ratio=ratio, steps=len(heads))
 
 
 def _rows(points: pd.DataFrame, classes: Sequence[str], mode: Mode) -> go.Scatter:
@@ -97,7 +97,7 @@ def _moving(heads: Array, pushes: pd.DataFrame, step: int, reach: float, scale: 
     side, colours = np.linspace(-reach, reach, _GRID), categorical(heads.shape[1], mode)
     x, y = np.meshgrid(side, side)
     named = np.argmax(heads[step] @ np.stack([x.ravel(), y.ravel()]), axis=0).astype(np.uint8).reshape(x.shape)
-    bands = [[(index + end) / len(colours), faded(colour, 0.18)] for index, colour in enumerate(colours) for end in (0, 1)]
+    bands = [[(index + end) / len(colours), fade(colour, 0.18)] for index, colour in enumerate(colours) for end in (0, 1)]
     regions = go.Heatmap(x=side, y=side, z=named, zmin=-0.5, zmax=len(colours) - 0.5, colorscale=bands, showscale=False, hoverinfo="skip")
     push = pushes.iloc[step] * scale
     turn = np.linspace(0, 2 * math.pi, _CIRCLE)
@@ -130,7 +130,7 @@ def _lengths(pushes: pd.DataFrame, step: int, mode: Mode) -> go.Bar:
     )
 
 
-def _controls(figure: Any, ink: Ink) -> None:
+def _controls(figure: go.Figure, ink: Ink) -> None:
     """Play, pause and a slider over the frames, below the picture."""
     pace = min(max(_WHOLE / len(figure.frames), _FASTEST), _SLOWEST)
     going = {"frame": {"duration": pace, "redraw": True}, "transition": {"duration": 0}}

@@ -118,7 +118,7 @@ def class_symbols(count: int) -> list[str]:
     return [_SYMBOLS[index % len(_SYMBOLS)] for index in range(count)]
 
 
-def faded(colour: str, opacity: float) -> str:
+def fade(colour: str, opacity: float) -> str:
     """A #rrggbb colour as rgba at `opacity` in [0, 1]."""
     red, green, blue = _rgb(colour)
     return f"rgba({red}, {green}, {blue}, {opacity:g})"
@@ -135,7 +135,7 @@ def epsilon_value(epsilon: float) -> str:
 
 
 @functools.cache
-def template(mode: Mode) -> Any:
+def template(mode: Mode) -> go.layout.Template:
     """The plotly template of `mode`: transparent, light grid, no boxes, room for a title and a subtitle."""
     words = {**dataclasses.asdict(INK[mode]), "font": FONT, "heading": HEADING_FONT}
     layout = tomllib.loads(_TEMPLATE.substitute(words))
@@ -143,7 +143,7 @@ def template(mode: Mode) -> Any:
     return go.layout.Template(layout={**layout, "colorway": categorical(7, mode), "xaxis": axis, "yaxis": axis})
 
 
-def finished(figure: Any, *, title: str, caption: str, alt: str, mode: Mode, height: int = 440, line: int = 112) -> Any:
+def finish(figure: go.Figure, *, title: str, caption: str, alt: str, mode: Mode, height: int = 440, line: int = 112) -> go.Figure:
     """`figure` with the template, its title and caption drawn (exports keep them), and both texts in `layout.meta`.
 
     The caption is broken into lines of at most `line` characters; plotly does not wrap.
@@ -162,21 +162,21 @@ def finished(figure: Any, *, title: str, caption: str, alt: str, mode: Mode, hei
     return figure.update_layout(meta={"alt": alt, "caption": caption})
 
 
-def described(figure: Any, name: str, *, mode: Mode, **said: Any) -> Any:
-    """`figure` as `finished` makes it, with words, axes, layout and size of `name` in figures.toml; said: what these leave open."""
-    told = _FIGURES[name]
-    title, caption = (told[part].format_map(said) for part in ("title", "caption"))
-    alt = told["alt"].format_map({"caption": caption} | said)
-    figure.update_layout(told.get("layout", {}))
+def finish_by_name(figure: go.Figure, name: str, *, mode: Mode, **fields: Any) -> go.Figure:
+    """`figure` as `finish` makes it, with words, axes, layout and size of `name` in figures.toml; said: what these leave open."""
+    words = _FIGURES[name]
+    title, caption = (words[part].format_map(fields) for part in ("title", "caption"))
+    alt = words["alt"].format_map({"caption": caption} | fields)
+    figure.update_layout(words.get("layout", {}))
     for update, axis in ((figure.update_xaxes, "x"), (figure.update_yaxes, "y")):
-        if axis in told:
-            update(told[axis])
-    size = {part: value for part, value in (told | said).items() if part in ("height", "line")}
-    return finished(figure, title=title, caption=caption, alt=alt, mode=mode, **size)
+        if axis in words:
+            update(words[axis])
+    size = {part: value for part, value in (words | fields).items() if part in ("height", "line")}
+    return finish(figure, title=title, caption=caption, alt=alt, mode=mode, **size)
 
 
-def narrowed(figure: Any) -> Any:
-    """A copy of a `finished` figure for a window of about 390 pixels: words in more lines, smaller marks, no hints in italics,
+def narrow_copy(figure: go.Figure) -> go.Figure:
+    """A copy of a `finish` figure for a window of about 390 pixels: words in more lines, smaller marks, no hints in italics,
     a finger that scrolls the page."""
     layout = figure.to_dict()["layout"]
     title = textwrap.wrap(layout["title"]["text"], 32)
@@ -210,11 +210,11 @@ def narrowed(figure: Any) -> Any:
         axis.update(title={"text": words, "font_size": 12}, tickfont_size=11)
     for axis in narrow.select_xaxes():
         if axis.type == "log" and axis.tickvals is not None:
-            kept = log_ticks(list(axis.tickvals), most=4)
-            texts = axis.ticktext and [text for value, text in zip(axis.tickvals, axis.ticktext, strict=True) if value in kept]
-            axis.update(tickvals=kept, ticktext=texts, tickangle=0)
+            ticks = log_ticks(list(axis.tickvals), most=4)
+            texts = axis.ticktext and [text for value, text in zip(axis.tickvals, axis.ticktext, strict=True) if value in ticks]
+            axis.update(tickvals=ticks, ticktext=texts, tickangle=0)
             if axis.range is None:  # a label beside the last point would widen it
-                axis.range = [math.log10(min(kept)) - 0.05, math.log10(max(kept)) + 0.05]
+                axis.range = [math.log10(min(ticks)) - 0.05, math.log10(max(ticks)) + 0.05]
     return narrow
 
 
@@ -271,7 +271,7 @@ def spread(positions: Sequence[float], *, sizes: Sequence[float]) -> list[float]
 
 
 def end_labels(
-    figure: Any, ends: Sequence[tuple[float, float, str, str]], *, low: float, high: float, bold: str = "", height: int = 320
+    figure: go.Figure, ends: Sequence[tuple[float, float, str, str]], *, low: float, high: float, bold: str = "", height: int = 320
 ) -> None:
     """Writes each line's name at its right end, on a logarithmic x axis, apart from its neighbours.
 

@@ -1,7 +1,6 @@
 """Theory's pictures: competing rates, errors, rows needed against d, directions under shift, a choice, the component graph."""
 
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,11 +15,11 @@ from pillar_core.plots.theme import (
     Mode,
     categorical,
     class_symbols,
-    described,
     end_labels,
     epsilon_colour,
     epsilon_label,
-    faded,
+    fade,
+    finish_by_name,
     method_style,
     seeds_phrase,
 )
@@ -47,7 +46,7 @@ _AXES = {
 }
 
 
-def rates(table: pd.DataFrame, *, mode: Mode = "light", here: float | None = None) -> Any:
+def rates(table: pd.DataFrame, *, mode: Mode = "light", present: float | None = None) -> go.Figure:
     """Private rows that each approach needs along one input, on log axes. table: columns axis, x, method, form, rows."""
     figure, ends, summary = go.Figure(), [], []
     axis = str(table["axis"].iloc[0])
@@ -72,13 +71,15 @@ def rates(table: pd.DataFrame, *, mode: Mode = "light", here: float | None = Non
         summary.append(f"{name} {float(last['rows']):.2g} at {float(last['x']):g}")
     low, high = (math.log10(float(value)) for value in (finite["rows"].min(), finite["rows"].max())) if len(finite) else (0.0, 1.0)
     end_labels(figure, ends, low=low, high=high, height=360)
-    if here is not None:
-        figure.add_vline(x=here, line={"color": INK[mode].muted, "width": 1.4, "dash": "dot"})
+    if present is not None:
+        figure.add_vline(x=present, line={"color": INK[mode].muted, "width": 1.4, "dash": "dot"})
     figure.update_xaxes(title_text=f"{_AXES.get(axis, axis)} (log scale)")
-    return described(figure, "rates", mode=mode, summary="; ".join(summary))
+    return finish_by_name(figure, "rates", mode=mode, summary="; ".join(summary))
 
 
-def mixture_errors(table: pd.DataFrame, curve: pd.DataFrame | None = None, *, mode: Mode = "light", floor: float | None = None) -> Any:
+def mixture_errors(
+    table: pd.DataFrame, curve: pd.DataFrame | None = None, *, mode: Mode = "light", floor: float | None = None
+) -> go.Figure:
     """Error against private rows, predicted as lines and measured as points with intervals, with and without projection.
 
     table: columns projection, n_private, seed, error, predicted. curve: columns projection, n_private, predicted, for smooth lines
@@ -131,10 +132,10 @@ def mixture_errors(table: pd.DataFrame, curve: pd.DataFrame | None = None, *, mo
     end_labels(figure, ends, low=-4, high=60, height=340)
     figure.update_xaxes(marks.log_axis(sorted(set(table["n_private"])), "private rows (log scale)", form=","))
     seeds = table.groupby(["projection", "n_private"])["seed"].nunique()
-    return described(figure, "mixture_errors", mode=mode, seeds=seeds_phrase(seeds), summary="; ".join(summary))
+    return finish_by_name(figure, "mixture_errors", mode=mode, seeds=seeds_phrase(seeds), summary="; ".join(summary))
 
 
-def rows_against_dimension(table: pd.DataFrame, *, mode: Mode = "light", here: int | None = None) -> Any:
+def rows_against_dimension(table: pd.DataFrame, *, mode: Mode = "light", present: int | None = None) -> go.Figure:
     """Private rows needed for one error against d, log-log. table: columns d, projection, rows; infinite rows are left out."""
     figure, summary = go.Figure(), []
     finite = table[table["rows"].map(math.isfinite)]
@@ -150,15 +151,15 @@ def rows_against_dimension(table: pd.DataFrame, *, mode: Mode = "light", here: i
         summary.append(f"{_SIDE_WORDS[name]}: {first:.0f} rows at d = {rows['d'].iloc[0]:g}, {last:.0f} at {rows['d'].iloc[-1]:g}")
     if len(finite):
         end_labels(figure, ends, low=math.log10(float(finite["rows"].min())), high=math.log10(float(finite["rows"].max())), height=290)
-    if here is not None:
-        figure.add_vline(x=here, line={"color": INK[mode].muted, "width": 1.4, "dash": "dot"})
+    if present is not None:
+        figure.add_vline(x=present, line={"color": INK[mode].muted, "width": 1.4, "dash": "dot"})
     figure.update_xaxes(marks.log_axis([8, 32, 128, 512, 2048], "d, dimension of the rows (log scale)", form="d"))
     ticks = [10.0**power for power in range(9) if 10.0**power <= 2 * float(finite["rows"].max())]
     figure.update_yaxes(marks.log_axis(ticks, "private rows needed (log scale)", form=",.0f"))
-    return described(figure, "rows_against_dimension", mode=mode, summary="; ".join(summary))
+    return finish_by_name(figure, "rows_against_dimension", mode=mode, summary="; ".join(summary))
 
 
-def shift(table: pd.DataFrame, *, mode: Mode = "light", eta: float | None = None) -> Any:
+def shift(table: pd.DataFrame, *, mode: Mode = "light", eta: float | None = None) -> go.Figure:
     """How much of w* shifted public directions hold, against η: population, a sample, and both bounds.
 
     table: columns eta, population, sampled, bound, bound_printed, in [0, 1].
@@ -167,7 +168,7 @@ def shift(table: pd.DataFrame, *, mode: Mode = "light", eta: float | None = None
     wanted = np.linspace(float(table["eta"].min()), float(table["eta"].max()), 16)
     marked = table.iloc[sorted({int((table["eta"] - eta_).abs().to_numpy().argmin()) for eta_ in wanted})]
     lines = (
-        ("bound_printed", "bound as printed (7η)", faded(ink.muted, 0.9), "dot", 1.8),
+        ("bound_printed", "bound as printed (7η)", fade(ink.muted, 0.9), "dot", 1.8),
         ("bound", "bound, corrected (R²η)", method_style("dp_sgd").colour(mode), "dash", 2.4),
         ("population", "true directions", method_style("pillar").colour(mode), "solid", 3.0),
     )
@@ -188,10 +189,10 @@ def shift(table: pd.DataFrame, *, mode: Mode = "light", eta: float | None = None
     if eta is not None:
         figure.add_vline(x=eta, line={"color": ink.muted, "width": 1.4, "dash": "dot"})
     start, end, last = (float(value) for value in (table["population"].iloc[0], table["population"].iloc[-1], table["eta"].iloc[-1]))
-    return described(figure, "shift", mode=mode, start=start, end=end, last=last)
+    return finish_by_name(figure, "shift", mode=mode, start=start, end=end, last=last)
 
 
-def choice_errors(table: pd.DataFrame, *, mode: Mode = "light") -> Any:
+def choice_errors(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
     """Expected error of the exponential mechanism's choice against labelled rows, one line per ε.
 
     table: columns epsilon, n_private, seed, error. NaN errors (too many components) are left out.
@@ -222,7 +223,7 @@ def choice_errors(table: pd.DataFrame, *, mode: Mode = "light") -> Any:
     counts = sorted(set(table["n_private"]))
     figure.update_xaxes(marks.log_axis(counts, "labelled private rows (log scale)", form=","))
     figure.update_xaxes(range=[math.log10(min(counts)) - 0.45, math.log10(max(counts)) + 0.08])
-    return described(figure, "choice_errors", mode=mode, seeds=seeds_phrase(means["seeds"]), summary="; ".join(summary))
+    return finish_by_name(figure, "choice_errors", mode=mode, seeds=seeds_phrase(means["seeds"]), summary="; ".join(summary))
 
 
 def circle(count: int, *, centre: tuple[float, float], radius: float) -> Array:
@@ -242,7 +243,7 @@ def component_graph(
     k: int,
     n_unlabelled: int,
     mode: Mode = "light",
-) -> Any:
+) -> go.Figure:
     """Variables 0 … k − 1 (in the disjunction) on the left ring, the others on the right.
 
     labels: (d,) component of each variable, the largest component 0. edges: (e, 2). At most 4,000 edges are drawn.
@@ -255,7 +256,7 @@ def component_graph(
     drawn = edges[:: max(1, -(-len(edges) // _MOST_EDGES))]
     lines = np.full((3 * len(drawn), 2), np.nan)
     lines[0::3], lines[1::3] = places[drawn[:, 0]], places[drawn[:, 1]]
-    marks.line(figure, lines[:, 0], lines[:, 1], faded(ink.muted, 0.16 if len(drawn) > 400 else 0.32), width=1)
+    marks.line(figure, lines[:, 0], lines[:, 1], fade(ink.muted, 0.16 if len(drawn) > 400 else 0.32), width=1)
     count = int(component_of.max()) + 1
     colours, symbols = categorical(max(count, 1), mode), class_symbols(max(count, 1))
     for component in range(count):
@@ -276,15 +277,15 @@ def component_graph(
         marks.note(figure, x, -1.32, text, ink.muted, size=14)
     first_sizes = ", ".join(map(str, np.bincount(component_of)[:8])) + (" …" if count > 8 else "")
     plural = "s" if count != 1 else ""
-    return described(
+    return finish_by_name(
         figure,
         "component_graph",
         mode=mode,
         title=f"{count} component{plural}: {count} bit{plural} left to learn in private",
         unlabelled=n_unlabelled,
         edges=len(edges),
-        left=f"2{_raised(count)}",
-        all=f"2{_raised(len(component_of))}",
+        left=f"2{_superscript(count)}",
+        all=f"2{_superscript(len(component_of))}",
         apart=f" Still apart: {count - 2} too many." if count > 2 else "",
         variables=len(component_of),
         components=count,
@@ -292,7 +293,7 @@ def component_graph(
     )
 
 
-def _raised(number: int) -> str:
+def _superscript(number: int) -> str:
     return str(number).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 

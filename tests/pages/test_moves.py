@@ -16,8 +16,8 @@ from pillar_core.plots import accuracy
 
 def test_a_move_draws_no_curve_and_looks_for_no_page_again(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[Any] = []
-    measured = accuracy.measured
-    monkeypatch.setattr(accuracy, "measured", lambda *args, **looks: drawn.append(1) or measured(*args, **looks))
+    accuracy_curves = accuracy.accuracy_curves
+    monkeypatch.setattr(accuracy, "accuracy_curves", lambda *args, **looks: drawn.append(1) or accuracy_curves(*args, **looks))
     app = start("explore", k="5")
     before, pages = len(drawn), navigation._targets.cache_info().misses
     for k in (8, 15):  # no points of the curves, which a run would add to

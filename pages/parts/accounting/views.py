@@ -79,7 +79,7 @@ def against_steps(setting: GaussianSetting, settings: Settings) -> None:
     asked = local.value("accounting-slow", 0) == 1
     slow = privacy_tables.SLOW if asked else ()
     table = _lines(setting, (*_LINES, *slow))
-    drawn = plots.epsilon_against_steps(table, mode=theme.mode(), delta=setting.delta, here=setting.steps)
+    drawn = plots.epsilon_against_steps(table, mode=theme.mode(), delta=setting.delta, present=setting.steps)
     show_figure(drawn, table, FigureInfo("epsilon_steps", settings, [badges.THEORY]))
     shown = _side_by_side(setting, (*privacy_tables.QUICK, *slow))
     st.markdown("**Why they differ**")
@@ -129,7 +129,7 @@ def meaning(setting: GaussianSetting, settings: Settings) -> None:
 def noise(setting: GaussianSetting, settings: Settings) -> None:
     """σ for every ε."""
     table = _noise_curve(dataclasses.replace(setting, noise_multiplier=1.0))
-    drawn = plots.noise_against_epsilon(table, mode=theme.mode(), here=(_epsilon(setting).upper, setting.noise_multiplier))
+    drawn = plots.noise_against_epsilon(table, mode=theme.mode(), present=(_epsilon(setting).upper, setting.noise_multiplier))
     show_figure(drawn, table, FigureInfo("noise", settings, [badges.THEORY]))
 
 

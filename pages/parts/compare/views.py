@@ -95,7 +95,7 @@ def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Set
         y_title=view.y_title,
         x_log=view.x_log,
         percent=view.is_share,
-        asked=len(setup.seeds),
+        wanted_seeds=len(setup.seeds),
     )
     more = ("--view", view.name, *(() if setup.other is None else ("--other", setup.other)))
     again, sets = command(settings, setup.public, setup.epsilons, *more), [setup.other or ""]
@@ -110,7 +110,7 @@ def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Set
             x_title=view.x_title,
             y_title="share of the test error, %, pairs of equal seed",
             x_log=view.x_log,
-            asked=len(setup.seeds),
+            wanted_seeds=len(setup.seeds),
         )
         show_figure(figure, lines, dataclasses.replace(info, name=f"compare_{view.name}_decrease"))
     refused = sorted(set(lines["error_message"]) - {""})

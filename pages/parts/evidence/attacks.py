@@ -30,9 +30,8 @@ def attack(settings: Settings) -> None:
     _numbers(record, found, ceiling, settings)
     roc = pd.concat([one.roc() for one in found], ignore_index=True)
     bound = privacy_tables.trade_off(ceiling, logarithmic=True)
-    drawn = plots.membership_roc(
-        roc, bound, mode=theme.mode(), epsilon=record.guarantee.epsilon.upper, members=len(found[0].members), others=len(found[0].others)
-    )
+    epsilon, sizes = record.guarantee.epsilon.upper, {"members": len(found[0].members), "non_members": len(found[0].others)}
+    drawn = plots.membership_roc(roc, bound, mode=theme.mode(), epsilon=epsilon, **sizes)
     show_figure(drawn, roc, FigureInfo("membership", settings))
     _lira_button(settings, is_done=len(found) > 1)
     rates = evidence.rates_under(found, ceiling)

@@ -82,7 +82,7 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
     )
     base = "-".join(map(str, drawn_from))
     measured = _measured(base, curves, settings, reach, pinned)
-    runs = accuracy.runs(measured, here=here, history=history.table(settings), mode=theme.mode())
+    runs = accuracy.runs(measured, present=here, history=history.table(settings), mode=theme.mode())
     info = FigureInfo("accuracy_against_k", settings, seeds=curves.seeds, is_accuracy=True)
     show_figure(measured, lambda: _with_star(curves.table, settings), info, base=base, runs=runs)
     if record.method == "pillar":
@@ -96,7 +96,7 @@ def _measured(key_: str, _curves: Curves, _settings: Settings, _reach: int, _pin
     method, k_max = method_of(_settings), core.largest_k(_settings)
     looks: dict[str, Any] = {"mode": theme.mode(), "method": method, "k_max": k_max, "pinned": _pinned, "reach": _reach or None}
     looks["majority"] = core.majority(_settings)
-    return accuracy.measured(_curves.table, budget=_settings.epsilon, **looks)
+    return accuracy.accuracy_curves(_curves.table, budget=_settings.epsilon, **looks)
 
 
 def _with_star(table: pd.DataFrame, settings: Settings) -> pd.DataFrame:
@@ -111,7 +111,7 @@ def _plane(curves: Curves, record: RunRecord, settings: Settings) -> None:
         return
     k = record.settings.get("k")
     here = (int(k), settings.epsilon) if k else None
-    figure = plots.accuracy_heatmap(curves.table, mode=theme.mode(), method=method, here=here)
+    figure = plots.accuracy_heatmap(curves.table, mode=theme.mode(), method=method, present=here)
     info = FigureInfo("accuracy_plane", settings, seeds=curves.seeds, is_accuracy=True)
     show_figure(figure, curves.table, info, on_select=_take_cell)
     st.caption("Click a cell to take its k and ε.")

@@ -34,7 +34,7 @@ def _gain(settings: Settings) -> None:
     if math.isfinite(settings.epsilon):
         shared = {"n_private": facts.n_private, "d": facts.d, "classes": facts.n_classes}
         here = geometry.noise_ratio(**shared, epsilon=settings.epsilon, delta=settings.delta)
-    figure = plots.projection_gains(table, spearman=table.attrs["spearman"], mode=theme.mode(), here=here)
+    figure = plots.projection_gains(table, spearman=table.attrs["spearman"], mode=theme.mode(), present=here)
     show_figure(figure, table, FigureInfo("projection_gains", settings, seeds=2))
     st.caption(
         "The noise is that of one Gaussian release in all d directions, √d/μ, the rows of a class are n/C: public facts alone. "

@@ -65,9 +65,9 @@ class Step:
             case "odds":
                 return plots.odds_dots(table[table[x] == here], mode=mode, protected="somebody")
             case "total":
-                return plots.total_budget(table, here=here, mode=mode)
+                return plots.total_budget(table, present=here, mode=mode)
         words = dict(zip(self.values, self.words, strict=True)) if self.words else None
-        return plots.accuracy_by(table, x=x, here=here, words=words, mode=mode, **self.figure)
+        return plots.accuracy_by(table, x=x, present=here, words=words, mode=mode, **self.figure)
 
     def _mean(self, table: pd.DataFrame, at: Any) -> float:
         return float(table[table[table.columns[0]] == at][self.figure.get("value", "accuracy")].mean())

@@ -149,7 +149,7 @@ def more(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
         "spectra": lambda: plots.gradient_spectra(answered, k=choice.k, **shown),
         "pairs": lambda: plots.distance_map(answered, **shown),
         "bound": lambda: plots.reconstruction_bound(answered, **shown),
-        "training": lambda: plots.order_over_training(answered, kept=answered.attrs.get("order_kept"), **shown),
+        "training": lambda: plots.order_over_training(answered, order_kept=answered.attrs.get("order_kept"), **shown),
         "energy": lambda: plots.captured_gradients(answered, **shown),
     }[view]()
     _note_in_sight(choice, settings)

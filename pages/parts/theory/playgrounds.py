@@ -46,7 +46,7 @@ def mixture(settings: Settings) -> None:
     ]
     needed = pd.DataFrame(lines, columns=["d", "projection", "rows"])
     if needed["rows"].map(math.isfinite).any():
-        figure = plots.rows_against_dimension(needed, mode=theme.mode(), here=d)
+        figure = plots.rows_against_dimension(needed, mode=theme.mode(), present=d)
         show_figure(figure, needed, FigureInfo("rows_needed", settings, _COMPUTED))
     else:
         st.info(

@@ -160,5 +160,5 @@ def _curves(inputs: dict[str, Any], settings: Settings) -> None:
     grid = geometric_grid(*spans[axis], 40)
     xs = sorted({round(x) for x in grid}) if axis in ("k", "d") else [float(x) for x in grid]
     table = theory.rate_curves(axis, xs, **{name: value for name, value in inputs.items() if name != axis})
-    figure = plots.rates(table, mode=theme.mode(), here=float(inputs[axis]))
+    figure = plots.rates(table, mode=theme.mode(), present=float(inputs[axis]))
     show_figure(figure, table, FigureInfo("rates", settings, [badges.THEORY]))

@@ -13,7 +13,7 @@ RUNS = pd.DataFrame({"k": [1, 1, 10, 10], "seed": [0, 1, 0, 1], "accuracy": [0.2
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_the_control_s_value_wears_the_star(mode: plots.Mode) -> None:
-    figure = plots.accuracy_by(RUNS, x="k", label="k", title="t", here=10, mode=mode)
+    figure = plots.accuracy_by(RUNS, x="k", label="k", title="t", present=10, mode=mode)
     star = figure.data[-1]
     assert list(star.x) == [10]
     assert list(star.y) == pytest.approx([85.0])
@@ -24,7 +24,7 @@ def test_the_control_s_value_wears_the_star(mode: plots.Mode) -> None:
 def test_names_are_bars_in_the_order_given() -> None:
     table = RUNS.assign(source=["b", "b", "a", "a"]).drop(columns="k")
     words = {"b": "bees", "a": "ants"}
-    figure = plots.accuracy_by(table, x="source", label="source", title="t", here="a", words=words)
+    figure = plots.accuracy_by(table, x="source", label="source", title="t", present="a", words=words)
     assert list(figure.layout.xaxis.categoryarray) == ["bees", "ants"]
     by_name = dict(zip(figure.data[0].x, figure.data[0].y, strict=True))
     assert by_name == {"ants": pytest.approx(85.0), "bees": pytest.approx(30.0)}
@@ -35,7 +35,7 @@ def test_ten_releases_cost_less_than_their_sum_and_more_than_one() -> None:
     # A Gaussian release of (1, 1e-5) has μ = 0.2684; ten compose to μ = 0.8487, which is (3.619, 1e-5): δ(ε; μ) in closed form.
     assert table["total"][1] == pytest.approx(1.0, abs=1e-6)
     assert 3.0 < table["total"][10] < 4.0 < table["sum"][10]
-    figure = plots.total_budget(table.reset_index(), here=10)
+    figure = plots.total_budget(table.reset_index(), present=10)
     assert "instead of 10" in figure.layout.meta["alt"]
 
 
@@ -56,7 +56,7 @@ def test_scrambled_pixels_keep_every_value_and_no_place() -> None:
 def test_a_limit_is_a_dashed_line_and_other_values_keep_their_scale() -> None:
     table = pd.DataFrame({"epsilon": [1.0, 8.0], "certified": [0.0, 2.4], "limit": [1.0, 8.0]})
     shared = {"x": "epsilon", "label": "true ε", "title": "t", "value": "certified", "scale": 1, "axis": "ε proved", "caption": "c"}
-    figure = plots.accuracy_by(table, limit="the truth", here=8.0, **shared)
+    figure = plots.accuracy_by(table, limit="the truth", present=8.0, **shared)
     dashed = next(trace for trace in figure.data if trace.name == "the truth")
     assert list(dashed.y) == [1.0, 8.0]
     assert list(figure.data[-1].y) == [2.4]

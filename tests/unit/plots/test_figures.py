@@ -77,7 +77,7 @@ def test_one_seed_draws_no_band_and_says_so() -> None:
 def test_the_floor_is_that_of_the_budget_one_stands_at() -> None:
     table = runs()
     table.loc[(table["method"] == "dp_sgd") & (table["epsilon"] == 1.0), "accuracy"] += 0.1
-    texts = [note.text for note in plots.accuracy_against_k(table, here=plots.Here(8, 1.0, 0.7)).layout.annotations]
+    texts = [note.text for note in plots.accuracy_against_k(table, present=plots.Here(8, 1.0, 0.7)).layout.annotations]
     assert "no projection, ε = 1 50.0 %" in texts
     assert "no privacy 90.0 %" in texts
     assert "no projection, ε = 0.1 40.0 %" in [note.text for note in plots.accuracy_against_k(table).layout.annotations]
@@ -95,21 +95,21 @@ def test_you_are_here_leaves_the_labels_at_the_ends_free() -> None:
     ks = sorted(table["k"].dropna().unique())
     places = {}
     for k in (int(ks[0]), int(ks[-1])):
-        notes = plots.accuracy_against_k(table, here=plots.Here(k, 1.0, 0.7)).layout.annotations
+        notes = plots.accuracy_against_k(table, present=plots.Here(k, 1.0, 0.7)).layout.annotations
         places[k] = next(note for note in notes if "you are here" in note.text).ax
     # The label is some 85 pixels wide: centred 70 to the left it ends 27 before the star, and the ends' labels begin 10 after it.
     assert places == {int(ks[0]): 0, int(ks[-1]): -70}
 
 
 def test_an_empty_table_draws_an_empty_figure() -> None:
-    figure = plots.accuracy_against_k(runs().iloc[:0], here=plots.Here(4, 1.0, 0.5))
+    figure = plots.accuracy_against_k(runs().iloc[:0], present=plots.Here(4, 1.0, 0.5))
     assert [trace.marker.symbol for trace in figure.data] == ["star"]
 
 
 def test_the_heatmap_frames_the_ridge_and_leaves_unrun_cells_empty() -> None:
     table = runs()
     table = table[~((table["k"] == 2) & (table["epsilon"] == 1.0))]
-    figure = plots.accuracy_heatmap(table, here=(8, 1.0))
+    figure = plots.accuracy_heatmap(table, present=(8, 1.0))
     heat = figure.data[0]
     assert heat.z[1][0] is None
     assert heat.hovertext[1][0] == "not run yet"

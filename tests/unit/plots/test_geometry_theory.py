@@ -48,7 +48,7 @@ def test_gains_lie_against_public_facts_with_the_present_place_marked():
     assert ratio == pytest.approx(10 * math.sqrt(1280) / (1800 * 0.268051), rel=1e-4)
     table = studies.projection_gains()
     assert not table.duplicated(["set", "epsilon"]).any()
-    figure = plots.projection_gains(table, spearman=table.attrs["spearman"], here=ratio)
+    figure = plots.projection_gains(table, spearman=table.attrs["spearman"], present=ratio)
     drawn = {trace.name: trace for trace in figure.data}
     assert set(drawn) == set(table["set"])
     digits = table[table["set"] == "Digits (pixels)"]

@@ -69,7 +69,7 @@ def test_labels_are_moved_apart_and_keep_their_order() -> None:
 
 def test_a_figure_without_words_is_refused() -> None:
     with pytest.raises(ValueError, match="alt text"):
-        theme.finished(None, title="t", caption="c", alt=" ", mode="light")
+        theme.finish(None, title="t", caption="c", alt=" ", mode="light")
 
 
 def test_a_narrow_figure_keeps_its_marks_and_breaks_its_words() -> None:
@@ -77,7 +77,7 @@ def test_a_narrow_figure_keeps_its_marks_and_breaks_its_words() -> None:
     figure.add_annotation(text="without any projection", x=2, y=3)
     figure.add_annotation(text="<i>a hint</i>", x=0, y=1)
     title = "A title that no phone could ever show in one line"
-    narrow = theme.narrowed(theme.finished(figure, title=title, caption="seeds " * 30, alt="a chart", mode="light"))
+    narrow = theme.narrow_copy(theme.finish(figure, title=title, caption="seeds " * 30, alt="a chart", mode="light"))
     assert max(map(len, narrow.layout.title.text.split("<br>"))) <= 32
     assert narrow.layout.title.text.replace("<br>", " ") == title
     assert [note.text for note in narrow.layout.annotations] == ["without any<br>projection"]
@@ -91,7 +91,7 @@ def test_a_line_s_name_that_a_phone_breaks_stays_clear_of_its_neighbour() -> Non
     figure = go.Figure(go.Scatter(x=[1, 100], y=[70, 70]))
     ends = [(100.0, 70.0, "ε = 0.3", "#000000"), (100.0, 70.0, "without projection 69 %", "#000000")]
     theme.end_labels(figure, ends, low=50, high=80)
-    narrow = theme.narrowed(theme.finished(figure, title="a", caption="b", alt="c", mode="light"))
+    narrow = theme.narrow_copy(theme.finish(figure, title="a", caption="b", alt="c", mode="light"))
     high, low = sorted(narrow.layout.annotations, key=lambda note: -note.yshift)
     lines = sum(1 + note.text.count("<br>") for note in (high, low))
     assert high.yshift - low.yshift >= 15 * lines / 2  # of 15 pixels is a line at the font of 11

@@ -55,7 +55,7 @@ def test_a_view_runs_counts_its_seeds_and_draws(name, seeds, monkeypatch):
     known = lines.dropna(subset=["mean"])
     assert (known["seeds"] == seeds).all()
     assert known["low"].isna().all() if seeds == 1 else ((known["low"] <= known["mean"]) & (known["mean"] <= known["high"])).all()
-    figure = plots.effect(known, title=view.title, percent=view.is_share, x_log=view.x_log, asked=3)
+    figure = plots.effect(known, title=view.title, percent=view.is_share, x_log=view.x_log, wanted_seeds=3)
     assert len(figure.data) == known["series"].nunique()
     assert "fewer than 3 seeds" in figure.layout.meta["caption"]
 
