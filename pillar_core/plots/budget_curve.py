@@ -6,7 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.plots import marks
-from pillar_core.plots.theme import Mode, categorical, described
+from pillar_core.plots.theme import Mode, categorical, finish_by_name
 
 
 def budget_curve(
@@ -17,7 +17,7 @@ def budget_curve(
     width: float,
     held: tuple[int, int],
     mode: Mode = "light",
-) -> Any:
+) -> go.Figure:
     """Test accuracy (percent) over ε, log axis. Every point's customdata starts with its ε.
 
     curve: columns epsilon, mean, low, high; runs: columns epsilon, accuracy, all in [0, 1]. here: (ε, accuracy) of the present run.
@@ -34,5 +34,5 @@ def budget_curve(
         star: dict[str, Any] = {"symbol": "star", "name": "you are here", "customdata": [[here[0]]]}
         marks.dots(figure, [here[0]], [100 * here[1]], marks.MARKED[mode], size=17, hover=f"{hover}, you are here", **star)
     figure.update_xaxes(marks.log_axis([float(epsilon) for epsilon in curve["epsilon"]], "ε, privacy budget (log scale)"))
-    said = {"width": 100 * width, "inside": held[0], "sets": held[1], "first": curve.iloc[0], "last": curve.iloc[-1]}
-    return described(figure, "budget_curve", mode=mode, **said)
+    fields = {"width": 100 * width, "inside": held[0], "sets": held[1], "first": curve.iloc[0], "last": curve.iloc[-1]}
+    return finish_by_name(figure, "budget_curve", mode=mode, **fields)
