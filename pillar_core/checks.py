@@ -58,7 +58,7 @@ def arrays(axes: str, **values: Any) -> tuple[Array, ...]:
     Raises:
         DataError: of another shape, or no such numbers.
     """
-    found, sizes = [], dict[str, int]()
+    results, sizes = [], dict[str, int]()
     for (name, value), wanted in zip(values.items(), axes.split(", "), strict=True):
         try:
             array = np.asarray(value)
@@ -71,8 +71,8 @@ def arrays(axes: str, **values: Any) -> tuple[Array, ...]:
         lengths = [int(axis) if axis.isdigit() else sizes.setdefault(axis, size) for axis, size in zip(names, array.shape, strict=False)]
         if len(names) != array.ndim or lengths != list(array.shape) or not array.size:
             raise DataError(f"{name} must have the axes ({', '.join(names)}){_lengths(sizes)}; got {shown(array)}.")
-        found.append(array)
-    return tuple(found)
+        results.append(array)
+    return tuple(results)
 
 
 def public_names(package: str) -> list[str]:

@@ -254,8 +254,8 @@ def _words(event: DpEvent) -> str:
         case PureEvent():
             return f"({event.epsilon_add_remove:.6g}, {event.delta:.3g})-DP release"
         case PersonSampledEvent():
-            what = f"Poisson sample, q = {event.sampling_probability:.6g}, of Gaussian, noise multiplier {event.noise_multiplier:.6g}"
-            return f"{what}, for up to {event.rows} rows of one person"
+            sample = f"Poisson sample, q = {event.sampling_probability:.6g}, of Gaussian, noise multiplier {event.noise_multiplier:.6g}"
+            return f"{sample}, for up to {event.rows} rows of one person"
         case RandomAllocationEvent():
             return f"a pass of {event.steps} steps, each row in one at random, noise multiplier {event.noise_multiplier:.6g}"
         case dp_event.RepeatAndSelectDpEvent():

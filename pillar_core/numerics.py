@@ -88,5 +88,5 @@ def round_up(value: float, digits: int = 4) -> str:
     if not 0 < value < math.inf:
         return f"{value:g}"
     place = digits - 1 - math.floor(math.log10(value))
-    said = round(value, place)
-    return f"{said if said >= value else said + 10.0**-place:.{digits}g}"
+    rounded = round(value, place)
+    return f"{rounded if rounded >= value else rounded + 10.0**-place:.{digits}g}"

@@ -94,10 +94,10 @@ class Param:
         return SettingError(f"{self.name} must be {self.range}; got {shown(value)}.")
 
 
-def param_from(name: str, said: Mapping[str, Any]) -> Param:
+def param_from(name: str, fields: Mapping[str, Any]) -> Param:
     """The parameter of which a TOML file says the rest; its kind is that of its default where it is not said."""
-    kind = _KINDS[said["kind"]] if "kind" in said else type(said["default"])
-    words: dict[str, Any] = {word: tuple(one) if isinstance(one, list) else one for word, one in said.items()}
+    kind = _KINDS[fields["kind"]] if "kind" in fields else type(fields["default"])
+    words: dict[str, Any] = {word: tuple(value) if isinstance(value, list) else value for word, value in fields.items()}
     return Param(**{"name": name, "default": None, **words, "kind": kind})
 
 
@@ -127,7 +127,8 @@ def replace_settings(settings: S, **values: Any) -> S:
 
 
 _SHARED = {
-    name: param_from(name, said) for name, said in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
+    name: param_from(name, fields)
+    for name, fields in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
 }
 EPSILON = _SHARED["epsilon"]
 DELTA = _SHARED["delta"]

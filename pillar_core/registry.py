@@ -56,8 +56,8 @@ class Registry(Mapping[str, T]):
 
     _is_loading: ClassVar[bool] = False
 
-    def __init__(self, what: str, kind: type[T] | None = None, *, home: str = "") -> None:
-        self.what, self._kind, self._home = what, kind, home
+    def __init__(self, noun: str, kind: type[T] | None = None, *, home: str = "") -> None:
+        self.noun, self._kind, self._home = noun, kind, home
         self._is_loaded = kind is None
         self._plugged: set[importlib.metadata.EntryPoint] = set()
         self.packages: dict[str, str] = {}
@@ -73,9 +73,9 @@ class Registry(Mapping[str, T]):
         Raises:
             ValueError: the name or the title is taken.
         """
-        for other in self._items.values():
-            if item.name == other.name or item.title == other.title:
-                raise ValueError(f"{self.what} {item.name!r} ({item.title!r}) collides with {other.name!r} ({other.title!r}).")
+        for known in self._items.values():
+            if item.name == known.name or item.title == known.title:
+                raise ValueError(f"{self.noun} {item.name!r} ({item.title!r}) collides with {known.name!r} ({known.title!r}).")
         self._items[item.name] = item
         return item
 
@@ -90,7 +90,7 @@ class Registry(Mapping[str, T]):
             ValueError: the prefix is taken, empty or holds a colon.
         """
         if not prefix or ":" in prefix or prefix in self._families:
-            raise ValueError(f"{self.what} family {prefix!r} is taken or no prefix; choose another word, without a colon.")
+            raise ValueError(f"{self.noun} family {prefix!r} is taken or no prefix; choose another word, without a colon.")
         self._families[prefix], self._linkable[prefix] = build, linkable
 
     def is_linkable(self, name: str) -> bool:
@@ -100,19 +100,19 @@ class Registry(Mapping[str, T]):
         """
         prefix, colon, rest = name.partition(":")
         try:
-            return name in self._known() or not (colon and rest and prefix in self._families) or self._linkable[prefix](name)
+            return name in self._load() or not (colon and rest and prefix in self._families) or self._linkable[prefix](name)
         except PillarError:
             return False
 
     @property
     def families(self) -> tuple[str, ...]:
         """The prefixes of the families, in the order of their registration."""
-        self._known()
+        self._load()
         return tuple(self._families)
 
     def __getitem__(self, name: str) -> T:
         if isinstance(name, str):
-            if name in self._known():
+            if name in self._load():
                 return self._items[name]
             prefix, colon, rest = name.partition(":")
             if colon and rest and prefix in self._families:
@@ -120,12 +120,12 @@ class Registry(Mapping[str, T]):
         near = difflib.get_close_matches(str(name)[:80], self._items, n=3, cutoff=0.5)
         known = [*self._items, *(f"{prefix}:…" for prefix in self._families)]
         hint = f" Did you mean {', '.join(near)}?" if near else f" Known: {', '.join(known)}."
-        raise UnknownNameError(f"There is no {self.what} named {shown(name)}.{hint}")
+        raise UnknownNameError(f"There is no {self.noun} named {shown(name)}.{hint}")
 
     def __contains__(self, name: object) -> bool:
         if not isinstance(name, str):
             return False
-        if name in self._known():
+        if name in self._load():
             return True
         try:
             self[name]
@@ -134,12 +134,12 @@ class Registry(Mapping[str, T]):
         return True
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._known())
+        return iter(self._load())
 
     def __len__(self) -> int:
-        return len(self._known())
+        return len(self._load())
 
-    def _known(self) -> dict[str, T]:
+    def _load(self) -> dict[str, T]:
         """The items by name, those of other packages among them. While a plug-in is imported, it sees what is there so far."""
         if self._home:
             import_whole(self._home)
@@ -148,7 +148,7 @@ class Registry(Mapping[str, T]):
                 if not Registry._is_loading and not self._is_loaded:
                     Registry._is_loading = True
                     try:
-                        self._plug_in(PLUGIN_GROUPS[self.what])
+                        self._plug_in(PLUGIN_GROUPS[self.noun])
                         self._is_loaded = True
                     finally:
                         Registry._is_loading = False
@@ -162,7 +162,7 @@ class Registry(Mapping[str, T]):
             try:
                 item = entry.load()
                 if self._kind is None or not isinstance(item, self._kind):
-                    raise TypeError(f"it is of the class {type(item).__name__}, and a {self.what} is wanted")
+                    raise TypeError(f"it is of the class {type(item).__name__}, and a {self.noun} is wanted")
                 self.packages[self.register(item).name] = package
             except (Exception, SystemExit) as cause:  # whatever a foreign module raises goes on, with the package's name
                 where = f"The entry point {entry.name!r} = {entry.value!r} (group {group}) of the package {package!r}"

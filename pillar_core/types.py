@@ -305,11 +305,11 @@ class PublicFacts:
 class Progress(Protocol):
     """How running work tells how far it is: steps done, steps in total, and a few words."""
 
-    def __call__(self, done: int, total: int, message: str = "", /) -> None: ...
+    def __call__(self, step: int, total: int, message: str = "", /) -> None: ...
 
 
-def ignore_progress(done: int, total: int, message: str = "") -> None:
-    """The progress that nobody watches."""
+def ignore_progress(step: int, total: int, message: str = "") -> None:
+    """Takes reports of progress and shows none."""
 
 
 StopRequested = Callable[[], bool]
@@ -445,10 +445,10 @@ class SemiPrivateSplit:
     @cached_property
     def fingerprint(self) -> str:
         """Content hash of the features and of how they were split."""
-        other: tuple[Any, ...] = () if self.other_y is None else (self.other_y, self.other_classes)
-        other += () if self.rows_per_person is None else (self.rows_per_person,)
+        extra: tuple[Any, ...] = () if self.other_y is None else (self.other_y, self.other_classes)
+        extra += () if self.rows_per_person is None else (self.rows_per_person,)
         parts = (self.private, self.validation, self.public_x, self.public_y, self.text_embeddings)
-        return fingerprint(self.features.fingerprint, *parts, *other)
+        return fingerprint(self.features.fingerprint, *parts, *extra)
 
 
 def _check_persons(persons: Persons | None, rows: Array | None) -> None:

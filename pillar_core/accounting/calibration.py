@@ -43,13 +43,13 @@ def calibrate(cost: Cost, budget: PrivacyBudget, *, accountant: str = "auto", re
     key = calibration_key(cost, budget, accountant=accountant, relative_tolerance=relative_tolerance)
     tolerance = min(relative_tolerance, EXACT_TOLERANCE) if chosen.is_exact else relative_tolerance
 
-    def solved() -> "_Remembered":
+    def solve() -> "_Remembered":
         value = _solve(cost, budget, chosen, tolerance)
         return _Remembered(value, read(cost(value), budget.relation).key)
 
-    remembered = _MEMO.get(key, solved)
+    remembered = _MEMO.get(key, solve)
     is_own = read(cost(remembered.value), budget.relation).key == remembered.spent
-    return remembered.value if is_own else solved().value
+    return remembered.value if is_own else solve().value
 
 
 def calibration_key(cost: Cost, budget: PrivacyBudget, *, accountant: str = "auto", relative_tolerance: float = 1e-3) -> str:
@@ -165,11 +165,11 @@ def _rough_mu(event: DpEvent, budget: PrivacyBudget) -> float:
         loss = release.loss if release.kind is Kind.GAUSSIAN else release.loss / 2
         spread = loss * loss if release.sampling_probability == 1 else math.expm1(min(loss * loss, 700.0))
         squares += release.count * release.sampling_probability**2 * spread
-    for other, count in events.unsupported:
-        if isinstance(other, RandomAllocationEvent):
-            squares += count * math.expm1(min(other.noise_multiplier**-2, 700.0)) / other.steps
-        elif isinstance(other, PersonSampledEvent):
-            squares += count * (other.rows * other.sampling_probability) ** 2 * math.expm1(min(other.noise_multiplier**-2, 700.0))
+    for part, count in events.unsupported:
+        if isinstance(part, RandomAllocationEvent):
+            squares += count * math.expm1(min(part.noise_multiplier**-2, 700.0)) / part.steps
+        elif isinstance(part, PersonSampledEvent):
+            squares += count * (part.rows * part.sampling_probability) ** 2 * math.expm1(min(part.noise_multiplier**-2, 700.0))
     return math.sqrt(squares)
 
 

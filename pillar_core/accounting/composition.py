@@ -80,9 +80,9 @@ class LatticeTail:
         """The sum over `terms` lattice points from `first` on, the first at y = gap; and a bound of its error."""
         if terms <= 0:
             return 0.0, 0.0
-        here = first - self._start
+        place = first - self._start
         fast = math.exp(-(self._theta + 1) * gap)
-        value = fast * float(self._difference[here]) + (math.exp(-self._theta * gap) - fast) * float(self._slow[here])
+        value = fast * float(self._difference[place]) + (math.exp(-self._theta * gap) - fast) * float(self._slow[place])
         # an error of each point counts as the kernel does; the recursions round once a point
         slow_sum, fast_sum = (-math.exp(-rate * gap) / math.expm1(-rate * self._h) for rate in (self._theta, self._theta + 1))
         return value, self._error * (slow_sum - fast_sum) + abs(value) * 8 * UNIT * min(terms, slow_sum)

@@ -192,9 +192,9 @@ def _joint_release(ratios: Sequence[tuple[float, int]], probability: float) -> E
 
 def _canonical_releases(counts: dict[ElementaryRelease, int]) -> tuple[ElementaryRelease, ...]:
     full = math.fsum(times * release.loss * release.loss for release, times in counts.items() if release.is_full_gaussian)
-    others = [dataclasses.replace(release, count=times) for release, times in counts.items() if not release.is_full_gaussian]
-    others.sort(key=lambda release: (release.kind.value, release.loss, release.sampling_probability, release.delta))
-    return tuple(others) if full == 0 else (ElementaryRelease(Kind.GAUSSIAN, math.sqrt(full)), *others)
+    sampled = [dataclasses.replace(release, count=times) for release, times in counts.items() if not release.is_full_gaussian]
+    sampled.sort(key=lambda release: (release.kind.value, release.loss, release.sampling_probability, release.delta))
+    return tuple(sampled) if full == 0 else (ElementaryRelease(Kind.GAUSSIAN, math.sqrt(full)), *sampled)
 
 
 def _epsilon(event: "ExponentialMechanismEvent | PureEvent", replace: bool) -> float:

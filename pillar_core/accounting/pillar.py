@@ -99,12 +99,12 @@ def _without_sampling(events: ElementaryEvents, delta: float) -> float:
 def _profile(events: ElementaryEvents, deltas: Callable[[float], Array]) -> tuple[Array, Array]:
     """Upper ends of ε at `deltas(δ at ε = 0)`, from a few compositions instead of one for each δ."""
     every = _directions(events)
-    asked = deltas(max(delta_at_zero(direction) for direction in every))
-    epsilons = np.zeros(len(asked))
+    wanted = deltas(max(delta_at_zero(direction) for direction in every))
+    epsilons = np.zeros(len(wanted))
     for direction in every:
-        epsilons = np.maximum(epsilons, _direction_profile(direction, asked))
+        epsilons = np.maximum(epsilons, _direction_profile(direction, wanted))
     epsilons[0] = 0.0
-    return epsilons, asked
+    return epsilons, wanted
 
 
 def _direction_profile(direction: Direction, deltas: Array) -> Array:
@@ -192,15 +192,15 @@ def _lognormal(loss: float, *, is_upper: bool) -> _Law:
     return dataclasses.replace(law, lost=float(p[-1] - q[-1] * walls[-1]))
 
 
-def _mean(one: _Law, count: int, *, is_upper: bool) -> _Law:
+def _mean(law: _Law, count: int, *, is_upper: bool) -> _Law:
     """The sum of `count` independent copies, by doubling."""
-    power, total = one, None
+    power, total = law, None
     while count:
         if count & 1:
             total = power if total is None else _sum(total, power, is_upper=is_upper)
         count >>= 1
         power = _sum(power, power, is_upper=is_upper) if count else power
-    return one if total is None else dataclasses.replace(total, lost=one.lost)
+    return law if total is None else dataclasses.replace(total, lost=law.lost)
 
 
 def _sum(first: _Law, second: _Law, *, is_upper: bool) -> _Law:

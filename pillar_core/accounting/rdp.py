@@ -48,8 +48,8 @@ def usual_epsilon(noise_multiplier: float, *, sampling_probability: float, steps
     from opacus.accountants.analysis.rdp import compute_rdp
 
     curve = compute_rdp(q=sampling_probability, noise_multiplier=noise_multiplier, steps=steps, orders=list(USUAL_ORDERS))
-    found = curve - (math.log(delta) + np.log(orders)) / (orders - 1) + np.log1p(-1 / orders)  # Balle et al. 2020, Theorem 21
-    return max(0.0, float(np.nanmin(found)))
+    epsilons = curve - (math.log(delta) + np.log(orders)) / (orders - 1) + np.log1p(-1 / orders)  # Balle et al. 2020, Theorem 21
+    return max(0.0, float(np.nanmin(epsilons)))
 
 
 def _epsilon(curve: Array, orders: tuple[float, ...], events: ElementaryEvents, delta: float) -> EpsilonBounds:

@@ -50,7 +50,7 @@ def samplers(noise_multiplier: float, *, sampling_probability: float, steps: int
     Raises:
         SettingError: a number outside its range, NaN included.
     """
-    shown = (
+    pairs = (
         ("poisson", ADD_OR_REMOVE_ONE),
         ("poisson", REPLACE_ONE),
         ("fixed_size", REPLACE_ONE),
@@ -59,7 +59,7 @@ def samplers(noise_multiplier: float, *, sampling_probability: float, steps: int
     )
     return tuple(
         sampler_cost(sampler, noise_multiplier, sampling_probability=sampling_probability, steps=steps, relation=str(relation), delta=delta)
-        for sampler, relation in shown
+        for sampler, relation in pairs
     )
 
 
@@ -72,29 +72,32 @@ def sampler_cost(
     passes = epochs(sampling_probability=sampling_probability, steps=steps)
     full = repeat(gaussian(noise_multiplier), passes)
 
-    def bound(event: DpEvent, *, accountant: str = "auto", of: NeighboringRelation = neighbours) -> EpsilonBounds:
+    def epsilon_of(event: DpEvent, *, accountant: str = "auto", of: NeighboringRelation = neighbours) -> EpsilonBounds:
         return epsilon(event, delta=delta, relation=of, accountant=accountant)
 
     match sampler:
         case "poisson":
-            found, known = (
-                bound(poisson),
+            bounds, known = (
+                epsilon_of(poisson),
                 "What runs here; tight." if neighbours is ADD_OR_REMOVE_ONE else "What runs here; the exact pair, tight.",
             )
         case "fixed_size":
-            found, known = bound(_fixed_size(noise_multiplier, sampling_probability, steps), accountant="rdp", of=REPLACE_ONE), FIXED_SIZE
+            bounds, known = (
+                epsilon_of(_fixed_size(noise_multiplier, sampling_probability, steps), accountant="rdp", of=REPLACE_ONE),
+                FIXED_SIZE,
+            )
             if neighbours is ADD_OR_REMOVE_ONE:
-                unsampled = bound(repeat(gaussian(noise_multiplier), steps))
-                found = EpsilonBounds(0.0, *(min(found.upper, unsampled.upper),) * 2)
+                unsampled = epsilon_of(repeat(gaussian(noise_multiplier), steps))
+                bounds = EpsilonBounds(0.0, *(min(bounds.upper, unsampled.upper),) * 2)
                 known = "A row replaced by an empty one, or a full release a step, whichever is less: sound, loose."
         case "random_allocation" if neighbours is ADD_OR_REMOVE_ONE:
-            found, known = bound(repeat(allocation_pass(noise_multiplier, batches(sampling_probability)), passes)), ALLOCATED
+            bounds, known = epsilon_of(repeat(allocation_pass(noise_multiplier, batches(sampling_probability)), passes)), ALLOCATED
         case _:
-            found = dataclasses.replace(bound(full), lower=0.0)
+            bounds = dataclasses.replace(epsilon_of(full), lower=0.0)
             known = f"{SHUFFLED} Here each row enters {passes}."
             if neighbours is REPLACE_ONE:
                 known = "No amplification claimed, and both rows enter the sum."
-    return SamplerCost(sampler, TITLES[sampler], neighbours, found, known)
+    return SamplerCost(sampler, TITLES[sampler], neighbours, bounds, known)
 
 
 def epochs(*, sampling_probability: float, steps: int) -> int:
@@ -106,9 +109,9 @@ def epochs(*, sampling_probability: float, steps: int) -> int:
 def _fixed_size(noise_multiplier: float, sampling_probability: float, steps: int) -> DpEvent:
     if sampling_probability == 1 or noise_multiplier == 0:
         return gaussian_run(noise_multiplier, steps=steps)
-    whole = 10**9
-    batch = math.ceil(sampling_probability * whole - 1e-6)
-    return repeat(dp_event.SampledWithoutReplacementDpEvent(whole, batch, dp_event.GaussianDpEvent(noise_multiplier)), steps)
+    rows = 10**9
+    batch = math.ceil(sampling_probability * rows - 1e-6)
+    return repeat(dp_event.SampledWithoutReplacementDpEvent(rows, batch, dp_event.GaussianDpEvent(noise_multiplier)), steps)
 
 
 def batches(sampling_probability: float) -> int:

@@ -34,7 +34,7 @@ _REGISTRIES: tuple[Registry[Any], ...] = (
     TABLES,
     JOB_KINDS,
 )
-WHAT: Mapping[str, Registry[Any]] = {f"{registry.what.replace(' ', '-')}s": registry for registry in _REGISTRIES}
+WHAT: Mapping[str, Registry[Any]] = {f"{registry.noun.replace(' ', '-')}s": registry for registry in _REGISTRIES}
 """Every registry by the word that `list` takes."""
 
 
@@ -51,7 +51,7 @@ def command(options: argparse.Namespace) -> int:
         for name in [options.what] if options.what else WHAT:
             print(f"{name}:\n{as_lines({item: thing.title for item, thing in WHAT[name].items()})}\n")
         return 0
-    matches = [(registry.what, registry[options.what]) for registry in _REGISTRIES if options.what in registry]
+    matches = [(registry.noun, registry[options.what]) for registry in _REGISTRIES if options.what in registry]
     if not matches:
         near = difflib.get_close_matches(options.what, [*WHAT, *(name for registry in _REGISTRIES for name in registry)], cutoff=0.5)
         hint = f"Did you mean {', '.join(near)}?" if near else f"Lists: {', '.join(WHAT)}."

@@ -124,13 +124,13 @@ def grouped_ridge(z: Array, y: Array, group: Array, *, n_groups: int, n_classes:
     stops = np.cumsum(np.bincount(group, minlength=n_groups))
     grams, cross = np.empty((n_groups, k, k)), np.zeros((n_groups, k, n_classes))
     middles, levels = np.zeros((n_groups, k)), np.zeros((n_groups, n_classes))
-    for one in range(n_groups):
-        members = order[(stops[one - 1] if one else 0) : stops[one]]
+    for g in range(n_groups):
+        members = order[(stops[g - 1] if g else 0) : stops[g]]
         rows, targets = z[members].astype(np.float64), np.eye(n_classes)[y[members]]
         if len(members):
-            middles[one], levels[one] = rows.mean(axis=0), targets.mean(axis=0)
-        rows -= middles[one]
-        grams[one] = rows.T @ rows + penalty * np.eye(k)
-        cross[one] = rows.T @ (targets - levels[one])
+            middles[g], levels[g] = rows.mean(axis=0), targets.mean(axis=0)
+        rows -= middles[g]
+        grams[g] = rows.T @ rows + penalty * np.eye(k)
+        cross[g] = rows.T @ (targets - levels[g])
     weights: Array = np.linalg.solve(grams, cross)
     return weights, levels - np.einsum("gk,gkc->gc", middles, weights)

@@ -120,12 +120,12 @@ def heavy_ball(plans: Sequence[HeadPlan], like: torch.Tensor) -> Callable[[torch
     divisors = per_head([plan.expected_rows for plan in plans], like)
     velocity = torch.zeros_like(like)
 
-    def moved(state: torch.Tensor, noisy: torch.Tensor) -> torch.Tensor:
+    def descend(state: torch.Tensor, noisy: torch.Tensor) -> torch.Tensor:
         nonlocal velocity
         velocity = momenta * velocity + noisy / divisors + decays * state
         return state - rates * velocity
 
-    return moved
+    return descend
 
 
 def per_head(values: Sequence[float], like: torch.Tensor) -> torch.Tensor:
@@ -197,8 +197,8 @@ def trained_state(
     return state
 
 
-def _descent(moved: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> Step:
-    return lambda number, state, noisy_sum: moved(state, noisy_sum(state))
+def _descent(descend: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> Step:
+    return lambda number, state, noisy_sum: descend(state, noisy_sum(state))
 
 
 def _mechanisms(heads: Sequence[Head], noise: Sequence[Stream], norms: Sequence[float]) -> list[GaussianMechanism]:

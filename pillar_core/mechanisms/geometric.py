@@ -54,10 +54,10 @@ class GeometricMechanism:
             part = self._below(DENOMINATOR)
             if not self._is_exponential(part, DENOMINATOR):
                 continue
-            whole = 0
+            wholes = 0
             while self._is_exponential(1, 1):
-                whole += 1
-            size, is_negative = (part + whole * DENOMINATOR) // self.numerator, self._below(2) == 1
+                wholes += 1
+            size, is_negative = (part + wholes * DENOMINATOR) // self.numerator, self._below(2) == 1
             if size or not is_negative:
                 return -size if is_negative else size
 

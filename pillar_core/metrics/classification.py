@@ -137,7 +137,7 @@ Measure = tuple[float, float, float]
 """Value, low and high; ends are NaN where rows give no interval."""
 
 
-def by_class(found: Mapping[str, Any], rows: Sequence[int], classes: Sequence[str]) -> dict[str, Measure]:
+def by_class(metrics: Mapping[str, Any], rows: Sequence[int], classes: Sequence[str]) -> dict[str, Measure]:
     """By title: accuracy, balanced accuracy, AUC, of two classes sensitivity and specificity, of more the rarest quarter.
 
     found: a run's metrics, or {} without test rows. rows: test rows of each class.
@@ -145,18 +145,18 @@ def by_class(found: Mapping[str, Any], rows: Sequence[int], classes: Sequence[st
     Of a mean of recalls each class's Wilson interval is brought together by the square-and-add rule (Zou & Donner 2008), of an AUC the
     variance is at most A(1 − A)/min(n₀, n₁) (Birnbaum & Klose 1957): no end passes 0 or 1.
     """
-    recalls = [math.nan if recall is None else float(recall) for recall in found.get("per_class") or []]
+    recalls = [math.nan if recall is None else float(recall) for recall in metrics.get("per_class") or []]
     if not recalls:
         return {}
-    accuracy = float(found["accuracy"])
+    accuracy = float(metrics["accuracy"])
     measures = {"Accuracy": (accuracy, *wilson(accuracy, sum(rows))), "Balanced accuracy": _mean(recalls, rows, range(len(recalls)))}
-    if found.get("auc") is not None:
-        ends = wilson(found["auc"], min(rows)) if len(rows) == 2 else (math.nan, math.nan)
-        measures["AUC"] = (float(found["auc"]), *ends)
+    if metrics.get("auc") is not None:
+        ends = wilson(metrics["auc"], min(rows)) if len(rows) == 2 else (math.nan, math.nan)
+        measures["AUC"] = (float(metrics["auc"]), *ends)
     if len(recalls) == 2:
-        for name, other, recall, count in zip(classes, reversed(classes), recalls, rows, strict=True):
+        for name, opposite, recall, count in zip(classes, reversed(classes), recalls, rows, strict=True):
             if count:
-                measures[f"Sensitivity to {name} (specificity for {other})"] = (recall, *wilson(recall, count))
+                measures[f"Sensitivity to {name} (specificity for {opposite})"] = (recall, *wilson(recall, count))
         return measures
     return measures | {RAREST: _mean(recalls, rows, _rarest(rows))}
 

@@ -26,14 +26,14 @@ def test_list_knows_every_registry_of_the_code() -> None:
         len(re.findall(r"= \w*Registry\(", path.read_text(encoding="utf-8"))) for path in (REPOSITORY / "pillar_core").rglob("*.py")
     )
     assert len(_declared()) == calls
-    assert {registry.what for registry in WHAT.values()} == set(_declared())
+    assert {registry.noun for registry in WHAT.values()} == set(_declared())
     assert all(len(registry) for registry in WHAT.values())
 
 
 def test_the_documentation_names_every_registry_its_module_and_its_group() -> None:
     text = (REPOSITORY / "docs" / "architecture.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([a-z-]+)` \| [^|]+ \| `([\w.]+)` \| (.*?) ?\|$", text, flags=re.MULTILINE)
-    expected = {word: (_declared()[registry.what], PLUGIN_GROUPS.get(registry.what)) for word, registry in WHAT.items()}
+    expected = {word: (_declared()[registry.noun], PLUGIN_GROUPS.get(registry.noun)) for word, registry in WHAT.items()}
     found = {word: (module, group.strip("`") if group.startswith("`") else None) for word, module, group in rows}
     assert found == expected
 

@@ -119,8 +119,8 @@ def fit_many(view: View, runs: list[Run[DpPcaSettings]]) -> Iterator[TrainResult
     first = runs[0][0]
     plain = Transform(*view.moments(standardise=first.standardise, centre=first.centre))
     moment = second_moment(view, dataclasses.replace(plain, normalise=first.normalise))
-    for one, stream, ledger in runs:
-        yield _fit(one, view, moment, plain, stream, ledger)
+    for settings, streams, ledger in runs:
+        yield _fit(settings, view, moment, plain, streams, ledger)
 
 
 def _fit(settings: DpPcaSettings, view: View, moment: "torch.Tensor", plain: Transform, streams: Streams, ledger: Ledger) -> TrainResult:

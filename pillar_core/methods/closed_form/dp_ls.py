@@ -63,10 +63,10 @@ def fit_many(view: View, runs: list[Run[DpLsSettings]]) -> Iterator[TrainResult]
     prepared = view.prepare(standardise=first.standardise, centre=first.centre, normalise=True)
     sums = class_sums(prepared.z, view.y, n_classes=facts.n_classes, count_weight=0.0)
     moment = second_moment(prepared.z_public, facts.n_private)
-    for one, stream, ledger in runs:
-        noise = one.noise_multiplier or 0.0
-        released = GaussianMechanism(noise, 1.0, stream.secret("noise"), ledger, label="class sums").release(sums)
-        ridge = one.ridge or max(RIDGE_PER_NOISE * noise, SMALLEST_RIDGE * facts.n_private)
+    for settings, streams, ledger in runs:
+        noise = settings.noise_multiplier or 0.0
+        released = GaussianMechanism(noise, 1.0, streams.secret("noise"), ledger, label="class sums").release(sums)
+        ridge = settings.ridge or max(RIDGE_PER_NOISE * noise, SMALLEST_RIDGE * facts.n_private)
         weights = np.linalg.solve(moment + ridge * np.eye(len(moment)), released.numpy().T)
         classifier = LinearClassifier(prepared.transform, weights.astype(np.float32), np.zeros(facts.n_classes, dtype=np.float32))
         yield TrainResult(classifier)

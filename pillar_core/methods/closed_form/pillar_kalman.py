@@ -138,8 +138,8 @@ def directions_fit(settings: KalmanSettings, view: View, stream: Stream, ledger:
     multiplier = float(settings.noise_multiplier or 0.0) / math.sqrt(share)
     total = torch.from_numpy(view.memo.get(("private spread", k), lambda: spread_sum(*private_coordinates(view, k))))
     drawn = GaussianMechanism(multiplier, 1.0, stream, ledger, label="spread in public directions").release(total).numpy()
-    found, std = math.sqrt(2.0) * drawn / n_private, math.sqrt(2.0) * multiplier / n_private
-    spread = float(found[-1] - (found[:-1] ** 2).sum() + k * std**2)
+    means, std = math.sqrt(2.0) * drawn / n_private, math.sqrt(2.0) * multiplier / n_private
+    spread = float(means[-1] - (means[:-1] ** 2).sum() + k * std**2)
     expected = view.memo.get(("spread", k), lambda: expected_spread(view.x_public, k, standardise=has_units(view.x_public)))
     least = CHANCE * k / view.facts.d if CHANCE * k <= view.facts.d / 2 else 0.0
     error = std + math.sqrt(2.0 * k) * std**2
@@ -148,9 +148,9 @@ def directions_fit(settings: KalmanSettings, view: View, stream: Stream, ledger:
 
 def private_coordinates(view: View, k: int) -> tuple[Array, Array]:
     """((n, k) float32 centred private rows in public directions, (n,) float64 squared norms of the whole rows)."""
-    whole = view.prepare(standardise=None, centre=True, normalise=False).z
+    rows = view.prepare(standardise=None, centre=True, normalise=False).z
     coordinates = view.prepare(standardise=None, centre=True, normalise=False, k=k).z
-    return coordinates, squared_lengths(torch.from_numpy(whole)).double().numpy()
+    return coordinates, squared_lengths(torch.from_numpy(rows)).double().numpy()
 
 
 def spread_sum(coordinates: Array, squares: Array) -> Array:
@@ -168,12 +168,12 @@ def spread_sum(coordinates: Array, squares: Array) -> Array:
 
 def expected_spread(x: Array, k: int, *, standardise: bool) -> float:
     """The same mean for public rows (m, d): one half in the directions of the other."""
-    half, other = x[::2][:MOST_COMPARED], x[1::2][:MOST_COMPARED]
+    half, rest = x[::2][:MOST_COMPARED], x[1::2][:MOST_COMPARED]
     if not np.ptp(half, axis=0).any():
         return 0.0
     basis = public_basis(half, standardise=standardise, centre=True)
-    rows = Transform(basis.mean, basis.scale, basis.vectors[:, :k])(other).astype(np.float64)
-    rows /= np.maximum(np.linalg.norm(Transform(basis.mean, basis.scale)(other).astype(np.float64), axis=1), TINY)[:, None]
+    rows = Transform(basis.mean, basis.scale, basis.vectors[:, :k])(rest).astype(np.float64)
+    rows /= np.maximum(np.linalg.norm(Transform(basis.mean, basis.scale)(rest).astype(np.float64), axis=1), TINY)[:, None]
     return float((rows**2).sum(axis=1).mean() - (rows.mean(axis=0) ** 2).sum())
 
 
@@ -342,14 +342,14 @@ def descend(settings: KalmanSettings, view: View, stream: Stream, ledger: Ledger
 def fit_many(view: View, runs: list[Run[KalmanSettings]]) -> Iterator[TrainResult]:
     """One after the other; runs that agree on the features share them."""
     shared = Memo(1)
-    for one, streams, ledger in runs:
+    for settings, streams, ledger in runs:
         stream = streams.secret("noise")
-        fit, informative = directions_fit(one, view, stream, ledger)
+        fit, informative = directions_fit(settings, view, stream, ledger)
         if fit:
-            features = shared.get("features", partial(features_of, one, view))
-            yield learn(one, features, view, stream, ledger)
+            features = shared.get("features", partial(features_of, settings, view))
+            yield learn(settings, features, view, stream, ledger)
         else:
-            yield descend(one, view, stream, ledger, centre=informative)
+            yield descend(settings, view, stream, ledger, centre=informative)
 
 
 def resolve_schedule(settings: KalmanSettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[KalmanSettings]:

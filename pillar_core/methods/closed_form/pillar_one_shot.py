@@ -148,9 +148,9 @@ def fit_many(view: View, runs: list[Run[OneShotSettings]]) -> Iterator[TrainResu
     first = runs[0][0]
     prepared = project(first, view)
     sums = class_sums(prepared.z, view.y, n_classes=view.facts.n_classes, count_weight=first.count_weight)
-    for one, stream, ledger in runs:
-        released = mechanism(one, stream.secret("noise"), ledger).release(sums).double().numpy()
-        yield TrainResult(head(one, released, prepared, view.facts))
+    for settings, streams, ledger in runs:
+        released = mechanism(settings, streams.secret("noise"), ledger).release(sums).double().numpy()
+        yield TrainResult(head(settings, released, prepared, view.facts))
 
 
 def mechanism(settings: OneShotSettings, stream: Stream, ledger: Ledger) -> GaussianMechanism:

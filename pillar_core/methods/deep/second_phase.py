@@ -55,10 +55,10 @@ def fit(settings: SecondPhaseSettings, view: View, streams: Streams, ledger: Led
         SettingError: only the head is trained and the public classes are others, so that the public phase would be lost.
     """
     design = deep.design(settings, view, n_classes=view.facts.n_classes)
-    module, _, taken = design.build(seed=streams.seed)
+    module, _, form = design.build(seed=streams.seed)
     if settings.public_epochs:
         module.load_state_dict(_public_state(settings, design, view, streams), strict=False)
-    return deep.fit_privately(settings, view, streams, ledger, design, module, taken)
+    return deep.fit_privately(settings, view, streams, ledger, design, module, form)
 
 
 def _public_state(settings: SecondPhaseSettings, private_design: Design, view: View, streams: Streams) -> "dict[str, torch.Tensor]":
@@ -70,11 +70,11 @@ def _public_state(settings: SecondPhaseSettings, private_design: Design, view: V
 
     def make() -> "dict[str, torch.Tensor]":
         design = dataclasses.replace(private_design, n_classes=len(view.public_classes)) if view.public_classes else private_design
-        module, head, taken = design.build(seed=streams.seed)
+        module, head, form = design.build(seed=streams.seed)
         y = view.y_public if view.y_public is not None else np.empty(0, dtype=np.int64)
         public_phase(
             module.to(where),
-            PixelRows(view.x_public, np.arange(len(view.x_public)), y, taken),
+            PixelRows(view.x_public, np.arange(len(view.x_public)), y, form),
             epochs=settings.public_epochs,
             learning_rate=settings.public_learning_rate,
             batch_size=settings.public_batch_size,

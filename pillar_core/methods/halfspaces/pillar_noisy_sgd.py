@@ -101,29 +101,29 @@ def fit_many(view: View, heads: list[Run[PillarNoisySgdSettings]]) -> Iterator[T
     first = heads[0][0]
     prepared, loss = halfspaces.project(first, view), loss_of(first)
     printed = first.variant == "as_printed"
-    candidates = [_printed_runs(*one, prepared, view, loss) for one in heads] if printed else _runs(heads, prepared, view, loss)
-    for (one, stream, ledger), weights in zip(heads, candidates, strict=True):
+    candidates = [_printed_runs(*settings, prepared, view, loss) for settings in heads] if printed else _runs(heads, prepared, view, loss)
+    for (settings, streams, ledger), weights in zip(heads, candidates, strict=True):
         scores = -losses(prepared.z, view.y, weights, loss, n_classes=view.facts.n_classes)
         spread = loss.spread * (1 + ROUNDING)
-        choice = ExponentialMechanism(float(one.choice_epsilon or math.nan), spread, stream.secret("choice"), ledger)
-        yield halfspaces.result_of(weights[choice.choose(scores)], prepared, _notes(one))
+        choice = ExponentialMechanism(float(settings.choice_epsilon or math.nan), spread, streams.secret("choice"), ledger)
+        yield halfspaces.result_of(weights[choice.choose(scores)], prepared, _notes(settings))
 
 
-def _runs(of_heads: list[Run[PillarNoisySgdSettings]], prepared: Prepared, view: View, loss: Loss) -> "list[torch.Tensor]":
+def _runs(group: list[Run[PillarNoisySgdSettings]], prepared: Prepared, view: View, loss: Loss) -> "list[torch.Tensor]":
     """(runs, P, k) candidates of every head; each run draws noise and samples of its own."""
     heads = [
         HalfspaceHead(
-            halfspaces.plan_of(one, view.facts, loss),
-            stream.secret(f"noise/{run}", device=str(training_device())),
-            stream.sampling(f"sampling/{run}"),
+            halfspaces.plan_of(settings, view.facts, loss),
+            streams.secret(f"noise/{run}", device=str(training_device())),
+            streams.sampling(f"sampling/{run}"),
             ledger,
-            (stream.identity, run),
+            (streams.identity, run),
         )
-        for one, stream, ledger in of_heads
-        for run in range(runs(one))
+        for settings, streams, ledger in group
+        for run in range(runs(settings))
     ]
     trained = iter(train_halfspaces(prepared.z, view.y, heads, n_classes=view.facts.n_classes))
-    return [torch.stack([next(trained) for _ in range(runs(one))]) for one, _, _ in of_heads]
+    return [torch.stack([next(trained) for _ in range(runs(settings))]) for settings, _, _ in group]
 
 
 def _printed_runs(
@@ -158,8 +158,8 @@ def _fill_printed_steps(settings: PillarNoisySgdSettings, facts: PublicFacts) ->
             f"{PRINTED_STEPS:,}; take fewer private rows, or variant 'poisson'."
         )
     if settings.batch_size is not None or settings.steps not in (None, facts.n_private**2):
-        given = f"got {settings.steps}, {settings.batch_size}"
-        raise SettingError(f"steps and batch_size are fixed at n² and one row by variant 'as_printed': leave them out; {given}.")
+        got = f"got {settings.steps}, {settings.batch_size}"
+        raise SettingError(f"steps and batch_size are fixed at n² and one row by variant 'as_printed': leave them out; {got}.")
     return dataclasses.replace(settings, steps=facts.n_private**2)
 
 

@@ -39,13 +39,13 @@ def fit_many(view: View, runs: list[Run[SemiPrivateHalfspaceSettings]]) -> list[
     prepared, loss = halfspaces.project(runs[0][0], view), ramp(runs[0][0].margin)
     heads = [
         HalfspaceHead(
-            halfspaces.plan_of(one, view.facts, loss),
-            stream.secret("noise", device=str(training_device())),
-            stream.sampling(),
+            halfspaces.plan_of(settings, view.facts, loss),
+            streams.secret("noise", device=str(training_device())),
+            streams.sampling(),
             ledger,
-            stream.identity,
+            streams.identity,
         )
-        for one, stream, ledger in runs
+        for settings, streams, ledger in runs
     ]
     trained = train_halfspaces(prepared.z, view.y, heads, n_classes=view.facts.n_classes)
     return [halfspaces.result_of(weights, prepared) for weights in trained]

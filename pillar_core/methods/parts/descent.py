@@ -109,21 +109,21 @@ def fit_many_by(
     """`fit_many` of a learner of linear heads; heads whose settings agree on `shared` share rows and start.
 
     per_seed: rows, start or optimiser draw public randomness, so only heads of one seed share them. start, optimiser: zeros and
-    `heavy_ball` unless given. finishing(weights, settings, together) → weights: what public rows do to the released head in the end.
+    `heavy_ball` unless given. finishing(weights, settings, group) → weights: what public rows do to the released head in the end.
     """
 
     @group_runs(*shared, per_seed=per_seed)
     def fit_many(view: View, runs: list[Run[S]]) -> Iterator[TrainResult]:
-        settings, streams = [one for one, _, _ in runs], runs[0][1]
-        rows = HeadGroup(view, prepare(settings[0], view, streams), streams)
+        settings, streams = [head for head, _, _ in runs], runs[0][1]
+        group = HeadGroup(view, prepare(settings[0], view, streams), streams)
         n_classes = view.facts.n_classes
-        initial = None if start is None else (start(settings[0], rows), np.zeros(n_classes, dtype=np.float32))
-        heads = [Head(plan(one, view.facts), stream, ledger, initial) for one, stream, ledger in runs]
-        of_positions = None if optimiser is None else lambda positions, state: optimiser([settings[p] for p in positions], rows, state)
-        trained = train_heads(rows.prepared.z, view.y, heads, n_classes=n_classes, optimiser=of_positions)
-        for one, (weights, bias) in zip(settings, trained, strict=True):
-            final = weights if finishing is None else finishing(weights, one, rows)
-            yield TrainResult(LinearClassifier(rows.prepared.transform, final, bias))
+        initial = None if start is None else (start(settings[0], group), np.zeros(n_classes, dtype=np.float32))
+        heads = [Head(plan(head, view.facts), stream, ledger, initial) for head, stream, ledger in runs]
+        of_positions = None if optimiser is None else lambda positions, state: optimiser([settings[p] for p in positions], group, state)
+        trained = train_heads(group.prepared.z, view.y, heads, n_classes=n_classes, optimiser=of_positions)
+        for head, (weights, bias) in zip(settings, trained, strict=True):
+            final = weights if finishing is None else finishing(weights, head, group)
+            yield TrainResult(LinearClassifier(group.prepared.transform, final, bias))
 
     return fit_many
 

@@ -77,10 +77,10 @@ class PublicRows:
     squared: torch.Tensor
 
     @classmethod
-    def of(cls, together: descent.HeadGroup) -> PublicRows:
+    def of(cls, group: descent.HeadGroup) -> PublicRows:
         """The public rows of a view that shows their labels."""
-        z = torch.from_numpy(together.prepared.z_public).to(training_device())
-        return cls(z, torch.from_numpy(labels_of(together.view)).to(training_device()), squared_lengths(z))
+        z = torch.from_numpy(group.prepared.z_public).to(training_device())
+        return cls(z, torch.from_numpy(labels_of(group.view)).to(training_device()), squared_lengths(z))
 
     @property
     def count(self) -> int:
@@ -135,8 +135,8 @@ def path_length(settings: HasBatch, facts: PublicFacts) -> float:
 def mean_rates(settings: Sequence[HasRate], facts: PublicFacts, clip: torch.Tensor) -> torch.Tensor:
     """(H, 1, 1) step sizes on the mean gradient: those set, else the rule's at this step's clip norms (H,)."""
     rates = [
-        one.learning_rate if one.learning_rate is not None else path_length(one, facts) / (require(one.steps, "steps") * float(clip[h]))
-        for h, one in enumerate(settings)
+        head.learning_rate if head.learning_rate is not None else path_length(head, facts) / (require(head.steps, "steps") * float(clip[h]))
+        for h, head in enumerate(settings)
     ]
     return per_head(rates, clip)
 
@@ -148,16 +148,16 @@ def percentiles(norms: torch.Tensor, wanted: Sequence[float]) -> torch.Tensor:
 
 def clip_norms(norms: torch.Tensor, settings: Sequence[HasPublicClip]) -> torch.Tensor:
     """(H,) clip norms: those set, else each head's percentile of the public norms (H, m), at least SMALLEST_CLIP."""
-    by_public = percentiles(norms, [one.clip_percentile for one in settings])
-    fixed = torch.tensor([math.nan if one.l2_clip_norm is None else one.l2_clip_norm for one in settings], device=norms.device)
+    by_public = percentiles(norms, [head.clip_percentile for head in settings])
+    fixed = torch.tensor([math.nan if head.l2_clip_norm is None else head.l2_clip_norm for head in settings], device=norms.device)
     return torch.where(fixed.isnan(), by_public, fixed).clamp(min=SMALLEST_CLIP)
 
 
-def public_start(settings: MixedSettings, together: descent.HeadGroup) -> Array:
+def public_start(settings: MixedSettings, group: descent.HeadGroup) -> Array:
     """(k, C) float32 starting weights: the head of the public rows, or zeros."""
     if settings.initialisation == "zero":
-        return np.zeros((together.prepared.z_public.shape[1], together.view.facts.n_classes), dtype=np.float32)
-    return public_head_of(settings, together.view, together.prepared)
+        return np.zeros((group.prepared.z_public.shape[1], group.view.facts.n_classes), dtype=np.float32)
+    return public_head_of(settings, group.view, group.prepared)
 
 
 def public_head_of(settings: HasPublicHead, view: View, prepared: Prepared) -> Array:

@@ -68,8 +68,8 @@ def resolve_schedule(settings: V, facts: PublicFacts, budget: PrivacyBudget | No
     """Fills `queries`."""
     if settings.queries is not None:
         return Plan(settings)
-    asked = queries_of(settings, facts)
-    return Plan(dataclasses.replace(settings, queries=asked), (f"queries = {asked}: all public rows, at most {MOST_QUERIES:,}.",))
+    n_queries = queries_of(settings, facts)
+    return Plan(dataclasses.replace(settings, queries=n_queries), (f"queries = {n_queries}: all public rows, at most {MOST_QUERIES:,}.",))
 
 
 def project(settings: VotingSettings, view: View) -> Prepared:
@@ -104,12 +104,12 @@ def noise_std(mechanism: GaussianMechanism) -> float:
     return mechanism.noise_multiplier * mechanism.l2_clip_norm
 
 
-def student(z_asked: Array, noisy: Array, prepared: Prepared, *, learns: str, mechanism: GaussianMechanism) -> TrainResult:
+def student(z_queries: Array, noisy: Array, prepared: Prepared, *, learns: str, mechanism: GaussianMechanism) -> TrainResult:
     """The student of noisy votes (m, C) on public rows z_asked (m, k): post-processing of what `mechanism` released."""
     if learns == "votes":
-        weights, bias = shrunk_regression(z_asked, noisy, noise_std=noise_std(mechanism))
+        weights, bias = shrunk_regression(z_queries, noisy, noise_std=noise_std(mechanism))
     else:
-        weights, bias = cross_validated_ridge(z_asked, np.eye(noisy.shape[1])[noisy.argmax(axis=1)])
+        weights, bias = cross_validated_ridge(z_queries, np.eye(noisy.shape[1])[noisy.argmax(axis=1)])
     return TrainResult(LinearClassifier(prepared.transform, weights, bias))
 
 
@@ -138,13 +138,13 @@ def _project_rows(x: Array, indices: Array | None, transform: Transform, reach: 
     """(n, k) float64 rows before the grid; every product sum exact."""
     projection = np.asarray(transform.projection, dtype=np.float64)
     bits = (MANTISSA_BITS - math.ceil(math.log2(max(len(projection), 2)))) // 2
-    whole = np.rint(np.clip(projection, -1.0, 1.0) * 2.0**bits)
+    rounded = np.rint(np.clip(projection, -1.0, 1.0) * 2.0**bits)
     n = len(x) if indices is None else len(indices)
     out = np.empty((n, projection.shape[1]))
     for start in range(0, n, CHUNK_ROWS):
         part = slice(start, start + CHUNK_ROWS)
         rows = _affine(x[part] if indices is None else x[indices[part]], transform) / reach
-        np.matmul(np.rint(np.clip(rows, -1.0, 1.0) * 2.0**bits), whole, out=out[part])
+        np.matmul(np.rint(np.clip(rows, -1.0, 1.0) * 2.0**bits), rounded, out=out[part])
     out *= reach * 2.0 ** (-2 * bits)
     if transform.normalise:
         lengths = _lengths(out)

@@ -63,26 +63,26 @@ def public_scaling(settings: AdaDpsSettings, z: torch.Tensor, labels: torch.Tens
     return torch.sqrt(squares * (plain / scaled.clamp(min=SMALLEST)))
 
 
-def preconditioned_descent(settings: Sequence[AdaDpsSettings], together: descent.HeadGroup, state: torch.Tensor) -> Step:
+def preconditioned_descent(settings: Sequence[AdaDpsSettings], group: descent.HeadGroup, state: torch.Tensor) -> Step:
     """Descent with momentum on sums of gradients that are scaled by what the public rows say, every `refresh` steps anew."""
-    facts = together.view.facts
-    z, labels = (rows.to(state.device) for rows in _public_rows(together))
-    moved, scaling = heavy_ball([descent.plan_of(one, facts) for one in settings], state), torch.ones_like(state)
+    facts = group.view.facts
+    z, labels = (rows.to(state.device) for rows in _public_rows(group))
+    descend, scaling = heavy_ball([descent.plan_of(head, facts) for head in settings], state), torch.ones_like(state)
 
     def step(number: int, state: torch.Tensor, noisy_sum: NoisySum) -> torch.Tensor:
-        for h, one in enumerate(settings):
-            if number % one.refresh == 0:
-                scaling[h] = public_scaling(one, z, labels, state[h])
-        return moved(state, noisy_sum(state, Clipping(scaling=scaling)))
+        for h, head in enumerate(settings):
+            if number % head.refresh == 0:
+                scaling[h] = public_scaling(head, z, labels, state[h])
+        return descend(state, noisy_sum(state, Clipping(scaling=scaling)))
 
     return step
 
 
-def _public_rows(together: descent.HeadGroup) -> tuple[torch.Tensor, torch.Tensor]:
+def _public_rows(group: descent.HeadGroup) -> tuple[torch.Tensor, torch.Tensor]:
     """The public rows in a random order, so that minibatches mix the classes."""
-    labels = np.asarray(together.view.y_public)
-    order = together.streams.public("public order").permutation(len(labels))
-    return torch.from_numpy(together.prepared.z_public[order]), torch.from_numpy(labels[order])
+    labels = np.asarray(group.view.y_public)
+    order = group.streams.public("public order").permutation(len(labels))
+    return torch.from_numpy(group.prepared.z_public[order]), torch.from_numpy(labels[order])
 
 
 fit_many: FitMany[AdaDpsSettings] = descent.fit_many_with(

@@ -57,20 +57,20 @@ class AdamixSettings(mixed.MixedSettings):
     text_scale: float = toml_setting("adamix", "text_scale")
 
 
-def both_kinds(settings: Sequence[AdamixSettings], together: descent.HeadGroup, state: torch.Tensor) -> Step:
+def both_kinds(settings: Sequence[AdamixSettings], group: descent.HeadGroup, state: torch.Tensor) -> Step:
     """w ← w − η(G_pub + U Uᵀ G̃_priv + λw), on sums."""
-    public, facts, directions = mixed.PublicRows.of(together), together.view.facts, public_directions(settings, together.view)
-    percentiles = [one.clip_percentile for one in settings]
-    fixed = torch.tensor([0.0 if one.adaptive_clip else one.l2_clip_norm for one in settings], device=state.device)
-    by_rule = torch.tensor([one.learning_rate is None for one in settings], device=state.device)[:, None, None]
-    decays = per_head([one.weight_decay for one in settings], state)
-    longest = longest_public_rate(settings[0], together.view)
+    public, facts, directions = mixed.PublicRows.of(group), group.view.facts, public_directions(settings, group.view)
+    percentiles = [head.clip_percentile for head in settings]
+    fixed = torch.tensor([0.0 if head.adaptive_clip else head.l2_clip_norm for head in settings], device=state.device)
+    by_rule = torch.tensor([head.learning_rate is None for head in settings], device=state.device)[:, None, None]
+    decays = per_head([head.weight_decay for head in settings], state)
+    longest = longest_public_rate(settings[0], group.view)
 
     def step(number: int, state: torch.Tensor, noisy_sum: NoisySum) -> torch.Tensor:
         norms, public_sum, _ = public.gradients(state)
         clip = torch.where(fixed > 0, fixed, mixed.percentiles(norms, percentiles)).clamp(min=SMALLEST_CLIP)
         released = noisy_sum(state, Clipping(clip))
-        bases = [subspace(head_settings, gradient, directions) for head_settings, gradient in zip(settings, public_sum, strict=True)]
+        bases = [subspace(head, gradient, directions) for head, gradient in zip(settings, public_sum, strict=True)]
         parts = [part if basis is None else (part @ basis) @ basis.T for part, basis in zip(released, bases, strict=True)]
         rates = mixed.mean_rates(settings, facts, clip)
         stable = torch.where(by_rule, (longest / rates).clamp(max=1.0), 1.0)
@@ -92,7 +92,7 @@ def longest_public_rate(settings: AdamixSettings, view: View) -> float:
 
 def public_directions(settings: Sequence[AdamixSettings], view: View) -> torch.Tensor | None:
     """(d, r) principal directions of the public rows, None where no head projects."""
-    if not any(one.projection for one in settings):
+    if not any(head.projection for head in settings):
         return None
     basis = view.basis(standardise=settings[0].standardise, centre=settings[0].centre)
     return torch.from_numpy(basis.vectors).to(training_device())
@@ -105,11 +105,11 @@ def subspace(settings: AdamixSettings, public_sum: torch.Tensor, directions: tor
     return gradient_subspace(public_sum, directions, settings.k)
 
 
-def start(settings: AdamixSettings, together: descent.HeadGroup) -> Array:
+def start(settings: AdamixSettings, group: descent.HeadGroup) -> Array:
     """(d, C) starting weights: the public rows' head, β times the unit encodings of the class names, or zeros."""
     if settings.initialisation != "text":
-        return mixed.public_start(settings, together)
-    text = _text(settings, together.view)
+        return mixed.public_start(settings, group)
+    text = _text(settings, group.view)
     lengths = np.linalg.norm(text, axis=1, keepdims=True)
     return np.ascontiguousarray((settings.text_scale * text / np.where(lengths > 0, lengths, 1.0)).T.astype(np.float32))
 
@@ -139,9 +139,9 @@ def resolve_hyperparameters(settings: AdamixSettings, facts: PublicFacts) -> Pla
         reach = rules.noise_scale(settings, facts) * facts.n_private
         wanted = facts.d if math.isinf(reach) else max(rules.SMALLEST_K, round(reach ** (2 / 3)))
         k = wanted if ROOM * wanted <= rank else facts.d
-        asked = f"(μN)^(2/3) with μN = {reach:,.0f} is {wanted}"
+        rule = f"(μN)^(2/3) with μN = {reach:,.0f} is {wanted}"
         outcome = "projected" if k == wanted else f"not projected, for that asks for a public rank of {ROOM * wanted}"
-        why.append(f"k = {k}: {asked}; {outcome}; the public rank is {rank}.")
+        why.append(f"k = {k}: {rule}; {outcome}; the public rank is {rank}.")
         settings = dataclasses.replace(settings, k=k)
     return Plan(settings, tuple(why))
 

@@ -43,12 +43,12 @@ class AdamixTheorySettings:
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
 
 
-def averaged_descent(settings: Sequence[AdamixTheorySettings], together: descent.HeadGroup, state: "torch.Tensor") -> Step:
+def averaged_descent(settings: Sequence[AdamixTheorySettings], group: descent.HeadGroup, state: "torch.Tensor") -> Step:
     """w ← Π(w − 2/(λ(t + 1)) · (released + G_pub + λ(w − w_ref))), w_ref the start; the last step returns Σ 2t/(T(T + 1)) w_t."""
-    public, reference, average = mixed.PublicRows.of(together), state, torch.zeros_like(state)
+    public, reference, average = mixed.PublicRows.of(group), state, torch.zeros_like(state)
     steps = int(settings[0].steps or 0)
-    decay = per_head([require(one.regularisation, "regularisation") for one in settings], state)
-    radius = per_head([one.radius for one in settings], state)
+    decay = per_head([require(head.regularisation, "regularisation") for head in settings], state)
+    radius = per_head([head.radius for head in settings], state)
     clip = torch.full((len(settings),), LIPSCHITZ, device=state.device)
 
     def step(number: int, state: "torch.Tensor", noisy_sum: NoisySum) -> "torch.Tensor":
@@ -93,15 +93,15 @@ def unit_rows(settings: AdamixTheorySettings, view: View, streams: Streams) -> P
     return view.prepare(standardise=settings.standardise, centre=settings.centre, normalise=True)
 
 
-def one_public_pass(settings: AdamixTheorySettings, together: descent.HeadGroup) -> Array:
+def one_public_pass(settings: AdamixTheorySettings, group: descent.HeadGroup) -> Array:
     """(d, C) float32 last iterate from zero of one pass over the public rows in a random order: the start, and what is pulled back to.
 
     Step t is 2/(c(t + 1)) long, c the strong convexity of the population risk, and ends in ‖W‖ ≤ radius.
     """
-    labels, convexity = mixed.labels_of(together.view), float(settings.strong_convexity or math.nan)
-    rows = together.prepared.z_public.astype(np.float64)
-    weights = np.zeros((together.view.facts.n_classes, rows.shape[1]))
-    for t, row in enumerate(together.streams.public("one pass").permutation(len(labels)), start=1):
+    labels, convexity = mixed.labels_of(group.view), float(settings.strong_convexity or math.nan)
+    rows = group.prepared.z_public.astype(np.float64)
+    weights = np.zeros((group.view.facts.n_classes, rows.shape[1]))
+    for t, row in enumerate(group.streams.public("one pass").permutation(len(labels)), start=1):
         logits = weights @ rows[row]
         residual = np.exp(logits - logits.max())
         residual /= residual.sum()

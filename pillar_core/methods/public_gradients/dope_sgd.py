@@ -30,9 +30,9 @@ class DopeSgdSettings(PdaDpmdSettings):
     )
 
 
-def differences(settings: Sequence[DopeSgdSettings], together: descent.HeadGroup, state: "torch.Tensor") -> Step:
+def differences(settings: Sequence[DopeSgdSettings], group: descent.HeadGroup, state: "torch.Tensor") -> Step:
     """w ← w − η (g_pub + released / (q·N)): how far rows lie from the public mean gradient is clipped and released."""
-    public, facts = mixed.PublicRows.of(together), together.view.facts
+    public, facts = mixed.PublicRows.of(group), group.view.facts
     expected = mixed.plan_of(settings[0], facts).expected_rows
 
     def step(number: int, state: "torch.Tensor", noisy_sum: NoisySum) -> "torch.Tensor":

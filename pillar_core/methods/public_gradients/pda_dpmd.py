@@ -34,9 +34,9 @@ class PdaDpmdSettings(mixed.MixedSettings):
 S = TypeVar("S", bound=PdaDpmdSettings)
 
 
-def mirror_descent(settings: Sequence[PdaDpmdSettings], together: descent.HeadGroup, state: "torch.Tensor") -> Step:
+def mirror_descent(settings: Sequence[PdaDpmdSettings], group: descent.HeadGroup, state: "torch.Tensor") -> Step:
     """w ← w − η (α_t g_priv + (1 − α_t) g_pub), on means; rows are clipped at the public rows' percentile."""
-    public, facts = mixed.PublicRows.of(together), together.view.facts
+    public, facts = mixed.PublicRows.of(group), group.view.facts
     expected, steps = mixed.plan_of(settings[0], facts).expected_rows, settings[0].steps
 
     def step(number: int, state: "torch.Tensor", noisy_sum: NoisySum) -> "torch.Tensor":

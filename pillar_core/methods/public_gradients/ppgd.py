@@ -32,9 +32,9 @@ class PpgdSettings(mixed.MixedSettings):
     reuse: float | None = toml_setting("ppgd", "reuse")
 
 
-def clipped_by_public(settings: Sequence[PpgdSettings], together: descent.HeadGroup, state: "torch.Tensor") -> Step:
+def clipped_by_public(settings: Sequence[PpgdSettings], group: descent.HeadGroup, state: "torch.Tensor") -> Step:
     """w ← w − η · released / N, rows clipped at the public rows' mean gradient norm."""
-    public, facts = mixed.PublicRows.of(together), together.view.facts
+    public, facts = mixed.PublicRows.of(group), group.view.facts
 
     def step(number: int, state: "torch.Tensor", noisy_sum: NoisySum) -> "torch.Tensor":
         norms, _, _ = public.gradients(state)
@@ -44,12 +44,12 @@ def clipped_by_public(settings: Sequence[PpgdSettings], together: descent.HeadGr
     return step
 
 
-def reuse(weights: Array, settings: PpgdSettings, together: descent.HeadGroup) -> Array:
+def reuse(weights: Array, settings: PpgdSettings, group: descent.HeadGroup) -> Array:
     """The public rows' head, pulled towards the private model `weights` (d, C)."""
     return public_head(
-        together.prepared.z_public,
-        mixed.labels_of(together.view),
-        n_classes=together.view.facts.n_classes,
+        group.prepared.z_public,
+        mixed.labels_of(group.view),
+        n_classes=group.view.facts.n_classes,
         weight_decay=float(settings.reuse or 0.0),
         steps=settings.public_steps,
         towards=weights,

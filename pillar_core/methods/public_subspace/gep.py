@@ -112,12 +112,12 @@ def fit_many(view: View, runs: list[Run[GepSettings]]) -> Iterator[TrainResult]:
     """Runs of one seed share anchors and products; runs that agree on the preprocessing share the rows."""
     prepared = descent.all_features(runs[0][0], view, runs[0][1])
     shared: dict[tuple[Any, ...], _AnchoredRows] = {}
-    for one, stream, ledger in runs:
-        key = (stream.identity, one.anchors)
+    for settings, streams, ledger in runs:
+        key = (streams.identity, settings.anchors)
         if key not in shared:
             shared.clear()
-            shared[key] = _with_anchors(one, prepared, view, stream)
-        yield _fit(one, prepared, shared[key], view.facts, stream, ledger)
+            shared[key] = _with_anchors(settings, prepared, view, streams)
+        yield _fit(settings, prepared, shared[key], view.facts, streams, ledger)
 
 
 def _with_anchors(settings: GepSettings, prepared: Prepared, view: View, streams: Streams) -> _AnchoredRows:
@@ -147,7 +147,7 @@ def _fit(
     mechanisms = [GaussianMechanism(sigma, clip, noise, ledger) for sigma, clip in zip(noise_multipliers(settings), clips, strict=True)]
     sampling, probability, n = streams.secret("sampling"), plan.sampling_probability, len(rows.z)
     weights = torch.zeros((facts.n_classes, rows.z.shape[1]), device=where)
-    moved = heavy_ball([plan], weights[None])
+    descend = heavy_ball([plan], weights[None])
     with threads_for(2 * probability * rows.z.numel() * facts.n_classes):
         for _ in range(plan.steps):
             basis = _basis(rows, weights, int(settings.k or 0))
@@ -164,7 +164,7 @@ def _fit(
                     residual_clip=clips[1],
                 )
                 embedding, residual = release_joint(sums, mechanisms, label="embedding and residual")
-            weights = moved(weights[None], (basis.expand(embedding) + residual).float()[None])[0]
+            weights = descend(weights[None], (basis.expand(embedding) + residual).float()[None])[0]
     learned = np.ascontiguousarray(weights.T.cpu().numpy())
     classifier = LinearClassifier(prepared.transform, learned, np.zeros(len(weights), dtype=np.float32))
     return TrainResult(classifier)

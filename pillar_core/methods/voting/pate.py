@@ -61,12 +61,12 @@ def cost(settings: PateSettings, facts: PublicFacts) -> DpEvent:
     Raises:
         SettingError: more answers than rows asked.
     """
-    noise, asked = float(settings.noise_multiplier or 0.0), voting.queries_of(settings, facts)
+    noise, n_queries = float(settings.noise_multiplier or 0.0), voting.queries_of(settings, facts)
     if settings.answers is None:
-        return events.repeat(voting.query_event(noise), asked)
-    if settings.answers > asked:
-        raise SettingError(f"answers must be at most {asked}, the rows asked; got {settings.answers}. Lower it or raise queries.")
-    top = events.repeat(voting.query_event(noise * settings.top_noise_ratio), asked)
+        return events.repeat(voting.query_event(noise), n_queries)
+    if settings.answers > n_queries:
+        raise SettingError(f"answers must be at most {n_queries}, the rows asked; got {settings.answers}. Lower it or raise queries.")
+    top = events.repeat(voting.query_event(noise * settings.top_noise_ratio), n_queries)
     return events.compose(top, events.repeat(voting.query_event(noise), settings.answers))
 
 
@@ -95,14 +95,14 @@ def teacher_of(ids: Array, teachers: int) -> Array:
     return ((mixed ^ (mixed >> np.uint64(31))) % np.uint64(teachers)).astype(np.int64)
 
 
-def teacher_votes(z_asked: Array, z: Array, y: Array, teacher: Array, *, teachers: int, n_classes: int) -> Array:
+def teacher_votes(z_queries: Array, z: Array, y: Array, teacher: Array, *, teachers: int, n_classes: int) -> Array:
     """(m, C) float64 counts of the teachers' answers on z_asked (m, k)."""
-    counts, rows, block = np.zeros((len(z_asked), n_classes)), np.arange(len(z_asked)), max(1, BLOCK // z.shape[1] ** 2)
+    counts, rows, block = np.zeros((len(z_queries), n_classes)), np.arange(len(z_queries)), max(1, BLOCK // z.shape[1] ** 2)
     for start in range(0, teachers, block):
         mine, n_groups = np.flatnonzero((teacher >= start) & (teacher < start + block)), min(block, teachers - start)
         weights, bias = grouped_ridge(z[mine], y[mine], teacher[mine] - start, n_groups=n_groups, n_classes=n_classes, penalty=PENALTY)
-        for one in range(n_groups):
-            counts[rows, np.argmax(z_asked @ weights[one] + bias[one], axis=1)] += 1.0
+        for g in range(n_groups):
+            counts[rows, np.argmax(z_queries @ weights[g] + bias[g], axis=1)] += 1.0
     return counts
 
 
@@ -113,35 +113,35 @@ def fit_many(view: View, runs: list[Run[PateSettings]]) -> Iterator[TrainResult]
     prepared = voting.project(first, view)
     teachers = int(first.teachers or 2)
     teacher = teacher_of(voting.stable_ids(view), teachers)
-    asked = [voting.query_rows(one, view.facts, stream) for one, stream, _ in runs]
-    union = np.unique(np.concatenate(asked))
+    queries = [voting.query_rows(settings, view.facts, streams) for settings, streams, _ in runs]
+    union = np.unique(np.concatenate(queries))
     votes = np.zeros((view.facts.n_public, view.facts.n_classes))
-    z_asked = np.ascontiguousarray(prepared.z_public[union])
-    votes[union] = teacher_votes(z_asked, prepared.z, view.y, teacher, teachers=teachers, n_classes=view.facts.n_classes)
-    for (one, stream, ledger), rows in zip(runs, asked, strict=True):
-        yield _fit(one, prepared, votes, rows, stream, ledger)
+    z_queries = np.ascontiguousarray(prepared.z_public[union])
+    votes[union] = teacher_votes(z_queries, prepared.z, view.y, teacher, teachers=teachers, n_classes=view.facts.n_classes)
+    for (settings, streams, ledger), rows in zip(runs, queries, strict=True):
+        yield _fit(settings, prepared, votes, rows, streams, ledger)
 
 
-def _fit(settings: PateSettings, prepared: Prepared, votes: Array, asked: Array, streams: Streams, ledger: Ledger) -> TrainResult:
-    answered, confident = _choose_answers(settings, votes, asked, streams, ledger)
+def _fit(settings: PateSettings, prepared: Prepared, votes: Array, queries: Array, streams: Streams, ledger: Ledger) -> TrainResult:
+    answered, confident = _choose_answers(settings, votes, queries, streams, ledger)
     mechanism = voting.vote_mechanism(float(settings.noise_multiplier or 0.0), streams.secret("noise"), ledger)
     noisy = voting.release_votes(mechanism, votes[answered])
-    seen = prepared.z_public[answered[confident]]
-    result = voting.student(seen, noisy[confident], prepared, learns=settings.student, mechanism=mechanism)
+    z_seen = prepared.z_public[answered[confident]]
+    result = voting.student(z_seen, noisy[confident], prepared, learns=settings.student, mechanism=mechanism)
     return dataclasses.replace(result, diagnostics=_annotation(votes[answered], voting.noise_std(mechanism)))
 
 
-def _choose_answers(settings: PateSettings, votes: Array, asked: Array, streams: Streams, ledger: Ledger) -> tuple[Array, Array]:
+def _choose_answers(settings: PateSettings, votes: Array, queries: Array, streams: Streams, ledger: Ledger) -> tuple[Array, Array]:
     """The asked rows that are answered, and which of these the student sees (all of them where none passes the threshold)."""
     if settings.answers is None:
-        return asked, np.ones(len(asked), dtype=bool)
+        return queries, np.ones(len(queries), dtype=bool)
     noise = float(settings.noise_multiplier or 0.0) * settings.top_noise_ratio
     factor = voting.REPLACE_ONE_FACTOR
     mechanism = GaussianMechanism(noise, 1.0, streams.secret("top counts"), ledger, factor, label="noisy top count")
-    top = np.array([float(mechanism.release(torch.tensor([votes[row].max()]))[0]) for row in asked])
+    top = np.array([float(mechanism.release(torch.tensor([votes[row].max()]))[0]) for row in queries])
     best = np.argsort(-top, kind="stable")[: settings.answers]
     confident = top[best] >= settings.threshold * int(settings.teachers or 2)
-    return asked[best], confident if confident.any() else np.ones(len(best), dtype=bool)
+    return queries[best], confident if confident.any() else np.ones(len(best), dtype=bool)
 
 
 def _annotation(votes: Array, std: float) -> dict[str, tuple[Any, Provenance]]:

@@ -73,8 +73,8 @@ def fit_many(view: View, runs: list[Run[PrivateKnnSettings]]) -> Iterator[TrainR
     """Runs that agree on everything but noise and seed share the rows and, where all rows vote, the votes of all public rows."""
     prepared = voting.project(runs[0][0], view)
     votes: dict[int, Array] = {}
-    for one, stream, ledger in runs:
-        yield _fit(one, prepared, view, stream, ledger, votes)
+    for settings, streams, ledger in runs:
+        yield _fit(settings, prepared, view, streams, ledger, votes)
 
 
 def _fit(
@@ -82,45 +82,45 @@ def _fit(
 ) -> TrainResult:
     """votes: those of asked rows, by row, where all private rows vote; what is missing is added."""
     probability = sampling_probability(settings, view.facts)
-    asked = voting.query_rows(settings, view.facts, streams)
+    queries = voting.query_rows(settings, view.facts, streams)
     mechanism = voting.vote_mechanism(float(settings.noise_multiplier or 0.0), streams.secret("noise"), ledger)
     if probability == 1:
-        new = np.array([row for row in asked if row not in votes], dtype=np.int64)
+        new = np.array([row for row in queries if row not in votes], dtype=np.int64)
         votes.update(zip(new.tolist(), _votes(settings, prepared, view, prepared.z_public[new]), strict=True))
-        noisy = voting.release_votes(mechanism, np.stack([votes[row] for row in asked]))
+        noisy = voting.release_votes(mechanism, np.stack([votes[row] for row in queries]))
     else:
         sampling, answers = streams.secret("sampling"), []
-        for row in asked:
+        for row in queries:
             with draw_batch(probability, len(view.y), sampling, [ledger]) as picked:
                 votes_of_row = _votes(settings, prepared, view, prepared.z_public[row : row + 1], picked)
                 answers.append(voting.release_votes(mechanism, votes_of_row)[0])
         noisy = np.stack(answers)
-    return voting.student(prepared.z_public[asked], noisy, prepared, learns=settings.student, mechanism=mechanism)
+    return voting.student(prepared.z_public[queries], noisy, prepared, learns=settings.student, mechanism=mechanism)
 
 
-def _votes(settings: PrivateKnnSettings, prepared: Prepared, view: View, z_asked: Array, picked: Array | None = None) -> Array:
+def _votes(settings: PrivateKnnSettings, prepared: Prepared, view: View, z_queries: Array, picked: Array | None = None) -> Array:
     """(m, C) votes of all private rows, or of those picked."""
     z, y, ids = prepared.z, view.y, voting.stable_ids(view)
     if picked is not None:
         z, y, ids = z[picked], y[picked], ids[picked]
-    return neighbour_votes(z_asked, z, y, ids, neighbours=int(settings.neighbours or 1), n_classes=view.facts.n_classes)
+    return neighbour_votes(z_queries, z, y, ids, neighbours=int(settings.neighbours or 1), n_classes=view.facts.n_classes)
 
 
-def neighbour_votes(z_asked: Array, z: Array, y: Array, ids: Array, *, neighbours: int, n_classes: int) -> Array:
+def neighbour_votes(z_queries: Array, z: Array, y: Array, ids: Array, *, neighbours: int, n_classes: int) -> Array:
     """(m, C) float64 labels of each asked row's nearest rows, counted. z_asked: (m, k), z: (n, k) float32; y, ids: (n,) int64.
 
     Squared distances of rows on a grid (`exact_rows`) are exact; among equals the smaller row numbers come first.
     """
-    counts = np.zeros((len(z_asked), n_classes))
+    counts = np.zeros((len(z_queries), n_classes))
     wanted = min(neighbours, len(z))
     if wanted == 0:
         return counts
     rows, order = z.astype(np.float64), np.argsort(ids, kind="stable")
     rows, labels = rows[order], y[order]
     lengths = np.einsum("ij,ij->i", rows, rows)
-    for start in range(0, len(z_asked), CHUNK_QUERIES):
-        asked = z_asked[start : start + CHUNK_QUERIES].astype(np.float64)
-        for row, distances in enumerate(lengths - 2.0 * (asked @ rows.T)):
+    for start in range(0, len(z_queries), CHUNK_QUERIES):
+        block = z_queries[start : start + CHUNK_QUERIES].astype(np.float64)
+        for row, distances in enumerate(lengths - 2.0 * (block @ rows.T)):
             last = np.partition(distances, wanted - 1)[wanted - 1]
             nearer = distances < last
             level = np.flatnonzero(distances == last)[: wanted - int(nearer.sum())]

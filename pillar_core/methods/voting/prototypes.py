@@ -79,8 +79,8 @@ def scores(z: Array, y: Array, z_public: Array, *, n_classes: int, low: float, h
     candidates = within_unit_ball(torch.from_numpy(z_public)).numpy()
     for start in range(0, len(z), SUM_ROWS):
         part = slice(start, start + SUM_ROWS)
-        given = np.clip(within_unit_ball(torch.from_numpy(z[part])).numpy() @ candidates.T, low, high) - low
-        np.add.at(total, y[part], given)
+        similarities = np.clip(within_unit_ball(torch.from_numpy(z[part])).numpy() @ candidates.T, low, high) - low
+        np.add.at(total, y[part], similarities)
     return total
 
 
@@ -96,8 +96,8 @@ def rounding(n: int, k: int, spread: float) -> float:
 
 def similarity_range(z_public: Array, settings: PrototypesSettings) -> tuple[float, float]:
     """(low, high): percentiles of the similarities among public rows; from −1 to 1 where these are all alike."""
-    among = (z_public @ z_public.T)[~np.eye(len(z_public), dtype=bool)]
-    low, high = np.percentile(among, [settings.low_percentile, settings.high_percentile]) if len(among) else (0.0, 0.0)
+    similarities = (z_public @ z_public.T)[~np.eye(len(z_public), dtype=bool)]
+    low, high = np.percentile(similarities, [settings.low_percentile, settings.high_percentile]) if len(similarities) else (0.0, 0.0)
     return (float(low), float(high)) if high > low else (-1.0, 1.0)
 
 

@@ -61,7 +61,7 @@ def test_lists_hold_the_registries(capsys):
         assert f"{word}:\n" in printed
         assert all(name in printed for name in registry)
         assert main(["list", next(iter(registry))]) == 0
-        assert registry.what in capsys.readouterr().out
+        assert registry.noun in capsys.readouterr().out
     assert main(["list", "pillar"]) == 0
     assert "noise_multiplier" in capsys.readouterr().out
 

@@ -70,10 +70,10 @@ class NetworkClassifier:
         """
         if x.ndim != 2 or x.shape[1] != self.width:
             raise DataError(f"rows must be the pixels of images {self.design.shape}, shape (n, {self.width}); got {x.shape}.")
-        module, taken, where = self._network
+        module, form, where = self._network
         with torch.inference_mode(), threads_for(100.0 * len(x) * sum(array.size for array in self.arrays)):
             parts = [
-                module(taken.ready(taken.images(torch.from_numpy(np.ascontiguousarray(rows, dtype=np.float32)).to(where)))).cpu()
+                module(form.ready(form.images(torch.from_numpy(np.ascontiguousarray(rows, dtype=np.float32)).to(where)))).cpu()
                 for rows in np.array_split(x, max(1, -(-len(x) // ROWS_AT_A_TIME)))
             ]
         return np.asarray(torch.cat(parts).numpy())
@@ -84,10 +84,10 @@ class NetworkClassifier:
 
     @cached_property
     def _network(self) -> "tuple[torch.nn.Module, Input, torch.device]":
-        module, _, taken = self.design.build(seed=0, is_filled=False)
+        module, _, form = self.design.build(seed=0, is_filled=False)
         module.load_state_dict({name: torch.from_numpy(array.copy()) for name, array in zip(self.names, self.arrays, strict=True)})
         where = training_device()
-        return module.eval().to(where), taken, where
+        return module.eval().to(where), form, where
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}

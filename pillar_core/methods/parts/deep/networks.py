@@ -109,22 +109,22 @@ def portable(name: str) -> str:
     import timm
 
     title, _, query = name.removeprefix(TIMM).partition("?")
-    given = dict(parse_qsl(query))
-    if title not in timm.list_models() or not set(given) <= {"weights", "size"}:
+    options = dict(parse_qsl(query))
+    if title not in timm.list_models() or not set(options) <= {"weights", "size"}:
         raise SettingError(f"only networks of timm's list without options besides weights and size leave as a file; got {TIMM}{title}.")
-    options = {key: Path(value).name if key == "weights" else str(_SIDE.check(int(value))) for key, value in given.items()}
-    return f"{TIMM}{title}?{urlencode(options)}"
+    public_options = {key: Path(value).name if key == "weights" else str(_SIDE.check(int(value))) for key, value in options.items()}
+    return f"{TIMM}{title}?{urlencode(public_options)}"
 
 
 def _build_pretrained(name: str, n_classes: int, is_filled: bool) -> Built:
     title, _, query = name.removeprefix(TIMM).partition("?")
-    given: dict[str, Any] = dict(parse_qsl(query))
-    weights, side = Path(given.pop("weights", "")).expanduser(), int(given.pop("size", TIMM_SIDE))
+    options: dict[str, Any] = dict(parse_qsl(query))
+    weights, side = Path(options.pop("weights", "")).expanduser(), int(options.pop("size", TIMM_SIDE))
     if is_filled and not weights.is_file():
         raise SettingError(f"network {TIMM}{title} needs its weights as a local file, {TIMM}{title}?weights=FILE; got {str(weights)!r}.")
     import timm
 
-    trunk: Any = timm.create_model(title, pretrained=False, num_classes=0, **given)
+    trunk: Any = timm.create_model(title, pretrained=False, num_classes=0, **options)
     if is_filled:
         fill(trunk, weights, what=title)
     head = torch.nn.Linear(int(trunk.num_features), n_classes)
@@ -144,8 +144,10 @@ def keeps_rows_apart(module: torch.nn.Module, image: torch.Tensor) -> bool:
     """
     before = {name: value.clone() for name, value in set_training_mode(module).state_dict().items()}
     with torch.no_grad():
-        one, other = (module(torch.cat([image, beside]))[:1] for beside in (torch.sign(image), torch.zeros_like(image)))
-    is_same = torch.allclose(one, other, rtol=1e-3, atol=1e-3 * float(one.abs().max()))
+        beside_signs, beside_zeros = (
+            module(torch.cat([image, neighbour]))[:1] for neighbour in (torch.sign(image), torch.zeros_like(image))
+        )
+    is_same = torch.allclose(beside_signs, beside_zeros, rtol=1e-3, atol=1e-3 * float(beside_signs.abs().max()))
     return is_same and all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
 
 

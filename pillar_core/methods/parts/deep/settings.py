@@ -116,22 +116,22 @@ def design(settings: DeepSettings, view: View, *, n_classes: int) -> Design:
 def fit(settings: DeepSettings, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
     """The network after its private steps, from where its name says that it starts."""
     chosen = design(settings, view, n_classes=view.facts.n_classes)
-    module, _, taken = chosen.build(seed=streams.seed)
-    return fit_privately(settings, view, streams, ledger, chosen, module, taken)
+    module, _, form = chosen.build(seed=streams.seed)
+    return fit_privately(settings, view, streams, ledger, chosen, module, form)
 
 
-def private_rows(view: View, taken: Input) -> PixelRows:
+def private_rows(view: View, form: Input) -> PixelRows:
     """The view's private rows."""
     numbers = np.arange(len(view.x)) if view.rows is None else view.rows
-    return PixelRows(view.x, numbers, view.y, taken)
+    return PixelRows(view.x, numbers, view.y, form)
 
 
 def fit_privately(
-    settings: DeepSettings, view: View, streams: Streams, ledger: Ledger, chosen: Design, module: Any, taken: Input
+    settings: DeepSettings, view: View, streams: Streams, ledger: Ledger, chosen: Design, module: Any, form: Input
 ) -> TrainResult:
     """The private phase on a module that has its start, and the classifier of what comes out."""
     phase = PrivatePhase(head_plan(settings, view.facts), settings.copies, settings.mirror, settings.ema_decay)
-    notes = private_phase(module.to(training_device()), private_rows(view, taken), phase, streams, ledger)
+    notes = private_phase(module.to(training_device()), private_rows(view, form), phase, streams, ledger)
     return TrainResult(NetworkClassifier.of(chosen, module), notes=notes)
 
 

@@ -55,11 +55,11 @@ class PixelRows:
     x: Array
     numbers: Array
     y: Array
-    taken: Input
+    form: Input
 
     def images(self, picked: Array, where: torch.device) -> torch.Tensor:
         """(m, c, h, w) in [0, 1], of the rows at these places."""
-        return self.taken.images(torch.from_numpy(self.x[self.numbers[picked]]).to(where))
+        return self.form.images(torch.from_numpy(self.x[self.numbers[picked]]).to(where))
 
 
 def trainable_parameters(module: torch.nn.Module) -> list[torch.nn.Parameter]:
@@ -93,7 +93,7 @@ def public_phase(
                 images = rows.images(picked, where)
                 images = augment(images, drawn[index], mirror=mirror) if copies else images
                 optimiser.zero_grad(set_to_none=True)
-                torch.autograd.backward(torch.nn.functional.cross_entropy(module(rows.taken.ready(images)), labels[index]))
+                torch.autograd.backward(torch.nn.functional.cross_entropy(module(rows.form.ready(images)), labels[index]))
                 optimiser.step()
     optimiser.zero_grad(set_to_none=True)
 
@@ -115,7 +115,7 @@ def private_phase(module: torch.nn.Module, rows: PixelRows, phase: PrivatePhase,
     probability = plan.sampling_probability
     expected = probability * plan.n_private
     with repeatable(module, int(expected)), gradients.per_row(module) as wrapped:
-        micro = MicroBatches(wrapped, parameters, rows.taken, phase)
+        micro = MicroBatches(wrapped, parameters, rows.form, phase)
         most = gradients.micro_rows(len(state), max(phase.copies, 1), where, expected=expected, chance=probability)
         torch.nn.utils.vector_to_parameters(torch.cat([_values_without_zeros(parameter) for parameter in parameters]), parameters)
         size, notes = micro.steady_size(most, rows.x.shape[1])
@@ -146,7 +146,7 @@ class MicroBatches:
 
     wrapped: Any
     parameters: list[torch.nn.Parameter]
-    taken: Input
+    form: Input
     phase: PrivatePhase
 
     def gradients(self, x: Array, y: Array, drawn: Array, size: int) -> tuple[list[torch.Tensor], torch.Tensor]:
@@ -158,11 +158,11 @@ class MicroBatches:
         pixels, labels, moving = (
             torch.from_numpy(np.concatenate([part, np.zeros((size - n, *part.shape[1:]), part.dtype)])).to(where) for part in (x, y, drawn)
         )
-        images = self.taken.images(pixels)
+        images = self.form.images(pixels)
         if self.phase.copies:
             images = augment(images, moving, mirror=self.phase.mirror)
         copies = max(self.phase.copies, 1)
-        rows = gradients.of_rows(self.wrapped, self.parameters, self.taken.ready(images), labels, copies=copies)
+        rows = gradients.of_rows(self.wrapped, self.parameters, self.form.ready(images), labels, copies=copies)
         factors = gradients.factors_of(rows, self.phase.plan.l2_clip_norm)
         factors[n:] = 0
         return rows, factors
