@@ -95,10 +95,17 @@ class Param:
 
 
 def param_from(name: str, fields: Mapping[str, Any]) -> Param:
-    """The parameter of which a TOML file says the rest; its kind is that of its default where it is not said."""
+    """The parameter that a table of a TOML file declares, its `range` in the notation of intervals; its kind is that of its default."""
     kind = _KINDS[fields["kind"]] if "kind" in fields else type(fields["default"])
     words: dict[str, Any] = {word: tuple(value) if isinstance(value, list) else value for word, value in fields.items()}
-    return Param(**{"name": name, "default": None, **words, "kind": kind})
+    ends = _ends(words.pop("range", "(-inf, inf)"))
+    return Param(**{"name": name, "default": None, **ends, **words, "kind": kind})
+
+
+def _ends(text: str) -> dict[str, Any]:
+    """The fields of a range such as "(0, 1]". An end at infinity is open in words alone."""
+    low, high = tomllib.loads(f"ends = [{text[1:-1]}]")["ends"]
+    return {"low": low, "high": high, "low_open": text[0] == "(" and low > -math.inf, "high_open": text[-1] == ")" and high < math.inf}
 
 
 def setting(param: Param, **changes: Any) -> Any:
