@@ -18,6 +18,7 @@ from pages.frame.navigation import PAGES
 from pages.frame.settings import Settings
 from pillar_core.errors import StoreError
 from pillar_core.runs import starter
+from pillar_core.studies.accuracy_costs import stages
 
 NAMES = [name for name, _, _ in PAGES]
 LONGEST_PAGE = 100
@@ -293,3 +294,17 @@ def test_the_curve_over_budgets_needs_three_runs_and_says_where_it_ends(start):
     assert not app.exception
     assert "Below ε = 0.1 nothing is drawn" in words(app)
     assert "fitted to 3 runs" in words(app)
+
+
+def test_costs_of_parts_are_trained_when_asked_for_and_drawn_with_a_badge(start):
+    app = start("explore", data="digits", epsilon="0.5", view="costs")
+    assert not app.exception
+    assert app.button(key="costs-run")
+    record = pc.run("pillar", pc.split(pc.load_dataset("digits"), public_fraction=0.1), epsilon=0.5)
+    for axes in stages(record).values():
+        pc.sweep({"dataset": "digits", "public_fraction": 0.1, "seed": [0, 1, 2], **axes})
+    app.run()
+    assert not app.exception
+    assert "costs-run" not in [button.key for button in app.button]
+    assert "Clipping and steps" in words(app)
+    assert "experiment" in words(app)

@@ -11,6 +11,7 @@ from pages.frame import badges, core, history, jobs, local, navigation, plain, t
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import PART, RULE, Settings
 from pages.parts.answer import private_test, question
+from pages.parts.explore import costs
 from pillar_core import metrics, plots
 from pillar_core.studies.advice import Advice, free
 from pillar_core.studies.compare import learners as compare
@@ -112,6 +113,7 @@ def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
     metric = _MEASURES[advice.metric]
     scores = [(name, seed, run.get(metric, run["Accuracy"])[0]) for name, runs in measured.items() for seed, run in enumerate(runs) if run]
     _compared(advice, pd.DataFrame(scores, columns=["method", "seed", "accuracy"]), choices, titles)
+    costs.panel(core.run(settings), settings)
     navigation.link("explore", "Confusion matrix and misread rows, in Explore", changes=_in_explore(advice) | {"view": "classes"})
 
 

@@ -10,7 +10,7 @@ from pages.frame import badges, core, history, memory, navigation, odds, plain, 
 from pages.frame import settings as codec
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
-from pages.parts.explore import budgets, classes, kalman, noise, result
+from pages.parts.explore import budgets, classes, costs, kalman, noise, result
 from pages.parts.explore.curves import Curves, method_of, read
 from pillar_core import plots, store
 from pillar_core.params import params_of
@@ -22,6 +22,7 @@ _TITLES = {
     "k": "Curves",
     "epsilon": "ε curve",
     "plane": "k × ε plane",
+    "costs": "Costs",
     "noise": "Noise",
     "classes": "Classes",
     "odds": "Odds",
@@ -54,6 +55,8 @@ def draw(view: str, curves: Curves, record: RunRecord, settings: Settings) -> No
             budgets.panel(record, settings)
         case "plane":
             _plane(curves, record, settings)
+        case "costs":
+            costs.panel(record, settings)
         case "noise":
             noise.panel(settings)
         case "classes":

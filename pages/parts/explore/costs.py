@@ -1,0 +1,46 @@
+"""What each part of the run at hand costs in accuracy, once somebody asks: five runs a seed, one part more in each."""
+
+import streamlit as st
+
+from pages.frame import core, jobs, plain, theme
+from pages.frame.figures import FigureInfo, show_figure
+from pages.frame.settings import Settings
+from pages.parts.explore.curves import OVERHEAD
+from pillar_core.plots.costs import part_costs
+from pillar_core.studies.accuracy_costs import TITLES, accuracy_costs, has_parts, stages
+from pillar_core.types import RunRecord
+
+SEEDS = 3
+
+
+def panel(record: RunRecord, settings: Settings) -> None:
+    """The figure of what is in the cache so far, and the button that trains the rest."""
+    if not has_parts(record.method) or record.accuracy is None or record.settings.get("noise_multiplier") is None:
+        st.info("Needs test rows and a private learner that clips and adds noise, such as PILLAR.", icon=":material/block:")
+        return
+    seeds = list(range(settings.seed, settings.seed + SEEDS))
+    shared = {**core.axes(settings), **core.public_axis(settings), "seed": seeds}
+    grids = {part: {**shared, **axes} for part, axes in stages(record).items()}
+    runs = {part: [form for _, form in core.found([grid]).values()] for part, grid in grids.items()}
+    cached, total = (sum(form is not None or not is_cached for forms in runs.values() for form in forms) for is_cached in (True, False))
+    if cached < total:
+        title = f"What did each part cost? {len(grids)} runs, {SEEDS} seeds each"
+        jobs.sweeps(*grids.values(), title=title, cached=cached, total=total, key="costs", each=record.seconds + OVERHEAD)
+    errors = [str(form["error"]) for forms in runs.values() for form in forms if form is not None and form.get("error")]
+    if errors:
+        st.info(plain.text(f"A part could not be left out: {errors[0]}"), icon=":material/block:")
+        return
+    accuracies: dict[str, list[float]] = {}
+    for part, forms in runs.items():
+        if None in forms:
+            break
+        accuracies[part] = [form["metrics"]["accuracy"] for form in forms if form is not None]
+    if not accuracies:
+        return
+    table = accuracy_costs(accuracies)
+    table.insert(1, "title", [TITLES[part] for part in table["part"]])
+    show_figure(part_costs(table, mode=theme.mode()), table, FigureInfo("part_costs", settings, seeds=SEEDS))
+    st.caption(
+        "Features and head: training without privacy. Clipping and steps: all that the learner does but noise. The settings are this "
+        "run's in every stage; all but the last add no noise, so nothing here is private."
+    )
