@@ -14,7 +14,7 @@ if __name__ == "__main__":
     from pages.frame import failures, navigation, report, session, shares, sidebar, status, theme
 
     st.set_page_config(page_title="PILLAR explorer", page_icon=theme.ICON, layout="wide")
-    with failures.caught():
+    with failures.catch_errors():
         window = theme.apply()
         session.synchronise()
         page = st.navigation(navigation.pages(), position="hidden")

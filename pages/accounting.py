@@ -10,11 +10,11 @@ lesson.banner(settings)
 
 words.title("accounting")
 
-with failures.shown("This cannot be accounted for."):
+with failures.show_refusal("This cannot be accounted for."):
     setting = accounting_views.controls(settings)
     if setting is not None:
         accounting_views.numbers(setting)
-        accounting_views.VIEWS[local.one("accounting-view")](setting, settings)
+        accounting_views.VIEWS[local.choice("accounting-view")](setting, settings)
         accounting_views.code(setting)
 
-words.explained("accounting")
+words.explain("accounting")

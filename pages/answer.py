@@ -16,7 +16,7 @@ is_brought = codec.is_stored("data", settings.data)
 with st.expander("Private rows and public candidates", icon=":material/upload_file:", expanded=not is_brought):
     upload.panel(settings)
 
-with failures.shown("There is no advice for these rows."):
+with failures.show_refusal("There is no advice for these rows."):
     names = question.candidates(settings)
     if not question.are_numbers(settings, names):
         st.stop()
@@ -36,4 +36,4 @@ with failures.shown("There is no advice for these rows."):
     private_test.panel(settings)
     views.figures_of(advice, settings, names, alike)
 
-words.explained("answer")
+words.explain("answer")

@@ -6,13 +6,13 @@ from pages.parts.check import model, views
 navigation.begin()
 
 words.title("check")
-start = local.one("check-start")
-with failures.shown("This run cannot be checked."):
+start = local.choice("check-start")
+with failures.show_refusal("This run cannot be checked."):
     if start == "model":
         model.panel()
     else:
         script = local.text("check-script") if start == "script" else ""
         numbers = views.inputs(views.read(script), has_script=start == "script")
-        views.answer(views.checked(script, views.sampler(has_script=start == "script"), **numbers), script)
+        views.answer(views.check_numbers(script, views.sampler(has_script=start == "script"), **numbers), script)
 
-words.explained("check")
+words.explain("check")

@@ -14,7 +14,7 @@ history.look(settings)
 words.title("compare")
 
 view = comparison_views.choice()
-with failures.shown("The comparison could not be drawn."):
+with failures.show_refusal("The comparison could not be drawn."):
     if view == BUDGETS:
         place = st.container()
         measured = comparison.read(settings, comparison.choose(settings))
@@ -25,4 +25,4 @@ with failures.shown("The comparison could not be drawn."):
     else:
         comparison_views.show(view, settings)
 
-words.explained("compare")
+words.explain("compare")

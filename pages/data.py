@@ -22,11 +22,11 @@ with own:
 if not is_waiting:
     st.header("Backbone", anchor=False)
     if extraction.panel(settings):
-        with failures.shown("This data set could not be opened."):
+        with failures.show_refusal("This data set could not be opened."):
             rows.panel(settings)
             history.look(settings)
 
 with st.expander("All backbones in a table", icon=":material/table_rows:"):
     extraction.table()
 upload.settings_file()
-words.explained("data", seed=settings.seed)
+words.explain("data", seed=settings.seed)

@@ -19,7 +19,7 @@ words.title("evidence")
 
 VIEWS = {
     "attack": evidence_attacks.attack,
-    "rows": evidence_attacks.exposed,
+    "rows": evidence_attacks.exposed_rows,
     "score": evidence_score.leak,
     "audit": evidence_audits.audit,
     "sabotage": evidence_audits.fault_injection,
@@ -27,7 +27,7 @@ VIEWS = {
 }
 with contextlib.suppress(PillarError):  # the view says what is wrong
     evidence_verdict.line(settings)
-with failures.shown("This evidence could not be gathered."):
-    VIEWS[local.one("evidence-view")](settings)
+with failures.show_refusal("This evidence could not be gathered."):
+    VIEWS[local.choice("evidence-view")](settings)
 
-words.explained("evidence")
+words.explain("evidence")

@@ -11,7 +11,7 @@ settings = session.current()
 words.title("explore")
 lesson.banner(settings)
 
-with failures.shown("This run could not be trained."):
+with failures.show_refusal("This run could not be trained."):
     record = tuning.record(settings)
     history.look(settings)
     if tuning.chosen_by() is Choosing.RULES:

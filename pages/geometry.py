@@ -11,14 +11,14 @@ history.look(settings)
 
 words.title("geometry")
 
-with failures.shown("The geometry of these rows could not be drawn."):
+with failures.show_refusal("The geometry of these rows could not be drawn."):
     separation = shapes.Separation(settings)
     basis = shapes.basis(separation, geo.BasisKind.PUBLIC_PCA)
     spectrum = geo.spectrum(basis)
-    found, is_complete = shapes.separators(separation)
-    best = geo.best_k(shapes.predicted(settings, (settings.epsilon,)))
+    hyperplanes, is_complete = shapes.separators(separation)
+    best = geo.best_k(shapes.predicted_curves(settings, (settings.epsilon,)))
     k = int(best["k"].iloc[0]) if settings.is_rule_k else min(settings.k, basis.rank)
-    missed = geo.xi_of(found.weights, basis.vectors)[:, k - 1].mean()
+    missed = geo.xi_of(hyperplanes.weights, basis.vectors)[:, k - 1].mean()
     badges.show_row(badges.NON_PRIVATE)
     numbers = {
         "energy": f"{100 * spectrum['cumulative'].iloc[k - 1]:.1f} %",
@@ -26,8 +26,8 @@ with failures.shown("The geometry of these rows could not be drawn."):
         "gap": f"{spectrum['gap'].iloc[k - 1]:.2g}",
         "best": f"{best['k'].iloc[0]:,.0f}",
     }
-    of = f"{len(found.pairs)} pairs{'' if is_complete else ', a preview'}"
+    of = f"{len(hyperplanes.pairs)} pairs{'' if is_complete else ', a preview'}"
     words.metrics("geometry", numbers, k=k, of=of, epsilon=settings.epsilon, percent=100 * best["accuracy"].iloc[0])
-    geometry_views.VIEWS[local.one("geometry-view")](settings)
+    geometry_views.VIEWS[local.choice("geometry-view")](settings)
 
-words.explained("geometry", rows=shapes.ROWS_PER_CLASS)
+words.explain("geometry", rows=shapes.ROWS_PER_CLASS)

@@ -52,4 +52,4 @@ for row in (presets.PRESETS[:3], presets.PRESETS[3:]):
             st.markdown(preset.notice)
             navigation.link("explore", "Open", changes=dataclasses.asdict(codec.Settings()) | dict(preset.changes))
 
-words.explained("home")
+words.explain("home")

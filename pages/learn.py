@@ -11,6 +11,6 @@ now, _ = of_number(settings.lesson)
 theme.title(now.title, now.about)
 lesson.choose(settings)
 lesson.contents(settings)
-with failures.shown("This step could not be computed."):
+with failures.show_refusal("This step could not be computed."):
     lesson.step(settings)
 teacher.panel(settings)

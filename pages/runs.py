@@ -15,7 +15,7 @@ history.look(settings)
 
 words.title("runs")
 
-with failures.shown("The runs could not be read."):
+with failures.show_refusal("The runs could not be read."):
     with st.spinner("Reading the cache …"):
         runs = records.all_runs()
     view = runs_results.view(settings.runs)
@@ -28,4 +28,4 @@ with failures.shown("The runs could not be read."):
     else:
         runs_results.panel(settings, runs)
 
-words.explained("runs")
+words.explain("runs")

@@ -15,7 +15,7 @@ lesson.banner(settings)
 
 words.title("screen")
 
-with failures.shown("These sets could not be compared.", advice="Change the setting that is named, or leave that candidate out."):
+with failures.show_refusal("These sets could not be compared.", advice="Change the setting that is named, or leave that candidate out."):
     with st.container(border=True, key="screen-controls"):
         choice = screening.controls(settings)
     screening.publish(settings, choice)
@@ -37,4 +37,4 @@ with failures.shown("These sets could not be compared.", advice="Change the sett
             with closer:
                 screening_views.more(choice, table, settings)
 
-words.explained("screen")
+words.explain("screen")

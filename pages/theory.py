@@ -14,8 +14,8 @@ _VIEWS = {
 }
 
 words.title("theory")
-chosen = local.one("theory-view")
-with failures.shown("This could not be computed."):
+chosen = local.choice("theory-view")
+with failures.show_refusal("This could not be computed."):
     _VIEWS[chosen](settings)
 
-words.explained("theory")
+words.explain("theory")

@@ -15,10 +15,10 @@ UNSAFE = re.compile(r"[^A-Za-z0-9_.:;,+-]")
 """What no link carries of a control."""
 
 
-def written(state: Mapping[Any, Any]) -> str:
+def link_word(state: Mapping[Any, Any]) -> str:
     """The word for a link, from the session's values."""
-    said = {str(key).removeprefix(LINK): state[key] for key in state if str(key).startswith(LINK)}
-    return ";".join(f"{name}:{said[name]}" for name in sorted(said))
+    codes = {str(key).removeprefix(LINK): state[key] for key in state if str(key).startswith(LINK)}
+    return ";".join(f"{name}:{codes[name]}" for name in sorted(codes))
 
 
 def take(word: str, state: MutableMapping[Any, Any]) -> None:
@@ -45,7 +45,7 @@ def code(value: Any) -> str:
     return UNSAFE.sub("", f"{value:.12g}" if isinstance(value, float) else str(value)).replace(";", "")
 
 
-def typed(value: Any, default: Any) -> Any:
+def parse_value(value: Any, default: Any) -> Any:
     """What a link brought, in the type of the control's default; the default where it cannot be read."""
     if not isinstance(value, str) or isinstance(default, str):
         return value

@@ -52,8 +52,8 @@ def candidate(name: str, settings: Settings) -> FeatureSet:
     """Another set's features through the private data's backbone; the settings' own public part by the name PART."""
     if name != PART:
         return _features(name, backbone(settings), splitting.state(name))
-    own = split(dataclasses.replace(settings, public=PART))
-    return FeatureSet(own.public_x, own.public_y, None, None, own.features.classes)
+    part = split(dataclasses.replace(settings, public=PART))
+    return FeatureSet(part.public_x, part.public_y, None, None, part.features.classes)
 
 
 def split_key(settings: Settings) -> str:
@@ -73,7 +73,7 @@ def split(settings: Settings) -> SemiPrivateSplit:
     return parts
 
 
-def trained(settings: Settings) -> RunRecord:
+def train_run(settings: Settings) -> RunRecord:
     """The same experiment with its classifier, trained now."""
     return run_spec(spec(settings), split(settings))
 
@@ -85,12 +85,12 @@ def run_key(settings: Settings) -> str:
     return sweep.cell_key(spec(settings))
 
 
-@memory.kept(max_entries=64, show_spinner="Training a private model …", by=run_key, is_free=True)
+@memory.cache(max_entries=64, show_spinner="Training a private model …", by=run_key, is_free=True)
 def run(settings: Settings) -> RunRecord:
     """One experiment without its classifier: from the store, where a sweep or a visit left it, or trained now and kept there."""
-    shipped = _shipped(settings)
-    if shipped is not None:
-        return shipped
+    record = _starter_record(settings)
+    if record is not None:
+        return record
     with contextlib.nullcontext() if store.default().has("record", run_key(settings)) else shares.turn():
         return sweep.run_cell(spec(settings), split(settings))
 
@@ -103,11 +103,11 @@ def spec(settings: Settings) -> RunSpec:
     return sweep.cells(grid)[0]
 
 
-def found(grids: Sequence[Mapping[str, Any]]) -> dict[str, tuple[RunSpec, dict[str, Any] | None]]:
+def find_runs(grids: Sequence[Mapping[str, Any]]) -> dict[str, tuple[RunSpec, dict[str, Any] | None]]:
     """Every run of some grids by cache key, with its record where the cache holds it; what was found once is kept in memory."""
-    asked = [{name: value for name, value in grid.items() if value is not None} for grid in grids]
-    read = [splitting.content(str(grid["dataset"]), grid.get("backbone")) for grid in grids if splitting.lies_in_files(grid["dataset"])]
-    runs = _asked(fingerprint(asked, read, splitting.states(*(grid.get("public") for grid in grids))), grids)
+    wanted = [{name: value for name, value in grid.items() if value is not None} for grid in grids]
+    contents = [splitting.content(str(grid["dataset"]), grid.get("backbone")) for grid in grids if splitting.lies_in_files(grid["dataset"])]
+    runs = _specs_by_key(fingerprint(wanted, contents, splitting.states(*(grid.get("public") for grid in grids))), grids)
     for key_, (cell, record) in runs.items():
         if record is None:
             runs[key_] = cell, store.default().get_json("record", key_)
@@ -132,8 +132,8 @@ def has_k(method: str) -> bool:
 
 def words_of_rule(method: str) -> str:
     """What the learner does where no k is given: its own words, else that a rule chooses."""
-    own = params_of(pc.METHODS[method].settings).get("k")
-    return "rule" if own is None or own.none_means == K.none_means else own.none_means
+    param = params_of(pc.METHODS[method].settings).get("k")
+    return "rule" if param is None or param.none_means == K.none_means else param.none_means
 
 
 def rule_k(settings: Settings) -> int | None:
@@ -141,9 +141,9 @@ def rule_k(settings: Settings) -> int | None:
     if words_of_rule(settings.method) != "rule" or not has_k(settings.method) or not pc.METHODS[settings.method].is_private:
         return None
     ruled = dataclasses.replace(settings, k=RULE)
-    shipped = _shipped(ruled)
-    if shipped is not None:
-        return int(shipped.settings["k"])
+    record = _starter_record(ruled)
+    if record is not None:
+        return int(record.settings["k"])
     return _rule_k(ruled) if split_key(settings) in _LOADED else None
 
 
@@ -158,15 +158,15 @@ def n_test(settings: Settings) -> int:
 
 def facts(settings: Settings) -> PublicFacts:
     """What is public about the rows. Nothing is loaded for it where a starter record of these settings says it."""
-    shipped = _shipped(settings)
-    return split(settings).facts if shipped is None else shipped.facts
+    record = _starter_record(settings)
+    return split(settings).facts if record is None else record.facts
 
 
 def largest_k(settings: Settings) -> int:
     """The most directions that the public rows span, or can span where a starter record is shown and no row was loaded yet."""
-    shipped = _shipped(settings)
-    if shipped is not None:
-        return min(shipped.facts.d, shipped.facts.n_public - 1)
+    record = _starter_record(settings)
+    if record is not None:
+        return min(record.facts.d, record.facts.n_public - 1)
     return len(spectrum(settings))
 
 
@@ -181,23 +181,23 @@ def spectrum(settings: Settings) -> pd.DataFrame:
 def public_map(settings: Settings) -> pd.DataFrame:
     """Public rows in their first two directions: columns x, y, class. Public only."""
     parts = split(settings)
-    shown = parts.public_x[:2000]
-    places = _basis(settings).transform(2, normalise=False)(shown)
+    rows = parts.public_x[:2000]
+    places = _basis(settings).transform(2, normalise=False)(rows)
     names = parts.features.classes
-    labels = [""] * len(shown) if parts.public_y is None else [names[label] for label in parts.public_y[:2000]]
+    labels = [""] * len(rows) if parts.public_y is None else [names[label] for label in parts.public_y[:2000]]
     return pd.DataFrame({"x": places[:, 0], "y": places[:, 1], "class": labels})
 
 
-def may_be_public(one: Upload, settings: Settings) -> bool:
+def may_be_public(upload: Upload, settings: Settings) -> bool:
     """Whether rows that were brought can stand beside the private data: images by images, numbers by numbers, as far as cards tell.
 
     Reads no row, so that the sidebar need not wait for the data.
     """
     private = uploads.card(settings.data)
     if private is not None:
-        return one.kind == private.kind and (one.kind == uploads.IMAGES or one.shape == private.shape)
+        return upload.kind == private.kind and (upload.kind == uploads.IMAGES or upload.shape == private.shape)
     known = pc.DATASETS[settings.data].kind if settings.data in pc.DATASETS else "generator"
-    return known == "generator" or (known == "images") == (one.kind == uploads.IMAGES)
+    return known == "generator" or (known == "images") == (upload.kind == uploads.IMAGES)
 
 
 def backbone(settings: Settings) -> str | None:
@@ -242,7 +242,7 @@ def class_counts(settings: Settings) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["class", "part", "rows"])
 
 
-@memory.kept(max_entries=1, is_free=True)
+@memory.cache(max_entries=1, is_free=True)
 def hero_table() -> pd.DataFrame | None:
     """The starter records behind Home's figure; None where they are missing."""
     try:
@@ -265,13 +265,13 @@ def _features(data: str, name: str | None, state: str) -> FeatureSet:
     return splitting.noted(source, data, name, state_=state)
 
 
-@memory.kept(max_entries=32, is_free=True)
-def _asked(fingerprint_: str, _grids: Sequence[Mapping[str, Any]]) -> dict[str, tuple[RunSpec, dict[str, Any] | None]]:
+@memory.cache(max_entries=32, is_free=True)
+def _specs_by_key(fingerprint_: str, _grids: Sequence[Mapping[str, Any]]) -> dict[str, tuple[RunSpec, dict[str, Any] | None]]:
     cells = [cell for grid in _grids for cell in sweep.cells(grid)]
     return {key: (cell, None) for key, cell in zip(sweep.keys_of(cells), cells, strict=True)}
 
 
-@memory.kept(max_entries=256, by=run_key, is_free=True)
+@memory.cache(max_entries=256, by=run_key, is_free=True)
 def _rule_k(settings: Settings) -> int | None:
     try:
         return int(solve_spec(spec(settings), split(settings)).settings.k)
@@ -279,7 +279,7 @@ def _rule_k(settings: Settings) -> int | None:
         return None
 
 
-def _shipped(settings: Settings) -> RunRecord | None:
+def _starter_record(settings: Settings) -> RunRecord | None:
     """The starter's record of these settings until their rows are loaded: a first paint waits neither for rows nor for torch."""
     return None if split_key(settings) in _LOADED else starter.record(spec(settings))
 

@@ -33,13 +33,13 @@ def settings_from_yaml(text: str) -> dict[str, str]:
 
 def command_line(settings: Settings) -> str:
     """The shell command that trains the same run."""
-    asked = core.spec(settings)
-    arguments = ["python", "-m", "pillar_core", "run", "--method", asked.method, *data_words(settings, core.public_axis(settings))]
-    arguments += [] if asked.epsilon is None else ["--epsilon", f"{asked.epsilon:g}"]
-    arguments += ["--delta", f"{asked.delta:g}", "--accountant", asked.accountant, "--relation", asked.relation]
-    for name, value in asked.settings.items():
+    run_spec = core.spec(settings)
+    arguments = ["python", "-m", "pillar_core", "run", "--method", run_spec.method, *data_words(settings, core.public_axis(settings))]
+    arguments += [] if run_spec.epsilon is None else ["--epsilon", f"{run_spec.epsilon:g}"]
+    arguments += ["--delta", f"{run_spec.delta:g}", "--accountant", run_spec.accountant, "--relation", run_spec.relation]
+    for name, value in run_spec.settings.items():
         arguments += ["--set", f"{name}={value}"]
-    return shlex.join([*arguments, "--seed", str(asked.seed)])
+    return shlex.join([*arguments, "--seed", str(run_spec.seed)])
 
 
 def data_words(settings: Settings, public: Mapping[str, Any]) -> list[str]:

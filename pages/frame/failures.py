@@ -18,23 +18,25 @@ _STREAMLIT = [logging.getLogger(f"streamlit.{name}") for name in ("error_util", 
 
 
 @contextlib.contextmanager
-def shown(what: str, *, advice: str = "Change the setting that is named, or open the page anew from the bar at the top.") -> Iterator[None]:
+def show_refusal(
+    title: str, *, advice: str = "Change the setting that is named, or open the page anew from the bar at the top."
+) -> Iterator[None]:
     """Runs a block of a page; a refusal of the library becomes a message in its place."""
     try:
         yield
     except (PillarError, MemoryError, RuntimeError) as refusal:
         with st.container(border=True):
-            st.error(f"**{what}**  \n{plain.text(_words(refusal))}", icon=":material/error:")
+            st.error(f"**{title}**  \n{plain.text(_words(refusal))}", icon=":material/error:")
             st.markdown(advice)
 
 
 @contextlib.contextmanager
-def noted(what: str) -> Iterator[None]:
+def note_refusal(title: str) -> Iterator[None]:
     """Runs a callback; a refusal of the library becomes a message at the top of the page."""
     try:
         yield
     except (PillarError, MemoryError, RuntimeError) as refusal:
-        session.note(f"{what}: {_words(refusal)}")
+        session.note(f"{title}: {_words(refusal)}")
 
 
 def _words(refusal: Exception) -> str:
@@ -45,7 +47,7 @@ def _words(refusal: Exception) -> str:
 
 
 @contextlib.contextmanager
-def caught() -> Iterator[None]:
+def catch_errors() -> Iterator[None]:
     """Runs the app; what nobody foresaw becomes a sentence without a value or a path, and its kind and place a line of the log.
 
     The message of a foreign exception may quote rows. Streamlit's own signals to stop or to run again pass.
@@ -53,7 +55,7 @@ def caught() -> Iterator[None]:
     for log in _STREAMLIT:
         log.addFilter(_without_message)  # adds it once
     try:
-        with shown("This page could not be drawn."):
+        with show_refusal("This page could not be drawn."):
             yield
     except FragmentHandledException:
         raise

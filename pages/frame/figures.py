@@ -110,7 +110,11 @@ def _show_exports(figure: Figure, runs: Mapping[str, Any] | None, table: Table, 
         files: dict[str, tuple[str, bytes | Callable[[], bytes], str]] = {
             "CSV": ("csv", exports.csv(frame), "The numbers behind this figure, one row per run or point."),
             "Settings": ("yaml", exports.settings_yaml(info.settings).encode(), "Every setting as YAML; the Data page reads it back."),
-            "HTML": ("html", shares.paid(lambda: exports.page(figure)), "The figure as a page that zooms and hovers without a network."),
+            "HTML": (
+                "html",
+                shares.charge(lambda: exports.page(figure)),
+                "The figure as a page that zooms and hovers without a network.",
+            ),
         }
         with st.container(horizontal=True):
             for label, (ending, data, hint) in files.items():

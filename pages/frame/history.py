@@ -34,8 +34,8 @@ def table(settings: Settings) -> pd.DataFrame:
     """The visit's runs with the same data, split and learner: columns k, epsilon, accuracy."""
     runs = [json.loads(line) for line in st.session_state.get(_KEY, "").splitlines()]
     where = _where(settings)
-    here = [run for run in runs if run["where"] == where]
-    return pd.DataFrame(here, columns=["k", "epsilon", "accuracy"])
+    matching = [run for run in runs if run["where"] == where]
+    return pd.DataFrame(matching, columns=["k", "epsilon", "accuracy"])
 
 
 def look(settings: Settings, *, is_ranking: bool = False) -> None:
@@ -44,8 +44,8 @@ def look(settings: Settings, *, is_ranking: bool = False) -> None:
     is_ranking: what was in sight is a private ranking with a known seed alone: its ε is not in that of a model that is trained then.
     """
     rows = embedded.whole_of(settings.data) + (_RANKED if is_ranking else "")
-    if rows not in _seen():
-        st.session_state[_SEEN] = "\n".join([*_seen(), rows])
+    if rows not in _sights():
+        st.session_state[_SEEN] = "\n".join([*_sights(), rows])
     if store.default().get_json("record", _seen_key(rows)) is None:
         store.default().remember_json("record", _seen_key(rows), {"in_sight": True})
 
@@ -56,8 +56,8 @@ def in_sight(settings: Settings) -> str:
     What sweeps left in the cache can be seen, too.
     """
     rows = embedded.whole_of(settings.data)
-    found = [runs["dataset"] for runs in (records.all_runs(), records.all_runs(shipped=True)) if len(runs)]
-    if _is_marked(rows, settings.data) or any(embedded.whole_of(str(name)) == rows for names in found for name in set(names)):
+    datasets = [runs["dataset"] for runs in (records.all_runs(), records.all_runs(shipped=True)) if len(runs)]
+    if _is_marked(rows, settings.data) or any(embedded.whole_of(str(name)) == rows for names in datasets for name in set(names)):
         return IN_SIGHT
     return RANKED_IN_SIGHT if _is_marked(rows + _RANKED) else ""
 
@@ -68,10 +68,10 @@ def paid_rankings(settings: Settings) -> tuple[Ranking, ...]:
 
 
 def _is_marked(*names: str) -> bool:
-    return names[0] in _seen() or any(store.default().get_json("record", _seen_key(name)) is not None for name in names)
+    return names[0] in _sights() or any(store.default().get_json("record", _seen_key(name)) is not None for name in names)
 
 
-def _seen() -> list[str]:
+def _sights() -> list[str]:
     return str(st.session_state.get(_SEEN, "")).splitlines()
 
 

@@ -110,7 +110,7 @@ def duration(seconds: float) -> str:
 
 
 @st.fragment(run_every=1.0)
-@failures.caught()
+@failures.catch_errors()
 def _running(job_ids: str, title: str, done_when_drawn: int, key: str) -> None:
     """Draws progress every second, and the whole page anew once a further part is finished."""
     statuses = [pc.jobs.status(job_id) for job_id in job_ids.split()]
@@ -142,7 +142,7 @@ def _waiting(live: Sequence[JobStatus]) -> str:
 
 
 def _submit(specs: list[dict[str, Any]]) -> None:
-    with failures.noted("The job could not be started"):
+    with failures.note_refusal("The job could not be started"):
         shares.ask("job")
         for spec in specs:
             pc.jobs.submit(spec)
@@ -150,7 +150,7 @@ def _submit(specs: list[dict[str, Any]]) -> None:
 
 def _stop(job_ids: str) -> None:
     for job_id in job_ids.split():
-        with failures.noted("The job was not stopped"):
+        with failures.note_refusal("The job was not stopped"):
             pc.jobs.cancel(job_id)
 
 

@@ -23,7 +23,7 @@ _CONTROLS = toml_tables(Path(__file__).with_suffix(".toml"))
 
 def value(name: str, default: Any) -> Any:
     """The value kept under `name`, else `default`."""
-    return controls.typed(st.session_state.get(controls.LOCAL + name, default), default)
+    return controls.parse_value(st.session_state.get(controls.LOCAL + name, default), default)
 
 
 def put(name: str, new: Any) -> None:
@@ -31,7 +31,7 @@ def put(name: str, new: Any) -> None:
     st.session_state[controls.LOCAL + name] = new
 
 
-def linked(name: str, default: Any) -> Any:
+def linked_value(name: str, default: Any) -> Any:
     """The value of a control that links carry, as the link or the user left it, else `default`."""
     controls.claim(name, st.session_state)
     return value(name, default)
@@ -44,77 +44,83 @@ def link(name: str, new: Any) -> None:
     session.touch()
 
 
-def unlinked(key: str, why: str) -> str:
+def unlinked_key(key: str, why: str) -> str:
     """The key of a widget that links do not carry, with the reason."""
     st.session_state[_UNLINKED + key] = why
     return key
 
 
-def one(name: str, options: Options | None = None, default: Any = None, *, of: str = "", title: Title | None = None, **said: Any) -> Any:
+def choice(
+    name: str, options: Options | None = None, default: Any = None, *, of: str = "", title: Title | None = None, **overrides: Any
+) -> Any:
     """A choice of one among a few. of: what a further control of this name is for; said: keywords in the place of the table's."""
-    shown, looks = _asked(name, options, default, of, title, said)
-    st.segmented_control(**looks | {"format_func": _plainly(looks["format_func"])})
-    return shown
+    current, keywords = _control(name, options, default, of, title, overrides)
+    st.segmented_control(**keywords | {"format_func": _plainly(keywords["format_func"])})
+    return current
 
 
-def select(name: str, options: Options | None = None, default: Any = None, *, of: str = "", title: Title | None = None, **said: Any) -> Any:
+def select(
+    name: str, options: Options | None = None, default: Any = None, *, of: str = "", title: Title | None = None, **overrides: Any
+) -> Any:
     """A choice of one among many."""
-    shown, looks = _asked(name, options, default, of, title, said)
-    st.selectbox(**looks)
-    return shown
+    current, keywords = _control(name, options, default, of, title, overrides)
+    st.selectbox(**keywords)
+    return current
 
 
-def slider(name: str, options: Options | None = None, default: Any = None, *, of: str = "", title: Title | None = None, **said: Any) -> Any:
+def slider(
+    name: str, options: Options | None = None, default: Any = None, *, of: str = "", title: Title | None = None, **overrides: Any
+) -> Any:
     """A slider over values worth trying."""
-    shown, looks = _asked(name, options, default, of, title, said)
-    st.select_slider(**looks)
-    return shown
+    current, keywords = _control(name, options, default, of, title, overrides)
+    st.select_slider(**keywords)
+    return current
 
 
 def sliders(*names: str) -> list[Any]:
     """Sliders side by side, all of them as the table says."""
-    shown = []
+    current = []
     for column, name in zip(st.columns(len(names)), names, strict=True):
         with column:
-            shown.append(slider(name))
-    return shown
+            current.append(slider(name))
+    return current
 
 
-def several(
-    name: str, options: Options | None = None, default: list[str] | None = None, *, title: Title | None = None, **said: Any
+def choices(
+    name: str, options: Options | None = None, default: list[str] | None = None, *, title: Title | None = None, **overrides: Any
 ) -> list[str]:
     """A choice of one or more names, kept as text; where there are many of them, in a list that opens."""
-    told = _CONTROLS.get(name, {}) | said
-    options, title = _titled(told["options"] if options is None else options, title, told)
-    usual: list[str] = list(told["default"] if default is None else default)
-    codes = str(_read(name, _SEPARATOR.join(usual), told.get("unlinked", ""))).split(_SEPARATOR)
-    shown = [option for item in codes for option in options if item in (option, controls.code(option))]
-    session.fill(_WIDGET + name, shown or usual)
-    shared = {"help": told["help"], **_widget(name, told.get("unlinked", "")), "on_change": _released_several}
-    if told.get("are_many"):
-        return st.multiselect(told["label"], options, format_func=title, **shared) or usual
-    return st.pills(told["label"], options, selection_mode="multi", format_func=_plainly(title), **shared) or usual
+    facts_ = _CONTROLS.get(name, {}) | overrides
+    options, title = _titles(facts_["options"] if options is None else options, title, facts_)
+    usual: list[str] = list(facts_["default"] if default is None else default)
+    codes = str(_read(name, _SEPARATOR.join(usual), facts_.get("unlinked", ""))).split(_SEPARATOR)
+    current = [option for item in codes for option in options if item in (option, controls.code(option))]
+    session.fill(_WIDGET + name, current or usual)
+    shared = {"help": facts_["help"], **_widget(name, facts_.get("unlinked", "")), "on_change": _keep_several}
+    if facts_.get("are_many"):
+        return st.multiselect(facts_["label"], options, format_func=title, **shared) or usual
+    return st.pills(facts_["label"], options, selection_mode="multi", format_func=_plainly(title), **shared) or usual
 
 
 def toggle(name: str, default: bool = False) -> bool:
     """A switch."""
-    told = _CONTROLS[name]
-    why = told.get("unlinked", "")
+    facts_ = _CONTROLS[name]
+    why = facts_.get("unlinked", "")
     is_on = bool(_read(name, default, why))
     session.fill(_WIDGET + name, is_on)
-    st.toggle(told["label"], help=told["help"], **_widget(name, why))
+    st.toggle(facts_["label"], help=facts_["help"], **_widget(name, why))
     return is_on
 
 
 def text(name: str) -> str:
     """A line of text, or with a height in pixels several, under a hidden label; out of links."""
-    told = _CONTROLS[name]
+    facts_ = _CONTROLS[name]
     session.fill(_WIDGET + name, value(name, ""))
-    shared = {"help": told["help"], "placeholder": told.get("placeholder", ""), **_widget(name, told["unlinked"])}
-    if "height" in told:
-        st.text_area(told["label"], height=told["height"], label_visibility="collapsed", **shared)
+    shared = {"help": facts_["help"], "placeholder": facts_.get("placeholder", ""), **_widget(name, facts_["unlinked"])}
+    if "height" in facts_:
+        st.text_area(facts_["label"], height=facts_["height"], label_visibility="collapsed", **shared)
     else:
-        st.text_input(told["label"], **shared)
+        st.text_input(facts_["label"], **shared)
     return str(value(name, "")).strip()
 
 
@@ -122,30 +128,30 @@ def field(param: Param, *, name: str, placeholder: str = "") -> Any:
     """An input made from a parameter: a choice, a whole number or a number; one that may be none starts empty, or with words in it."""
     shared = {"label": param.label, "help": f"{param.help} Allowed: {param.range}.", **_widget(name, "")}
     if param.choices:
-        shown = _offered(name, list(param.choices), param.default, "")
+        current = _current(name, list(param.choices), param.default, "")
         st.selectbox(options=list(param.choices), format_func=str, **shared)
-        return shown
-    kept = _read(name, "" if param.none_means else param.kind(param.default), "")
-    shown = None if kept == "" else controls.typed(kept, param.kind(param.default))
-    session.fill(_WIDGET + name, shown)
+        return current
+    stored = _read(name, "" if param.none_means else param.kind(param.default), "")
+    current = None if stored == "" else controls.parse_value(stored, param.kind(param.default))
+    session.fill(_WIDGET + name, current)
     shape: dict[str, Any] = {"step": 1} if param.kind is int else {"step": None, "format": "%.6g"}
     st.number_input(placeholder=placeholder, **shared, **shape)
-    return shown
+    return current
 
 
-def _asked(
-    name: str, options: Options | None, default: Any, of: str, title: Title | None, said: dict[str, Any]
+def _control(
+    name: str, options: Options | None, default: Any, of: str, title: Title | None, overrides: dict[str, Any]
 ) -> tuple[Any, dict[str, Any]]:
     """(the value kept, the keywords of the widget that shows it)."""
-    told, full = _CONTROLS.get(name, {}) | said, f"{name}-{of}" if of else name
-    offered, title = _titled(told["options"] if options is None else options, title, told)
-    why = told.get("unlinked", "")
-    shown = _offered(full, offered, told.get("default") if default is None else default, why)
-    return shown, {"label": told["label"], "options": offered, "format_func": title, "help": told["help"], **_widget(full, why)}
+    facts_, full = _CONTROLS.get(name, {}) | overrides, f"{name}-{of}" if of else name
+    offered, title = _titles(facts_["options"] if options is None else options, title, facts_)
+    why = facts_.get("unlinked", "")
+    current = _current(full, offered, facts_.get("default") if default is None else default, why)
+    return current, {"label": facts_["label"], "options": offered, "format_func": title, "help": facts_["help"], **_widget(full, why)}
 
 
-def _titled(options: Options, title: Title | None, told: Mapping[str, Any]) -> tuple[list[Any], Title]:
-    form = told.get("form", "")
+def _titles(options: Options, title: Title | None, facts_: Mapping[str, Any]) -> tuple[list[Any], Title]:
+    form = facts_.get("form", "")
     if form == "percent":
         return list(options), lambda share: f"{100 * share:g} %"
     usual: Title = form.format if form else str
@@ -157,30 +163,30 @@ def _plainly(title: Title) -> Callable[[Any], str]:
     return lambda option: plain.text(title(option))
 
 
-def _read(name: str, default: Any, unlinked: str) -> Any:
-    return value(name, default) if unlinked else linked(name, default)
+def _read(name: str, default: Any, unlinked_key: str) -> Any:
+    return value(name, default) if unlinked_key else linked_value(name, default)
 
 
-def _offered(name: str, options: list[Any], default: Any, unlinked: str) -> Any:
+def _current(name: str, options: list[Any], default: Any, unlinked_key: str) -> Any:
     """The value kept if it is among the options, else the default; the widget is made to show it."""
-    current = _read(name, default, unlinked)
-    shown = current if current in options else next((option for option in options if controls.code(option) == current), default)
-    session.fill(_WIDGET + name, shown)
-    return shown
+    current = _read(name, default, unlinked_key)
+    current = current if current in options else next((option for option in options if controls.code(option) == current), default)
+    session.fill(_WIDGET + name, current)
+    return current
 
 
 def _widget(name: str, why: str) -> dict[str, Any]:
     """Key and callback of a control; where links do not carry it, the reason is on record."""
-    key = unlinked(_WIDGET + name, why) if why else _WIDGET + name
-    return {"key": key, "on_change": _released, "args": (name, put if why else link)}
+    key = unlinked_key(_WIDGET + name, why) if why else _WIDGET + name
+    return {"key": key, "on_change": _keep, "args": (name, put if why else link)}
 
 
-def _released(name: str, keep: Callable[[str, Any], None]) -> None:
+def _keep(name: str, keep: Callable[[str, Any], None]) -> None:
     """Keeps what a widget shows; a choice that was emptied stays as it was."""
     new = st.session_state[_WIDGET + name]
     if new is not None:
         keep(name, new)
 
 
-def _released_several(name: str, keep: Callable[[str, Any], None]) -> None:
+def _keep_several(name: str, keep: Callable[[str, Any], None]) -> None:
     keep(name, _SEPARATOR.join(st.session_state[_WIDGET + name]))

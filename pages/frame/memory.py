@@ -23,7 +23,7 @@ FILES = "files"
 MEMOS: list[Memo] = []
 
 
-def kept(
+def cache(
     *,
     max_entries: int,
     show_spinner: str = "",
@@ -39,15 +39,18 @@ def kept(
         MEMOS.append(memo)
 
         @functools.wraps(make)
-        def read(*given: P.args, **named: P.kwargs) -> T:
-            def made() -> T:
+        def read(*arguments: P.args, **named: P.kwargs) -> T:
+            def make_value() -> T:
                 with st.spinner(show_spinner) if show_spinner else contextlib.nullcontext():
-                    return make(*given, **named)
+                    return make(*arguments, **named)
 
-            whole = tuple(None if is_left else item for item, is_left in zip(given, are_left, strict=False)), tuple(sorted(named.items()))
-            key = keys_of(given), whole if by is None else by(*given, **named)
+            inputs = (
+                tuple(None if is_left else item for item, is_left in zip(arguments, are_left, strict=False)),
+                tuple(sorted(named.items())),
+            )
+            key = keys_of(arguments), inputs if by is None else by(*arguments, **named)
             with contextlib.nullcontext() if key in memo else shares.turn(is_asked=not is_free):
-                return memo.get(key, made)
+                return memo.get(key, make_value)
 
         return read
 
@@ -59,10 +62,10 @@ def of_rows(
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """As `kept`, for what is made of the sets that the arguments name; or of files that are looked at (`of_files`)."""
 
-    def keys_of(given: tuple[Any, ...]) -> frozenset[str]:
-        return frozenset([FILES] if of_files else map(uploads.key_of, uploads.names_in(given)))
+    def keys_of(arguments: tuple[Any, ...]) -> frozenset[str]:
+        return frozenset([FILES] if of_files else map(uploads.key_of, uploads.names_in(arguments)))
 
-    return kept(max_entries=max_entries, show_spinner=show_spinner, is_free=is_free, by=by, keys_of=keys_of)
+    return cache(max_entries=max_entries, show_spinner=show_spinner, is_free=is_free, by=by, keys_of=keys_of)
 
 
 def forget(*keys: str) -> None:

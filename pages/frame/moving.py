@@ -37,6 +37,6 @@ def chart(figure: Any, *, runs: Mapping[str, Any], base: str, is_narrow: bool, k
     st.components.v2.component("pillar_moving", js=_SCRIPT, isolate_styles=False)(key=key, data=data)
 
 
-@memory.kept(max_entries=64, is_free=True)
+@memory.cache(max_entries=64, is_free=True)
 def _json(base_: str, is_narrow: bool, _figure: Any) -> str:
     return str((narrow_copy(_figure) if is_narrow else _figure).to_json(validate=False))

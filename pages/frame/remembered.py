@@ -7,19 +7,19 @@ from pillar_core.errors import StoreError
 from pillar_core.fingerprint import fingerprint
 
 
-def place(what: str) -> str:
+def place(purpose: str) -> str:
     """The place that you last named for `what`, "" where there is none."""
-    kept = pc.store.default().get_bytes(_key(what))
-    return "" if kept is None else kept.decode()
+    content = pc.store.default().get_bytes(_key(purpose))
+    return "" if content is None else content.decode()
 
 
-def keep(what: str, typed: str) -> None:
+def keep(purpose: str, typed: str) -> None:
     """Remembers it; a disk that refuses costs the memory alone."""
-    if typed != place(what):
+    if typed != place(purpose):
         with contextlib.suppress(StoreError):
-            pc.store.default().delete("blob", _key(what))
-            pc.store.default().put_bytes(_key(what), typed.encode())
+            pc.store.default().delete("blob", _key(purpose))
+            pc.store.default().put_bytes(_key(purpose), typed.encode())
 
 
-def _key(what: str) -> str:
-    return f"place-{fingerprint(what)}"
+def _key(purpose: str) -> str:
+    return f"place-{fingerprint(purpose)}"

@@ -42,7 +42,7 @@ def panel() -> None:
         return
     with st.sidebar, st.container(horizontal=True, gap="small", key="report"):
         hint = f"{_count_words(len(figures))} with tables, settings, ledger and assumptions; opens without a network."
-        make, label = shares.paid(lambda: page(figures).encode()), f"Report ({len(figures)})"
+        make, label = shares.charge(lambda: page(figures).encode()), f"Report ({len(figures)})"
         icon = ":material/summarize:"
         st.download_button(label, make, "report.html", "text/html", help=hint, on_click="ignore", icon=icon, key="report-download")
         st.button("Empty it", key="report-empty", help="Forgets the report's figures.", on_click=_empty, type="tertiary")

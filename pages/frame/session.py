@@ -41,7 +41,7 @@ def synchronise() -> None:
     touched = st.session_state.pop(_TOUCHED, False)
     news = bool(query) and urlencode(query) != st.session_state.get(_WRITTEN) and not touched
     if first or news:
-        settings, notes = codec.from_query(query, own=st.session_state.get(_OWN, "").split("\n"))
+        settings, notes = codec.from_query(query, chosen_names=st.session_state.get(_OWN, "").split("\n"))
         put(settings)
         st.session_state[_NOTES] = "\n".join(notes)
 
@@ -78,7 +78,7 @@ def began() -> float:
 def current() -> Settings:
     """The settings of this run."""
     values = {name: st.session_state[_SET + name] for name in PARAMS if _SET + name in st.session_state}
-    return Settings(**values | {"controls": controls.written(st.session_state)})
+    return Settings(**values | {"controls": controls.link_word(st.session_state)})
 
 
 def put(settings: Settings) -> None:
@@ -96,7 +96,7 @@ def touch() -> None:
 def change(**values: Value) -> None:
     """A callback for buttons and charts: sets some settings and leaves all others as they are."""
     for name, value in values.items():
-        allowed, message = codec.checked(name, value)
+        allowed, message = codec.check_value(name, value)
         st.session_state[_SET + name] = allowed
         if message:
             note(message)
@@ -116,7 +116,7 @@ def widget(name: str, place: str = "") -> dict[str, Any]:
     """Label, hint, key and callback of a setting's widget, filled with its value; one key per place: a widget that moves forgets it."""
     key = _WIDGET + place + name
     fill(key, st.session_state[_SET + name])
-    return {"label": PARAMS[name].label, "help": PARAMS[name].help, "key": key, "on_change": released, "args": (name, place)}
+    return {"label": PARAMS[name].label, "help": PARAMS[name].help, "key": key, "on_change": keep_widget, "args": (name, place)}
 
 
 def fill(key: str, value: Value | list[str] | None) -> None:
@@ -129,7 +129,7 @@ def fill(key: str, value: Value | list[str] | None) -> None:
         st.session_state[key] = value
 
 
-def released(name: str, place: str = "") -> None:
+def keep_widget(name: str, place: str = "") -> None:
     """The callback of the widget of a setting."""
     value = st.session_state[_WIDGET + place + name]
     if value is not None:

@@ -42,7 +42,7 @@ _UNSAFE_SCREEN, _LONGEST_SCREEN = re.compile(r"[^A-Za-z0-9_.:;,+~-]"), 2000
 Value = str | int | float
 
 
-def _said(name: str) -> Any:
+def _field(name: str) -> Any:
     return params.setting(params.param_from(name, toml_tables(Path(__file__).with_suffix(".toml"))[name]))
 
 
@@ -50,28 +50,28 @@ def _said(name: str) -> Any:
 class Settings:
     """Everything that decides what a page shows. Field order is the order in the URL and in a pinned setting."""
 
-    data: str = _said("data")
-    public: str = _said("public")
-    public_fraction: float = _said("public_fraction")
-    backbone: str = _said("backbone")
-    method: str = _said("method")
-    k: int = _said("k")
-    epsilon: float = _said("epsilon")
-    delta: float = _said("delta")
-    seed: int = _said("seed")
-    seeds: int = _said("seeds")
-    accountant: str = _said("accountant")
-    relation: str = _said("relation")
-    target: int = _said("target")
-    view: str = _said("view")
-    compare: str = _said("compare")
-    learners: str = _said("learners")
-    runs: str = _said("runs")
-    screen: str = _said("screen")
-    controls: str = _said("controls")
-    a: str = _said("a")
-    hide: str = _said("hide")
-    lesson: int = _said("lesson")
+    data: str = _field("data")
+    public: str = _field("public")
+    public_fraction: float = _field("public_fraction")
+    backbone: str = _field("backbone")
+    method: str = _field("method")
+    k: int = _field("k")
+    epsilon: float = _field("epsilon")
+    delta: float = _field("delta")
+    seed: int = _field("seed")
+    seeds: int = _field("seeds")
+    accountant: str = _field("accountant")
+    relation: str = _field("relation")
+    target: int = _field("target")
+    view: str = _field("view")
+    compare: str = _field("compare")
+    learners: str = _field("learners")
+    runs: str = _field("runs")
+    screen: str = _field("screen")
+    controls: str = _field("controls")
+    a: str = _field("a")
+    hide: str = _field("hide")
+    lesson: int = _field("lesson")
 
     @property
     def is_rule_k(self) -> bool:
@@ -110,11 +110,11 @@ def choices(name: str) -> tuple[str, ...]:
 
 def to_query(settings: Settings) -> dict[str, str]:
     """The query parameters of a link, version first; what is as the version's table says is left out."""
-    values = {name: _written(getattr(settings, name)) for name in PARAMS}
+    values = {name: _text(getattr(settings, name)) for name in PARAMS}
     return {"v": VERSION} | {name: value for name, value in values.items() if LEFT_OUT[VERSION].get(name) != value}
 
 
-def from_query(query: Mapping[str, str], *, own: Container[str] | None = ()) -> tuple[Settings, list[str]]:
+def from_query(query: Mapping[str, str], *, chosen_names: Container[str] | None = ()) -> tuple[Settings, list[str]]:
     """(settings, messages): whatever the query says that can be used, defaults for the rest, a message for each repair.
 
     own: names that somebody chose in this session, which may be files (None: every name is).
@@ -123,32 +123,32 @@ def from_query(query: Mapping[str, str], *, own: Container[str] | None = ()) -> 
     version = query.get("v", "")
     if version and version not in LEFT_OUT:
         notes.append(
-            f"This link was made for version {_shown(version)} of the settings, this app reads version {VERSION}: values may differ."
+            f"This link was made for version {_quote(version)} of the settings, this app reads version {VERSION}: values may differ."
         )
     unknown = [name for name in query if name not in PARAMS and name != "v" and not name.startswith("embed")]
     if unknown:
-        notes.append(f"Ignored in the link: {', '.join(map(_shown, unknown[:5]))}{' …' if len(unknown) > 5 else ''}.")
-    said = {**LEFT_OUT.get(version, {}), **query}
-    values: dict[str, Any] = {name: _read(name, said[name], notes, own) for name in PARAMS if name in said}
+        notes.append(f"Ignored in the link: {', '.join(map(_quote, unknown[:5]))}{' …' if len(unknown) > 5 else ''}.")
+    values_ = {**LEFT_OUT.get(version, {}), **query}
+    values: dict[str, Any] = {name: _read(name, values_[name], notes, chosen_names) for name in PARAMS if name in values_}
     return Settings(**values), notes
 
 
 def pin(settings: Settings) -> str:
     """The settings as one word for the `a` parameter: values in field order."""
-    return "~".join(_written(getattr(settings, name)) for name in PINNED)
+    return "~".join(_text(getattr(settings, name)) for name in PINNED)
 
 
-def unpin(word: str, *, own: Container[str] | None = None) -> Settings | None:
+def unpin(word: str, *, chosen_names: Container[str] | None = None) -> Settings | None:
     """The settings that `pin` wrote, None for an empty or foreign word; `own` as in `from_query`."""
     parts = word.split("~")
     if not word or len(parts) != len(PINNED):
         return None
-    settings, notes = from_query(dict(zip(PINNED, parts, strict=True)), own=own)
+    settings, notes = from_query(dict(zip(PINNED, parts, strict=True)), chosen_names=chosen_names)
     named = uploads.names_in([settings.data, settings.public])
     return settings if not notes and all(map(uploads.is_here, named)) else None
 
 
-def checked(name: str, value: Value) -> tuple[Value, str]:
+def check_value(name: str, value: Value) -> tuple[Value, str]:
     """(allowed value, message): the value itself with an empty message, or the nearest allowed one and why.
 
     Brought rows that are not here stay named: no other set's results stand in their place.
@@ -157,16 +157,16 @@ def checked(name: str, value: Value) -> tuple[Value, str]:
     if is_stored(name, value):
         return value, ""
     if not visitors.is_offered(name, value):
-        return _value(param.default), f"{name} = {_shown(value)} is not offered on this public server: {param.default} is used."
+        return _value(param.default), f"{name} = {_quote(value)} is not offered on this public server: {param.default} is used."
     if allowed and value not in allowed and not is_of_family(name, value):
         near = difflib.get_close_matches(str(value)[:80], allowed, n=1, cutoff=0.6)
         chosen = near[0] if near else param.default
-        return _value(chosen), f"{name} was {_shown(value)}, which is none of {_listed(allowed)}: {chosen} is used."
+        return _value(chosen), f"{name} was {_quote(value)}, which is none of {_join_names(allowed)}: {chosen} is used."
     try:
         return _value(param.check(value)), ""
     except SettingError:
         nearest = _nearest(param, value)
-        return nearest, f"{name} must be {param.range}; the link said {_shown(value)}: {_written(nearest)} is used."
+        return nearest, f"{name} must be {param.range}; the link said {_quote(value)}: {_text(nearest)} is used."
 
 
 def is_stored(name: str, value: object) -> bool:
@@ -186,22 +186,22 @@ def _linkable(name: str, notes: list[str]) -> str:
     base, mark, _ = name[:_LONGEST_NAME].partition("weights=")
     base_name = base.rstrip("?&") if mark and pc.BACKBONES.is_linkable(base.rstrip("?&")) else AUTO
     notes.append(
-        f"The backbone {_shown(name)} names a file, a program or an address, which only you can choose: {base_name} is used. "
+        f"The backbone {_quote(name)} names a file, a program or an address, which only you can choose: {base_name} is used. "
         "If you trust it, name it on the page Data & backbone."
     )
     return base_name
 
 
-def _read(name: str, text: str, notes: list[str], own: Container[str] | None) -> Value:
+def _read(name: str, text: str, notes: list[str], chosen_names: Container[str] | None) -> Value:
     param = PARAMS[name]
     try:
         value: Value = text if param.kind is str else param.kind(float(text))
     except (ValueError, OverflowError):
-        notes.append(f"{name} must be {param.range}; the link said {_shown(text)}: {_written(_value(param.default))} is used.")
+        notes.append(f"{name} must be {param.range}; the link said {_quote(text)}: {_text(_value(param.default))} is used.")
         return _value(param.default)
-    if name == "backbone" and own is not None and value not in own and not pc.BACKBONES.is_linkable(str(value)):
+    if name == "backbone" and chosen_names is not None and value not in chosen_names and not pc.BACKBONES.is_linkable(str(value)):
         return _linkable(str(value), notes)
-    if name == "a" and value and unpin(str(value), own=own) is None:
+    if name == "a" and value and unpin(str(value), chosen_names=chosen_names) is None:
         notes.append("The pinned settings in the link could not be read: nothing is pinned.")
         return ""
     if name == "learners":
@@ -214,7 +214,7 @@ def _read(name: str, text: str, notes: list[str], own: Container[str] | None) ->
         return controls.UNSAFE.sub("", str(value)[: controls.LONGEST])
     if name == "hide":
         return ",".join(sorted(part for part in str(value)[:400].split(",") if part in PARAMS))
-    value, note = checked(name, value)
+    value, note = check_value(name, value)
     if note:
         notes.append(note)
     return value
@@ -232,17 +232,17 @@ def _value(value: object) -> Value:
     return value
 
 
-def _written(value: Value) -> str:
+def _text(value: Value) -> str:
     if isinstance(value, float):
         return "inf" if math.isinf(value) else f"{value:.12g}"
     return str(value)
 
 
-def _shown(value: object) -> str:
+def _quote(value: object) -> str:
     text = "".join(sign for sign in str(value) if sign.isprintable() and sign not in "`<>[]$*_\\")
     return f"“{text[:_LONGEST_SHOWN]}{'…' if len(text) > _LONGEST_SHOWN else ''}”"
 
 
-def _listed(names: Iterable[str]) -> str:
-    shown = list(names)
-    return ", ".join(shown[:8]) + (" …" if len(shown) > 8 else "")
+def _join_names(names: Iterable[str]) -> str:
+    listed = list(names)
+    return ", ".join(listed[:8]) + (" …" if len(listed) > 8 else "")

@@ -28,22 +28,22 @@ class Buckets:
         self._lock = threading.Lock()
         self._levels: dict[str, tuple[float, float]] = {}
 
-    def left(self, name: str) -> float:
+    def seconds_left(self, name: str) -> float:
         """Seconds in this bucket now; below 0 after a run that took longer."""
         (most, refill), (level, when) = self._terms(name), self._levels.get(name, (math.inf, 0.0))
         return most if math.isinf(most) else min(most, level + refill * (time.monotonic() - when))
 
     def wait(self, name: str) -> float:
         """Seconds until this bucket holds a second again."""
-        return max(0.0, (1.0 - self.left(name)) / self._terms(name)[1])
+        return max(0.0, (1.0 - self.seconds_left(name)) / self._terms(name)[1])
 
     def spend(self, session: str, seconds: float) -> None:
         """Takes seconds from the session's bucket and from that of all."""
         with self._lock:
             for name in (session, ALL):
-                self._levels[name] = self.left(name) - seconds, time.monotonic()
+                self._levels[name] = self.seconds_left(name) - seconds, time.monotonic()
             if len(self._levels) > _REMEMBERED:
-                self._levels = {name: level for name, level in self._levels.items() if self.left(name) < self._terms(name)[0]}
+                self._levels = {name: level for name, level in self._levels.items() if self.seconds_left(name) < self._terms(name)[0]}
 
     @staticmethod
     def _terms(name: str) -> tuple[float, float]:
@@ -58,7 +58,7 @@ class UsedUpError(UnsupportedError):
     """A bucket is empty; the message says when there is something in it again."""
 
 
-def ask(what: str = "run", session: str = "") -> None:
+def ask(work: str = "run", session: str = "") -> None:
     """Before a visitor begins `what`.
 
     Raises:
@@ -71,8 +71,8 @@ def ask(what: str = "run", session: str = "") -> None:
         (session, f"You have used your {mode.limit('seconds'):.0f} s of computing on this public server"),
         (ALL, "Other visitors have used what this public server computes at present"),
     ):
-        if BUCKETS.left(name) <= 0:
-            wait = f"wait {BUCKETS.wait(name):.0f} s for the next {what}"
+        if BUCKETS.seconds_left(name) <= 0:
+            wait = f"wait {BUCKETS.wait(name):.0f} s for the next {work}"
             raise UsedUpError(f"{cause}: {wait}. What ran before, by anybody, is still answered at once. {mode.ADVICE}")
 
 
@@ -106,18 +106,18 @@ def turn(*, is_asked: bool = True, session: str = "") -> Iterator[None]:
         BUCKETS.spend(session, time.thread_time() - started)
 
 
-def paid(make: Callable[[], bytes]) -> Callable[[], bytes]:
+def charge(make: Callable[[], bytes]) -> Callable[[], bytes]:
     """What makes a download, which a thread of no session calls when it is asked for: the session that it is shown to pays.
 
     It must make the same bytes each time: Streamlit keeps what differs until a page runs again.
     """
     session = mode.session()
 
-    def made() -> bytes:
+    def make_paid() -> bytes:
         with turn(session=session):
             return make()
 
-    return made if mode.binds() else make
+    return make_paid if mode.binds() else make
 
 
 def words() -> None:
@@ -125,6 +125,6 @@ def words() -> None:
     if mode.binds():
         seconds, jobs, job_seconds = (mode.limit(name) for name in ("seconds", "jobs", "job_seconds"))
         st.caption(
-            f":material/public: Public server: {max(0.0, BUCKETS.left(mode.session())):.0f} of {seconds:.0f} s of computing left, "
+            f":material/public: Public server: {max(0.0, BUCKETS.seconds_left(mode.session())):.0f} of {seconds:.0f} s of computing left, "
             f"{jobs:.0f} jobs at a time of {job_seconds:.0f} s each; no uploads, files or releases."
         )

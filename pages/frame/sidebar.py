@@ -23,19 +23,19 @@ def draw(*, knows_data: bool, are_near: bool) -> Settings:
     with st.sidebar:
         _data(settings)
         limit = _limit(session.current()) if knows_data else None
-        settings = _clamped(session.current(), limit)
+        settings = _clamp_k(session.current(), limit)
     place = "near." if are_near else ""
     with st.container(key="near") if are_near else st.sidebar:
         if "k" not in settings.hidden:
             _k(settings, [RULE, *_ladder(KS, settings.k, limit)], None if limit is None else core.rule_k(settings), place)
         if "epsilon" not in settings.hidden:
             offered = _ladder(EPSILONS, settings.epsilon, math.inf)
-            looks = session.widget("epsilon", place)
-            st.select_slider(options=offered, format_func=lambda value: "∞" if math.isinf(value) else f"{value:g}", **looks)
+            widget = session.widget("epsilon", place)
+            st.select_slider(options=offered, format_func=lambda value: "∞" if math.isinf(value) else f"{value:g}", **widget)
             st.html(marks(offered, odds.PUBLISHED))
             st.html('<div class="pillar-ends"><span>◀ more privacy</span><span>more accuracy ▶</span></div>')
     with st.sidebar:
-        _advanced(settings, knows_data=limit is not None)
+        _draw_advanced(settings, knows_data=limit is not None)
     return session.current()
 
 
@@ -53,7 +53,7 @@ def marks(offered: Sequence[float], points: Iterable[tuple[float, str]]) -> str:
     """A row of HTML under a slider: where values lie among those that it offers, on a logarithmic scale, with words under the pointer."""
     ticks = []
     for value, words in points:
-        after = next((place for place, one in enumerate(offered) if one >= value), 0)
+        after = next((place for place, other in enumerate(offered) if other >= value), 0)
         if after == 0 or offered[after - 1] <= 0 or math.isinf(offered[after]):
             continue
         low, high = math.log(offered[after - 1]), math.log(offered[after])
@@ -73,8 +73,8 @@ def number(name: str, **shape: Any) -> None:
 
 def _data(settings: Settings) -> None:
     uploaded = uploads.listed()
-    select("data", uploads.title_of, brought=[one.name for one in uploaded if one.is_labelled])
-    public = [one.name for one in uploaded if one.name != settings.data and core.may_be_public(one, settings)]
+    select("data", uploads.title_of, brought=[upload.name for upload in uploaded if upload.is_labelled])
+    public = [upload.name for upload in uploaded if upload.name != settings.data and core.may_be_public(upload, settings)]
     select("public", lambda name: "A part of the private data set" if name == PART else uploads.title_of(name), brought=public)
     if settings.public == PART and "public_fraction" not in settings.hidden:
         ends: dict[str, Any] = {"min_value": PARAMS["public_fraction"].low, "max_value": PARAMS["public_fraction"].high}
@@ -82,7 +82,7 @@ def _data(settings: Settings) -> None:
     select("backbone", lambda name: pc.BACKBONES[name].title if name in pc.BACKBONES else "Automatic")
 
 
-def _advanced(settings: Settings, *, knows_data: bool) -> None:
+def _draw_advanced(settings: Settings, *, knows_data: bool) -> None:
     if {"delta", "seed", "seeds", "accountant", "relation"} <= settings.hidden:
         return
     if knows_data and settings.delta * (rows := core.facts(settings).n_private) >= 1:
@@ -113,7 +113,7 @@ def _limit(settings: Settings) -> int | None:
         return None
 
 
-def _clamped(settings: Settings, limit: int | None) -> Settings:
+def _clamp_k(settings: Settings, limit: int | None) -> Settings:
     """`settings` with k at most `limit`, which is stored and said."""
     if limit is not None and settings.k > limit:
         session.note(f"k was {settings.k}; the public rows span {limit} directions, so k = {limit} is used.")

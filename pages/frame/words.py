@@ -17,15 +17,15 @@ def title(page: str) -> None:
     theme.title(WORDS[page]["title"], WORDS[page]["lede"], is_front=page == "home")
 
 
-def explained(page: str, **said: Any) -> None:
+def explain(page: str, **fields: Any) -> None:
     """How the page's numbers were computed, closed; said: what the words leave open."""
-    told = {"label": "How this was computed", "icon": ":material/science:"} | WORDS[page]
-    with st.expander(told["label"], icon=told["icon"]):
-        st.markdown(told["how"].format_map(said))
+    entry = {"label": "How this was computed", "icon": ":material/science:"} | WORDS[page]
+    with st.expander(entry["label"], icon=entry["icon"]):
+        st.markdown(entry["how"].format_map(fields))
 
 
-def metrics(name: str, numbers: Mapping[str, str], /, **said: Any) -> None:
+def metrics(name: str, numbers: Mapping[str, str], /, **fields: Any) -> None:
     """Numbers side by side, each with its label and a hint; said: what these leave open."""
-    for column, (one, value) in zip(st.columns(len(numbers)), numbers.items(), strict=True):
-        label, hint = (told.format_map(said) for told in WORDS["metrics"][name][one])
+    for column, (key, value) in zip(st.columns(len(numbers)), numbers.items(), strict=True):
+        label, hint = (text.format_map(fields) for text in WORDS["metrics"][name][key])
         column.metric(label, value, help=hint, border=True)

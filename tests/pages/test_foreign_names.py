@@ -75,9 +75,9 @@ def test_what_a_library_lists_may_be_linked() -> None:
 def test_what_was_chosen_here_stays_in_this_sessions_own_links() -> None:
     own = "timm:resnet18?weights=/models/a.safetensors"
     settings = codec.Settings(backbone=own, a=codec.pin(codec.Settings(backbone=own)))
-    assert codec.from_query(codec.to_query(settings), own={own}) == (settings, [])
+    assert codec.from_query(codec.to_query(settings), chosen_names={own}) == (settings, [])
     other = codec.to_query(settings) | {"backbone": own.replace("a.s", "b.s")}
-    assert codec.from_query(other, own={own})[0].backbone == "timm:resnet18"
+    assert codec.from_query(other, chosen_names={own})[0].backbone == "timm:resnet18"
 
 
 @pytest.mark.parametrize("name", ["open_clip:hf-hub:x/y", "open_clip:local-dir:/etc", "timm:resnet18?checkpoint_path=/etc/passwd"])

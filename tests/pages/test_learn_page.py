@@ -68,7 +68,7 @@ def test_the_step_about_noise_shows_a_training_with_the_step_s_k(start: Start) -
 
 @pytest.mark.parametrize("page", ["learn", "explore"])
 def test_a_teachers_link_opens_the_step_with_few_controls(page: str) -> None:
-    shared = teacher.shared(Settings(), page=page, step=3, hidden=["delta", "seed"])
+    shared = teacher.class_settings(Settings(), page=page, step=3, hidden=["delta", "seed"])
     found, notes = codec.from_query(codec.to_query(shared))
     assert notes == []
     assert found.lesson == 3
@@ -117,7 +117,7 @@ def test_another_lesson_is_chosen_at_the_top_and_guesses_stay(start: Start) -> N
 
 def test_a_step_of_auditing_sends_its_task_to_evidence_and_keeps_the_class(start: Start) -> None:
     settings = Settings(controls="lesson-class:0123abcd")
-    changed = lesson_part.explored(step_of(22), settings)
+    changed = lesson_part.explore_settings(step_of(22), settings)
     assert changed["controls"] == "lesson-class:0123abcd;evidence-view:audit"
     app = start("accounting", lesson="26", v="2")
     assert LESSONS[2].steps[5].task in words(app)

@@ -35,18 +35,18 @@ def test_the_word_is_read_back_as_written() -> None:
     for name in ("mixture.sigma", "graph.d", "bases"):
         controls.claim(name, state)
     state["local.evidence-lira"] = "x"
-    word = controls.written(state)
+    word = controls.link_word(state)
     assert word == "bases:random,identity;graph.d:40;mixture.sigma:0.3"
     other: dict[str, object] = {"local.shift.k": 8, "local.lesson-shown": 1}
     controls.claim("shift.k", other)
     controls.take(word, other)
-    assert controls.written(other) == word
+    assert controls.link_word(other) == word
     for name in ("bases", "graph.d", "mixture.sigma", "shift.k"):
         controls.claim(name, other)
     mine = {key: value for key, value in other.items() if key.startswith("local.")}
     assert mine == {"local.lesson-shown": 1, "local.bases": "random,identity", "local.graph.d": "40", "local.mixture.sigma": "0.3"}
-    assert controls.typed(other["local.graph.d"], 10) == 40
-    assert controls.typed("x", 0.5) == 0.5
+    assert controls.parse_value(other["local.graph.d"], 10) == 40
+    assert controls.parse_value("x", 0.5) == 0.5
     found, notes = codec.from_query(codec.to_query(Settings(controls=word)))
     assert (found.controls, notes) == (word, [])
 

@@ -22,15 +22,15 @@ PAGES = Path(shares.__file__).resolve().parents[1]
 CONTROLS = toml_tables(PAGES / "frame/local.toml")
 WITH_VIEWS = ("accounting", "evidence", "geometry", "theory")
 FREE = {
-    "core": ["_asked", "_features", "_raw", "_rule_k", "class_counts", "hero_table", "public_map", "run", "spectrum", "split"],
+    "core": ["_features", "_raw", "_rule_k", "_specs_by_key", "class_counts", "hero_table", "public_map", "run", "spectrum", "split"],
     "moving": ["_json"],
-    "comparison": ["_against_epsilon", "_compared"],
+    "comparison": ["_against_epsilon", "_comparison"],
     "curves": ["_curves"],
     "jobs": ["pc.jobs.spec"],
     "noise": ["_figure"],
     "views": ["_measured"],
-    "lesson": ["_drawn"],
-    "results": ["_grouped"],
+    "lesson": ["_figure"],
+    "results": ["_lines"],
     "shapes": ["_complete", "rows"],
 }
 """What pages keep without asking, by module: rows, records and keys that are read, figures, and the k beside the slider."""
@@ -55,17 +55,17 @@ def test_a_bucket_is_spent_and_fills_again_and_all_sessions_share_one(monkeypatc
     monkeypatch.setattr(shares, "CORES", 2)
     buckets = shares.Buckets()
     buckets.spend("a", 65)
-    assert [buckets.left(name) for name in ("a", "b", shares.ALL)] == pytest.approx([-5, 60, 175])
+    assert [buckets.seconds_left(name) for name in ("a", "b", shares.ALL)] == pytest.approx([-5, 60, 175])
     now[0] += buckets.wait("a")
-    assert buckets.left("a") == pytest.approx(1)
+    assert buckets.seconds_left("a") == pytest.approx(1)
     for number in range(10):
         buckets.spend(f"{number}", 54)
-    assert buckets.left(shares.ALL) < 0 < buckets.wait(shares.ALL)
+    assert buckets.seconds_left(shares.ALL) < 0 < buckets.wait(shares.ALL)
     now[0] += 1e6
-    assert buckets.left(shares.ALL) == 240
+    assert buckets.seconds_left(shares.ALL) == 240
     monkeypatch.setenv("PILLAR_LIMIT_SECONDS", "0")
     buckets.spend("a", 1e9)
-    assert buckets.left("a") > 1e300
+    assert buckets.seconds_left("a") > 1e300
 
 
 def test_as_many_compute_at_a_time_as_there_are_slots_and_each_pays(visitor: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,11 +99,11 @@ def test_as_many_compute_at_a_time_as_there_are_slots_and_each_pays(visitor: str
 
 
 def test_what_is_held_is_given_without_a_turn_and_what_is_new_takes_one_before_any_lock(visitor: str) -> None:
-    @memory.kept(max_entries=4)
+    @memory.cache(max_entries=4)
     def inner(x: int) -> int:
         return x
 
-    @memory.kept(max_entries=4)
+    @memory.cache(max_entries=4)
     def outer(x: int) -> int:
         return inner(x) + inner(x + 1)
 
@@ -112,7 +112,7 @@ def test_what_is_held_is_given_without_a_turn_and_what_is_new_takes_one_before_a
         assert shares._THREAD.has_slot
         return x
 
-    @memory.kept(max_entries=4, is_free=True)
+    @memory.cache(max_entries=4, is_free=True)
     def run(x: int) -> int:
         rows(x)
         with shares.turn():
@@ -135,7 +135,7 @@ def test_a_download_is_paid_by_whom_it_was_shown_to_and_is_the_same_bytes_each_t
         seconds[0] += 61
         return b"figure"
 
-    download = shares.paid(make)
+    download = shares.charge(make)
     monkeypatch.setattr(mode._Server, "session", staticmethod(lambda: "nobody"))
     assert download() == b"figure"
     with pytest.raises(UnsupportedError, match="You have used your 60 s"):
@@ -148,11 +148,11 @@ def test_a_download_is_paid_by_whom_it_was_shown_to_and_is_the_same_bytes_each_t
 def test_downloads_are_paid_errors_of_fragments_are_caught_and_pages_keep_things_by_memory_alone() -> None:
     """What is free reads or draws, or asks itself (`core.run`)."""
     sources = {path: path.read_text() for path in PAGES.rglob("*.py")}
-    made = {path.name for path, source in sources.items() if "download_button(" in source and "shares.paid(" not in source}
-    assert made == {"plan.py", "release.py", "train.py"}, "text that is there; models, which visitors do not get"
+    made = {path.name for path, source in sources.items() if "download_button(" in source and "shares.charge(" not in source}
+    assert made == {"plan.py", "private_test.py", "release.py", "train.py"}, "text that is there; models, which visitors do not get"
     for path, source in sources.items():
         for part in source.split("@st.fragment")[1:]:
-            assert "@failures.caught()" in part.split("def ")[0], path
+            assert "@failures.catch_errors()" in part.split("def ")[0], path
     named = {path: re.findall(r"is_free=True\)(?:\ndef |\()([\w.]+)", source) for path, source in sources.items()}
     assert {path.stem: sorted(names) for path, names in named.items() if names} == FREE
     assert not [path for path, source in sources.items() if "st.cache_" in source]
@@ -191,7 +191,7 @@ def test_who_has_spent_the_seconds_still_gets_what_ran_before(public: None, star
     app = start("explore", data="digits", k="3")
     assert "Public server: " in words(app)
     assert "2 jobs at a time" in words(app)
-    monkeypatch.setattr(shares.Buckets, "left", lambda *_: -1.0)
+    monkeypatch.setattr(shares.Buckets, "seconds_left", lambda *_: -1.0)
     app = start("explore", data="digits", k="3")
     assert "You have used your" not in words(app)
     app = start("explore", data="digits", k="5")
@@ -214,7 +214,7 @@ def test_no_view_computes_for_who_has_nothing_left(public, start: Start, monkeyp
     start("explore", **rows)
     released: list[object] = []
     monkeypatch.setattr(Ledger, "release", lambda *asked, **_: released.append(asked))
-    monkeypatch.setattr(shares.Buckets, "left", lambda *_: -1.0)
+    monkeypatch.setattr(shares.Buckets, "seconds_left", lambda *_: -1.0)
     for link in links:
         app = start(page, **rows, **link)
         if page == "learn":

@@ -46,7 +46,7 @@ def test_a_callback_leaves_no_message_in_the_log(
     start: Start, monkeypatch: pytest.MonkeyPatch, log: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(AppTest, "_run", AppTest._run.__wrapped__)  # an exception is wanted
-    monkeypatch.setattr(session, "released", _raise(RuntimeError(VALUE)))
+    monkeypatch.setattr(session, "keep_widget", _raise(RuntimeError(VALUE)))
     app = start("explore")
     app.selectbox(key="control.method").set_value("dp_sgd").run()
     assert app.exception
@@ -56,7 +56,7 @@ def test_a_callback_leaves_no_message_in_the_log(
 
 
 def test_a_download_leaves_no_message_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    with failures.caught():
+    with failures.catch_errors():
         pass
     streamlit = logging.getLogger("streamlit.runtime.backend_operation_handler")
     streamlit.addHandler(caplog.handler)
@@ -75,7 +75,7 @@ def test_refusals_keep_their_words(start: Start, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("signal", [StopException(), RerunException(None)])
 def test_signals_pass(signal: BaseException) -> None:
-    with pytest.raises(type(signal)), failures.caught():
+    with pytest.raises(type(signal)), failures.catch_errors():
         raise signal
 
 

@@ -15,28 +15,28 @@ from pillar_core.studies.privacy_tables import GaussianSetting
 from pillar_core.types import EpsilonBounds
 
 _LINES = ("pillar", "rdp", "gdp")
-_noise = memory.kept(max_entries=256)(accounting.noise_multiplier)
-_noise_for_risk = memory.kept(max_entries=256, show_spinner="Solving the noise …")(accounting.noise_for_risk)
-_lines = memory.kept(max_entries=64, show_spinner="Counting by every accountant …")(privacy_tables.against_steps)
-_side_by_side = memory.kept(max_entries=64, show_spinner="Asking every accountant …")(privacy_tables.by_accountant)
-_profile = memory.kept(max_entries=64)(privacy_tables.profile)
-_noise_curve = memory.kept(max_entries=64, show_spinner="Solving the noise …")(privacy_tables.noise_curve)
-_samplers = memory.kept(max_entries=64)(privacy_tables.samplers)
-_composed = memory.kept(max_entries=64)(privacy_tables.composed)
-_price = memory.kept(max_entries=64)(privacy_tables.tuning_price)
+_noise = memory.cache(max_entries=256)(accounting.noise_multiplier)
+_noise_for_risk = memory.cache(max_entries=256, show_spinner="Solving the noise …")(accounting.noise_for_risk)
+_lines = memory.cache(max_entries=64, show_spinner="Counting by every accountant …")(privacy_tables.against_steps)
+_side_by_side = memory.cache(max_entries=64, show_spinner="Asking every accountant …")(privacy_tables.by_accountant)
+_profile = memory.cache(max_entries=64)(privacy_tables.profile)
+_noise_curve = memory.cache(max_entries=64, show_spinner="Solving the noise …")(privacy_tables.noise_curve)
+_samplers = memory.cache(max_entries=64)(privacy_tables.samplers)
+_composed = memory.cache(max_entries=64)(privacy_tables.composed)
+_price = memory.cache(max_entries=64)(privacy_tables.tuning_price)
 
 
 def controls(settings: Settings) -> GaussianSetting | None:
     """The run in question: steps, batch share, and the noise, solved from the sidebar's ε or set by hand."""
-    one, two, three = st.columns([1.2, 1, 1])
-    with one:
-        how = local.one("accounting-from")
-    with two:
+    left, middle, right = st.columns([1.2, 1, 1])
+    with left:
+        how = local.choice("accounting-from")
+    with middle:
         steps = local.slider("accounting-steps")
-    with three:
+    with right:
         share = local.slider("accounting-share")
     if how == "noise":
-        with one:
+        with left:
             chosen = local.slider("accounting-noise")
         return GaussianSetting(chosen, share, steps, settings.delta, settings.relation)
     if how == "risk":
@@ -54,7 +54,7 @@ def _risk() -> tuple[float, float | None]:
     """The most that an attack may reach, and the false-alarm rate at which; None for even bets."""
     left, right = st.columns(2)
     with left:
-        kind = local.one("accounting-risk")
+        kind = local.choice("accounting-risk")
     with right:
         if kind == "guess":
             return 1 / local.slider("accounting-one-in"), None
@@ -65,23 +65,23 @@ def numbers(setting: GaussianSetting) -> None:
     """Noise, certified ends, advantage and one sentence of odds."""
     bounds, curve = _epsilon(setting), _curve(setting)
     gain = accounting.advantage(curve)
-    shown = {
+    values = {
         "noise": f"{setting.noise_multiplier:.4g}",
         "upper": round_up(bounds.upper),
         "lower": f"{bounds.lower:.4g}",
         "gain": plots.one_in(gain / 2, end=""),
     }
-    words.metrics("accounting", shown, delta=setting.delta, relation=odds.relation_words(setting.relation), best=50 + 50 * gain)
+    words.metrics("accounting", values, delta=setting.delta, relation=odds.relation_words(setting.relation), best=50 + 50 * gain)
 
 
 def against_steps(setting: GaussianSetting, settings: Settings) -> None:
     """One line per accountant, and the table of why they differ."""
-    asked = local.value("accounting-slow", 0) == 1
-    slow = privacy_tables.SLOW if asked else ()
+    has_slow = local.value("accounting-slow", 0) == 1
+    slow = privacy_tables.SLOW if has_slow else ()
     table = _lines(setting, (*_LINES, *slow))
     drawn = plots.epsilon_against_steps(table, mode=theme.mode(), delta=setting.delta, present=setting.steps)
     show_figure(drawn, table, FigureInfo("epsilon_steps", settings, [badges.THEORY]))
-    shown = _side_by_side(setting, (*privacy_tables.QUICK, *slow))
+    side_by_side = _side_by_side(setting, (*privacy_tables.QUICK, *slow))
     st.markdown("**Why they differ**")
     columns = {
         "accountant": st.column_config.TextColumn("accountant", width=290),
@@ -91,8 +91,8 @@ def against_steps(setting: GaussianSetting, settings: Settings) -> None:
         "why": st.column_config.TextColumn("why", width="large"),
         "name": None,
     }
-    st.dataframe(shown, hide_index=True, key="accountants", column_config=columns)
-    if not asked:
+    st.dataframe(side_by_side, hide_index=True, key="accountants", column_config=columns)
+    if not has_slow:
         hint = "Numerical accountants of other projects, up to a few seconds; for comparison only."
         st.button(
             "Ask PRV, PLD and Opacus too",
@@ -115,9 +115,9 @@ def meaning(setting: GaussianSetting, settings: Settings) -> None:
     with right:
         drawn = plots.epsilon_against_delta(pairs, mode=theme.mode(), delta=setting.delta)
         show_figure(drawn, pairs, FigureInfo("profile", settings, [badges.THEORY]))
-    for column, one, icon in zip(st.columns(3), accounting.odds(curve), ("casino", "gavel", "person_search"), strict=True):
+    for column, odd, icon in zip(st.columns(3), accounting.odds(curve), ("casino", "gavel", "person_search"), strict=True):
         with column, st.container(border=True, height="stretch"):
-            st.markdown(f":material/{icon}: {one.sentence}")
+            st.markdown(f":material/{icon}: {odd.sentence}")
     summary = accounting.gaussian_summary(curve)
     st.caption(
         f"Read from the curve, {curve.source}. As one number: Gaussian **μ = {round_up(summary.mu)}** promises no more than this run for "
@@ -191,6 +191,6 @@ def _epsilon(setting: GaussianSetting) -> EpsilonBounds:
     return accounting.epsilon(setting.event, delta=setting.delta, relation=setting.relation)
 
 
-@memory.kept(max_entries=64)
+@memory.cache(max_entries=64)
 def _curve(setting: GaussianSetting) -> accounting.TradeOff:
     return accounting.trade_off(setting.event, relation=setting.relation)

@@ -50,7 +50,7 @@ def panel(settings: Settings) -> None:
         with left:
             epsilon = float(local.slider("answer-test-epsilon"))
         with right:
-            metric = local.one("answer-test-metric", {name: private_tests.title_of(name) for name in metrics})
+            metric = local.choice("answer-test-metric", {name: private_tests.title_of(name) for name in metrics})
         most = None if data.persons is None else data.persons.most
         has_coin = not data.test_drawn and local.toggle("answer-test-coin")
         persons = f" No person may have more than {most} of the test rows." if most else ""
@@ -67,7 +67,7 @@ def panel(settings: Settings) -> None:
 
 def _spend(settings: Settings, asked: dict[str, Any]) -> None:
     """A test of the model that was taken away last; the note of its release is in the cache before anything is drawn."""
-    with failures.noted("Nothing was spent"):
+    with failures.note_refusal("Nothing was spent"):
         record, split = _TRAINED.get(_key(settings), _forgotten)
         pc.private_test(record, split.features, seed=None, **asked)
 

@@ -23,7 +23,7 @@ def candidates(settings: Settings) -> list[str]:
     fitting = [one.name for one in uploads.listed() if one.name != settings.data and core.may_be_public(one, settings)]
     options = list(dict.fromkeys([settings.public, *fitting, PART, *_registered(settings)]))
     usual = list(dict.fromkeys([*([] if settings.public == PART and fitting else [settings.public]), *fitting]))
-    chosen = local.several("answer-public", options, usual[:MOST], title=title)
+    chosen = local.choices("answer-public", options, usual[:MOST], title=title)
     if len(chosen) > MOST:
         st.caption(f"The first {MOST} are weighed: all learners are tried on each.")
     return chosen[:MOST]
@@ -32,7 +32,7 @@ def candidates(settings: Settings) -> list[str]:
 def stated_alike(settings: Settings, names: list[str]) -> list[str]:
     """Those of the sets from elsewhere that the user states to be like the private rows; a share that was drawn from these is."""
     foreign, part = [name for name in names if name != PART], brought.PART_OF.format(uploads.title_of(settings.data))
-    return local.several("answer-alike", foreign, [name for name in foreign if title(name) == part], title=title) if foreign else []
+    return local.choices("answer-alike", foreign, [name for name in foreign if title(name) == part], title=title) if foreign else []
 
 
 def title(name: str) -> str:
@@ -43,7 +43,7 @@ def title(name: str) -> str:
 
 def target(settings: Settings) -> float | None:
     """The accuracy that is wanted, in [0, 1]; None where the budget is given instead."""
-    if local.one("answer-given") == "budget":
+    if local.choice("answer-given") == "budget":
         return None
     sidebar.number("target", step=1)
     return settings.target / 100
@@ -106,7 +106,7 @@ def _setting(advice: Advice, settings: Settings, names: list[str]) -> str:
     return PART if advice.public == free.OWN else settings.public if settings.public in names else names[0]
 
 
-@memory.kept(max_entries=32, show_spinner="Weighing learners on public rows …")
+@memory.cache(max_entries=32, show_spinner="Weighing learners on public rows …")
 def _advised(fingerprint_: str, _settings: Settings, _names: tuple[str, ...], _alike: tuple[str, ...], _target: float | None) -> Advice:
     try:
         base = core.split(dataclasses.replace(_settings, public=_names[0]))

@@ -94,7 +94,7 @@ def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
         {**core.axes(choice), **core.public_axis(choice), "method": choice.method, "epsilon": choice.epsilon, "seed": seeds}
         for choice in choices.values()
     ]
-    records = [record for _, record in core.found(grids).values()]
+    records = [record for _, record in core.find_runs(grids).values()]
     if missing := records.count(None):
         title, cached = f"Measure {len(choices)} choices, {SEEDS} seeds each", len(records) - missing
         jobs.sweeps(*grids, title=title, each=_SECONDS, cached=cached, total=len(records), cost="", key="answer-measure")

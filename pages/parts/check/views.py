@@ -25,16 +25,16 @@ def inputs(read: check.Reading, *, has_script: bool) -> dict[str, Any]:
         chosen = next((name for name in names if name in read.values), None)
         if chosen is None:
             with column:
-                chosen = local.one(f"check-{names[1]}", {name: _LABELS[name] for name in names}, names[0])
+                chosen = local.choice(f"check-{names[1]}", {name: _LABELS[name] for name in names}, names[0])
         hidden.add(check.ALTERNATIVES[chosen])
     columns = st.columns(3)
     for place, field in enumerate(field for name, field in check.FIELDS.items() if name not in hidden):
-        said = read.values.get(field.name)
+        value = read.values.get(field.name)
         with columns[place % 3]:
-            shown = dataclasses.replace(field, none_means="not said") if has_script else field
-            words = f"{said:,} in the script" if isinstance(said, int | float) else "not said"
+            parameter = dataclasses.replace(field, none_means="not said") if has_script else field
+            words = f"{value:,} in the script" if isinstance(value, int | float) else "not said"
             values[field.name] = local.field(
-                shown, name=f"check.script.{field.name}" if has_script else f"check.{field.name}", placeholder=words
+                parameter, name=f"check.script.{field.name}" if has_script else f"check.{field.name}", placeholder=words
             )
     return values
 
@@ -45,61 +45,61 @@ def sampler(*, has_script: bool) -> Any:
     return local.select("check-sampler", words, next(iter(words))) or None
 
 
-@memory.kept(max_entries=32)
+@memory.cache(max_entries=32)
 def read(script: str) -> check.Reading:
     """What a script says, kept for the next visit."""
     return check.read_script(script) if script else check.Reading()
 
 
-@memory.kept(max_entries=128, show_spinner="Counting …")
-def checked(script: str, sampler: Any, **numbers: Any) -> check.RunCheck:
+@memory.cache(max_entries=128, show_spinner="Counting …")
+def check_numbers(script: str, sampler: Any, **numbers: Any) -> check.RunCheck:
     """The answer, kept for the next visit."""
     every = dict.fromkeys(check.FIELDS) | numbers
     return check.check_run(**every, sampler=sampler, script=script or None)
 
 
-def answer(found: check.RunCheck, script: str) -> None:
+def answer(result: check.RunCheck, script: str) -> None:
     """What is wrong, certified ε by relation, what the library says and what to change; of a script once its run is confirmed."""
-    if found.problems:
-        _listed(found.problems, st.warning, ":material/warning:")
-    if not (script and any(found.epsilon.values())):
-        _numbers(found)
+    if result.problems:
+        _show_lines(result.problems, st.warning, ":material/warning:")
+    if not (script and any(result.epsilon.values())):
+        _numbers(result)
         with st.expander("What this ε takes for granted", icon=":material/rule:"):
-            st.markdown("\n".join(f"- {words}" for words in found.conditions))
-    elif _is_confirmed(found, script):
-        _numbers(found)
+            st.markdown("\n".join(f"- {words}" for words in result.conditions))
+    elif _is_confirmed(result, script):
+        _numbers(result)
 
 
-def _is_confirmed(found: check.RunCheck, script: str) -> bool:
+def _is_confirmed(result: check.RunCheck, script: str) -> bool:
     """Whether the person says that a script is a run with these numbers under these conditions; asked anew when one of them changes."""
-    said = " · ".join(
+    numbers = " · ".join(
         f"{_LABELS.get(name, name.replace('_', ' '))}: {value if isinstance(value, str) else f'{value:,.6g}'}"
-        for name, value in found.counted.items()
+        for name, value in result.counted.items()
     )
     with st.container(border=True):
-        st.markdown(f"**Is this your run?** {plain.text(said)}\n\n" + "\n".join(f"- {words}" for words in found.conditions))
-        key = f"check-confirmed-{hashlib.sha256(f'{script}{said}'.encode()).hexdigest()[:16]}"
+        st.markdown(f"**Is this your run?** {plain.text(numbers)}\n\n" + "\n".join(f"- {words}" for words in result.conditions))
+        key = f"check-confirmed-{hashlib.sha256(f'{script}{numbers}'.encode()).hexdigest()[:16]}"
         why = "Who opens a link has another run to answer for."
-        return st.checkbox("Yes: my run has these numbers and meets these conditions. Show its ε.", key=local.unlinked(key, why))
+        return st.checkbox("Yes: my run has these numbers and meets these conditions. Show its ε.", key=local.unlinked_key(key, why))
 
 
-def _listed(words: tuple[str, ...], shown: Callable[..., Any], icon: str) -> None:
-    shown("\n".join(f"- {plain.text(line)}" for line in words), icon=icon)
+def _show_lines(words: tuple[str, ...], show: Callable[..., Any], icon: str) -> None:
+    show("\n".join(f"- {plain.text(line)}" for line in words), icon=icon)
 
 
-def _numbers(found: check.RunCheck) -> None:
-    for column, (relation, bounds) in zip(st.columns(2), found.epsilon.items(), strict=True):
+def _numbers(result: check.RunCheck) -> None:
+    for column, (relation, bounds) in zip(st.columns(2), result.epsilon.items(), strict=True):
         value = "none proven" if bounds is None else f"≤ {round_up(bounds.upper)}" if math.isfinite(bounds.upper) else "∞"
-        column.metric(f"Proven ε, {odds.relation_words(relation)}", value, help=found.known[relation], border=True)
-    for column, one in zip(st.columns(max(len(found.reported), 1)), found.reported, strict=False):
-        column.metric(plain.text(f"{one.library} says"), f"{one.epsilon:.4g}", help=one.why, border=True)
-    if found.advice:
-        _listed(found.advice, st.info, ":material/lightbulb:")
+        column.metric(f"Proven ε, {odds.relation_words(relation)}", value, help=result.known[relation], border=True)
+    for column, figure in zip(st.columns(max(len(result.reported), 1)), result.reported, strict=False):
+        column.metric(plain.text(f"{figure.library} says"), f"{figure.epsilon:.4g}", help=figure.why, border=True)
+    if result.advice:
+        _show_lines(result.advice, st.info, ":material/lightbulb:")
     rows = [
-        (f"certified, {odds.relation_words(name)}", bounds and bounds.upper, found.known[name]) for name, bounds in found.epsilon.items()
+        (f"certified, {odds.relation_words(name)}", bounds and bounds.upper, result.known[name]) for name, bounds in result.epsilon.items()
     ]
-    rows += [(one.library, one.epsilon, one.why) for one in found.reported]
+    rows += [(figure.library, figure.epsilon, figure.why) for figure in result.reported]
     with st.expander("Every number and what it is", icon=":material/table_view:"):
         st.dataframe(pd.DataFrame(rows, columns=["number", "ε", "what it is"]), hide_index=True, key="check-numbers")
-        counted = [(name, str(value)) for name, value in found.counted.items()]
+        counted = [(name, str(value)) for name, value in result.counted.items()]
         st.dataframe(pd.DataFrame(counted, columns=["counted", "value"]), hide_index=True, key="check-counted")

@@ -42,8 +42,8 @@ def choose(settings: Settings) -> list[str]:
     """The learners to compare, chosen by the user among those that can run here; part of the link."""
     reasons = compare.applicable(core.split(settings))
     able = [name for name, reason in reasons.items() if not reason]
-    asked = [name for name in settings.learners.split(",") if name in able] or [name for name in START if name in able]
-    st.session_state.setdefault("compare-learners", asked)
+    chosen = [name for name in settings.learners.split(",") if name in able] or [name for name in START if name in able]
+    st.session_state.setdefault("compare-learners", chosen)
     st.multiselect(
         "Learners",
         able,
@@ -60,7 +60,7 @@ def choose(settings: Settings) -> list[str]:
         st.caption(
             "Left out here: " + "; ".join(f"**{', '.join(titles)}**: {plain.text(reason)}" for reason, titles in unable.items()) + "."
         )
-    return list(st.session_state["compare-learners"]) or asked
+    return list(st.session_state["compare-learners"]) or chosen
 
 
 def read(settings: Settings, learners: list[str]) -> Comparison:
@@ -69,16 +69,16 @@ def read(settings: Settings, learners: list[str]) -> Comparison:
     seeds = range(settings.seed, settings.seed + settings.seeds)
     shared = {**core.axes(settings), **core.public_axis(settings)}
     grid = compare.compare_grid(shared, methods=learners, epsilons=budgets, seeds=seeds)
-    found = core.found([grid])
-    records = [record for _, record in found.values() if record is not None]
-    asked = fingerprint(*(f"{key}{record is None}" for key, (_, record) in found.items()))
-    return _compared(asked, grid, records, len(found))
+    cells = core.find_runs([grid])
+    records = [record for _, record in cells.values() if record is not None]
+    key = fingerprint(*(f"{key}{record is None}" for key, (_, record) in cells.items()))
+    return _comparison(key, grid, records, len(cells))
 
 
-@memory.kept(max_entries=16, is_free=True)
-def _compared(asked: str, _grid: dict[str, Any], _records: list[dict[str, Any]], _total: int) -> Comparison:
+@memory.cache(max_entries=16, is_free=True)
+def _comparison(key: str, _grid: dict[str, Any], _records: list[dict[str, Any]], _total: int) -> Comparison:
     runs = sweep.table(_records) if _records else pd.DataFrame(columns=["method", "epsilon", "seed", "accuracy", "error_message"])
-    return Comparison(runs, compare.summary(runs) if _records else pd.DataFrame(), len(_records), _total, _grid, asked)
+    return Comparison(runs, compare.summary(runs) if _records else pd.DataFrame(), len(_records), _total, _grid, key)
 
 
 def panel(comparison: Comparison) -> None:
@@ -93,23 +93,23 @@ def draw(comparison: Comparison, settings: Settings) -> None:
     """Bars at the sidebar's ε, error against ε, and the table of both."""
     if comparison.lines.empty:
         return
-    here = comparison.lines[comparison.lines["epsilon"] == settings.epsilon].dropna(subset=["mean"])
+    at_budget = comparison.lines[comparison.lines["epsilon"] == settings.epsilon].dropna(subset=["mean"])
     titles = {name: method.title for name, method in pc.METHODS.items()}
     learners = ("--methods", ",".join(comparison.grid["method"]))
     again = command(settings, core.public_axis(settings), comparison.grid["epsilon"], *learners)
-    if not here.empty:
+    if not at_budget.empty:
         runs = _at_budget(comparison, settings)
-        said = compare.verdict(runs)
-        if said:
-            st.markdown(f"**{said}**")
+        sentence = compare.verdict(runs)
+        if sentence:
+            st.markdown(f"**{sentence}**")
         majority = core.majority(settings)
         levels = {} if majority is None else {"largest class alone": majority}
-        if compare.FLOOR in set(here["method"]):
-            levels["public rows alone"] = float(here.loc[here["method"] == compare.FLOOR, "mean"].iloc[0])
+        if compare.FLOOR in set(at_budget["method"]):
+            levels["public rows alone"] = float(at_budget.loc[at_budget["method"] == compare.FLOOR, "mean"].iloc[0])
         runs = _with_published(runs[runs["method"] != compare.FLOOR], settings)
         title = f"Learners at {plots.epsilon_label(settings.epsilon)}"
         figure = plots.comparison(runs, mode=theme.mode(), levels=levels, titles=titles, title=title)
-        show_figure(figure, runs, FigureInfo("compare_bars", settings, seeds=seeds_of(here), command=again))
+        show_figure(figure, runs, FigureInfo("compare_bars", settings, seeds=seeds_of(at_budget), command=again))
     figure = _against_epsilon(comparison.key, theme.mode(), comparison.lines)
     info = FigureInfo(_BUDGETS_FIGURE, settings, seeds=seeds_of(comparison.lines), is_accuracy=True, command=again)
     show_figure(figure, comparison.lines, info, on_select=_take_point)
@@ -125,7 +125,7 @@ def _take_point() -> None:
         session.change(epsilon=float(epsilon), method=method)
 
 
-@memory.kept(max_entries=32, is_free=True)
+@memory.cache(max_entries=32, is_free=True)
 def _against_epsilon(key: str, mode: plots.Mode, _lines: pd.DataFrame) -> Any:
     return plots.error_against_epsilon(_lines, mode=mode)
 
@@ -154,8 +154,8 @@ def _with_published(runs: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 def _table(lines: pd.DataFrame) -> None:
     st.header("Every learner, every budget", anchor=False)
-    shown = lines.assign(accuracy=100 * lines["mean"], low=100 * lines["low"], high=100 * lines["high"])
-    shown["epsilon_upper"] = shown["epsilon_upper"].map(_epsilon)
+    percent = lines.assign(accuracy=100 * lines["mean"], low=100 * lines["low"], high=100 * lines["high"])
+    percent["epsilon_upper"] = percent["epsilon_upper"].map(_epsilon)
     columns: dict[str, Any] = {
         "title": st.column_config.TextColumn("learner", width=140),
         "epsilon": st.column_config.NumberColumn("ε asked"),
@@ -173,7 +173,7 @@ def _table(lines: pd.DataFrame) -> None:
         "seconds": st.column_config.NumberColumn("seconds a run", format="%.2f"),
         "error_message": st.column_config.TextColumn("could not run"),
     }
-    filled = shown[list(columns)].dropna(axis=1, how="all")
+    filled = percent[list(columns)].dropna(axis=1, how="all")
     st.dataframe(filled, hide_index=True, key="compare-table", column_config=columns)
 
 
@@ -184,23 +184,23 @@ def _epsilon(value: float) -> str:
 
 def advice(settings: Settings, comparison: Comparison) -> None:
     """What to try first, by the same free advice as Answer's: a hypothesis, beside what was measured since."""
-    first = _advised(fingerprint(core.split_key(settings), settings.epsilon, settings.delta, settings.relation), settings)
+    first = _advice(fingerprint(core.split_key(settings), settings.epsilon, settings.delta, settings.relation), settings)
     verdict = compare.judge_advice(_at_budget(comparison, settings), first.method)
-    said, better = verdict.words, verdict.better
+    sentence, better = verdict.words, verdict.better
     with st.container(border=True, key="compare-advice"):
         word = f"Take {pc.METHODS[better].title}." if better else f"Try {pc.METHODS[first.method].title} first."
-        st.markdown(f"**{word}** {said if better else plain.text('; '.join(first.reasons) + '.')}")
+        st.markdown(f"**{word}** {sentence if better else plain.text('; '.join(first.reasons) + '.')}")
         st.caption("From public facts and public rows alone, as on Answer: asking costs no privacy.")
-        if said:
+        if sentence:
             badges.show(badges.NON_PRIVATE)
-        if said and not better:
-            st.markdown(said)
+        if sentence and not better:
+            st.markdown(sentence)
 
 
-@memory.kept(max_entries=16, show_spinner="Weighing learners on public rows …")
-def _advised(fingerprint_: str, _settings: Settings) -> Advice:
-    asked = {name: getattr(_settings, name) for name in ("epsilon", "delta", "relation", "seed")}
-    return pc.advise(core.split(_settings), **asked)
+@memory.cache(max_entries=16, show_spinner="Weighing learners on public rows …")
+def _advice(fingerprint_: str, _settings: Settings) -> Advice:
+    facts = {name: getattr(_settings, name) for name in ("epsilon", "delta", "relation", "seed")}
+    return pc.advise(core.split(_settings), **facts)
 
 
 def _at_budget(comparison: Comparison, settings: Settings) -> pd.DataFrame:

@@ -26,9 +26,9 @@ _SEVERAL = (0.3, 1.0, 3.0)
 def choice() -> str:
     """The view that is chosen; it is part of the link."""
     titles = {BUDGETS: "Every learner at every budget"} | {name: f"{view.title} ({view.source})" for name, view in COMPARE_VIEWS.items()}
-    looks = session.widget("compare") | {"label": "What varies"}
-    looks["help"] += " Each view is a grid of runs, shared with every other page through the cache."
-    st.selectbox(options=list(titles), format_func=titles.__getitem__, **looks)
+    widget = session.widget("compare") | {"label": "What varies"}
+    widget["help"] += " Each view is a grid of runs, shared with every other page through the cache."
+    st.selectbox(options=list(titles), format_func=titles.__getitem__, **widget)
     return session.current().compare
 
 
@@ -53,30 +53,30 @@ def show(name: str, settings: Settings) -> None:
 def _setup(view: CompareView, settings: Settings) -> Setup | None:
     """What the view is drawn on; None where it needs another data set and there is none of equal width."""
     public_part = dataclasses.replace(settings, public=PART) if view.needs_other else settings
-    other = _other(settings) if view.needs_other else None
-    if view.needs_other and other is None:
+    other_set = _other_set(settings) if view.needs_other else None
+    if view.needs_other and other_set is None:
         return None
     epsilons = sorted({*_SEVERAL, settings.epsilon}) if view.over_epsilon else [settings.epsilon]
     seeds = range(settings.seed, settings.seed + settings.seeds)
-    return Setup(core.axes(settings), core.public_axis(public_part), core.split(public_part), epsilons, seeds, other)
+    return Setup(core.axes(settings), core.public_axis(public_part), core.split(public_part), epsilons, seeds, other_set)
 
 
-def _other(settings: Settings) -> str | None:
+def _other_set(settings: Settings) -> str | None:
     """Another data set whose rows could be public: the sidebar's, or one of equal width."""
     if settings.public != PART:
         return settings.public
     width = core.features(settings).d
     if core.backbone(settings) is None:
         names = [name for name, card in pc.DATASETS.items() if isinstance(card.d, Count) and card.d.number == width]
-        names += [one.name for one in uploads.listed() if math.prod(one.shape) == width]
+        names += [upload.name for upload in uploads.listed() if math.prod(upload.shape) == width]
     else:
         names = [name for name, card in pc.DATASETS.items() if card.kind == "images"]
-        names += [one.name for one in uploads.listed(uploads.IMAGES)]
+        names += [upload.name for upload in uploads.listed(uploads.IMAGES)]
     names = [name for name in visitors.offered("public", names) if name != settings.data]
     names.sort(key=lambda name: name in pc.DATASETS and not pc.DATASETS[name].is_here())
     if not names:
         return None
-    return str(local.one("compare-other", names, names[0], title=uploads.title_of))
+    return str(local.choice("compare-other", names, names[0], title=uploads.title_of))
 
 
 def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Setup) -> None:
@@ -102,9 +102,9 @@ def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Set
     info = FigureInfo(f"compare_{view.name}", settings, seeds=seeds_of(known), command=again, sets=sets)
     show_figure(figure, lines, dataclasses.replace(info, is_accuracy=view.value is None))
     if view.base is not None:
-        gone = known.assign(mean=known["decrease"], low=known["decrease_low"], high=known["decrease_high"])
+        decrease = known.assign(mean=known["decrease"], low=known["decrease_low"], high=known["decrease_high"])
         figure = plots.effect(
-            gone[gone["series"] != view.base].dropna(subset=["mean"]),
+            decrease[decrease["series"] != view.base].dropna(subset=["mean"]),
             mode=theme.mode(),
             title=f"Test error gone, against “{view.base}”",
             x_title=view.x_title,

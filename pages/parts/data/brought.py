@@ -197,7 +197,7 @@ def use_button(keep: Callable[..., None], arguments: tuple[Any, ...], *, is_read
 
 def share_or_none() -> bool | None:
     """Whether a share of the private file's rows is public; None before the user says."""
-    choice = st.radio("Which of your rows may everyone see?", [_SHARE, _NONE], index=None, key=local.unlinked("upload-public", FILE))
+    choice = st.radio("Which of your rows may everyone see?", [_SHARE, _NONE], index=None, key=local.unlinked_key("upload-public", FILE))
     return None if choice is None else choice == _SHARE
 
 
@@ -210,7 +210,7 @@ def other_public(*, is_images: bool, dims: tuple[int, ...]) -> str | None:
         "Public rows come from",
         fitting,
         index=None,
-        key=local.unlinked("upload-other", FILE),
+        key=local.unlinked_key("upload-other", FILE),
         format_func=uploads.title_of,
         help="A data set whose rows have as many features as yours; images are brought to the size of yours.",
     )

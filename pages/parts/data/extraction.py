@@ -29,7 +29,7 @@ def panel(settings: Settings, *, beside: Sequence[str] = ()) -> bool:
 
     beside: public sets that are to pass it, too, besides the settings' own.
     """
-    with failures.shown("This data set could not be opened."):
+    with failures.show_refusal("This data set could not be opened."):
         data = core.raw(settings)
         if isinstance(data, FeatureSet) or not data.is_images:
             st.caption("These rows are numbers already: they are used as they are, and no backbone is needed.")
@@ -75,7 +75,7 @@ def _choice(settings: Settings) -> bool:
         "Backbone of the images",
         listed,
         index=listed.index(base),
-        key=local.unlinked("extract-backbone", _PENDING),
+        key=local.unlinked_key("extract-backbone", _PENDING),
         format_func=_title,
         help=hint,
     )
@@ -84,7 +84,7 @@ def _choice(settings: Settings) -> bool:
         chosen = st.text_input(
             "Its name",
             value="" if base != _OWN else now.base,
-            key=local.unlinked("extract-name", _PENDING),
+            key=local.unlinked_key("extract-name", _PENDING),
             help=hint,
             placeholder="timm:resnet18",
         )
@@ -103,12 +103,12 @@ def _choice(settings: Settings) -> bool:
     options = st.text_input(
         "Options",
         value=names.with_options("", now.options).removeprefix("?") if base in (chosen, _OWN) else "",
-        key=local.unlinked("extract-options", _PENDING),
+        key=local.unlinked_key("extract-options", _PENDING),
         placeholder="input_size=160&mean=0.5&std=0.5",
         help="How images are prepared (input_size, mean, std, interpolation, crop), precision and storage, and the model's own arguments "
         "such as pad_type=same; with & between. None: as the backbone says.",
     )
-    with failures.shown("This backbone cannot be used so."):
+    with failures.show_refusal("This backbone cannot be used so."):
         spot = names.address(f"{chosen}?{options.strip()}")
         name = names.with_options(spot.base, spot.options, weights=weights)
         if weights or card.is_own_file:
@@ -144,7 +144,7 @@ def _weights(card: Backbone, now: str | None) -> str | None:
     path = left.text_input(
         "Weights: a file on the machine that runs this app",
         value=now or remembered.place(card.name),
-        key=local.unlinked("extract-weights", _PENDING),
+        key=local.unlinked_key("extract-weights", _PENDING),
         placeholder="/models/weights.safetensors",
         help=f"Tensors are read, never code: safetensors or a PyTorch state dictionary. From: {card.weights}.",
     )

@@ -100,7 +100,7 @@ def _detail(name: str, settings: Settings) -> None:
             st.text_input(
                 "Where it lies on this machine",
                 value=known,
-                key=local.unlinked(f"root-{name}", "A path on this machine, of use to nobody else."),
+                key=local.unlinked_key(f"root-{name}", "A path on this machine, of use to nobody else."),
                 placeholder="/data/…",
                 help="A folder or file on the machine that runs this app, as the source hands it out.",
                 on_change=_from_place,
@@ -131,7 +131,7 @@ def _get(name: str, card: DatasetCard, *, is_coming: bool) -> None:
 
 def _ask(name: str) -> None:
     ask = pc.DATASETS[name].ask
-    with failures.noted("The source could not be asked"):
+    with failures.note_refusal("The source could not be asked"):
         mode.refuse("fetch")
         n_bytes, licence = (0, "") if ask is None else ask()
         local.put(f"bytes-{name}", n_bytes)
@@ -156,7 +156,7 @@ def _explore(name: str, card: DatasetCard, settings: Settings) -> None:
 def _from_place(name: str) -> None:
     place = st.session_state[f"root-{name}"].strip()
     if place:
-        with failures.noted("The data set could not be read"):
+        with failures.note_refusal("The data set could not be read"):
             mode.refuse("path")
             rows = pc.load_dataset(name, root=place)
             remembered.keep(name, place)

@@ -30,7 +30,9 @@ def panel(settings: Settings) -> bool:
     if codec.is_stored("data", settings.data):
         st.success("**Your rows are the private data** of every page now: **Explore** trains on them.", icon=":material/lock:")
     kept.panel(settings)
-    with failures.shown("This file cannot be read.", advice="Bring another file. A public table of words needs the private one beside it."):
+    with failures.show_refusal(
+        "This file cannot be read.", advice="Bring another file. A public table of words needs the private one beside it."
+    ):
         private, public = _private_file(), _public_files()
         if private is not None:
             _judge(private, public, settings)
@@ -69,7 +71,7 @@ def _private_file() -> File | None:
     file = left.file_uploader("Private rows: features, a table or images", key="upload", help=hint)
     path = right.text_input(
         "Or a path on the machine that runs this app",
-        key=local.unlinked("upload-path", FILE),
+        key=local.unlinked_key("upload-path", FILE),
         placeholder="/data/my-images",
         help="A folder of images (one subfolder per class, train/ and test/ where there are both), or a zip, npz, csv or parquet file.",
     ).strip()
@@ -82,7 +84,7 @@ def _public_files() -> list[File]:
     files = left.file_uploader("Public rows, if you have any", accept_multiple_files=True, key="upload-candidates", help=hint)
     path = right.text_input(
         "Or their path, or the name of a data set",
-        key=local.unlinked("upload-candidate-path", FILE),
+        key=local.unlinked_key("upload-candidate-path", FILE),
         placeholder="/data/public.npz or mnist",
         help="As above; or a data set of the app by name, `torchvision:` and `hub:` among them.",
     ).strip()
@@ -105,7 +107,7 @@ def _judge(brought_file: File, public: list[File], settings: Settings) -> None:
     asks = is_table and (not report.ok or bool(public) or wizard.has_questions(private))
     if is_table and not asks:
         hint = "Say which column names them, and how many rows of each are used: ε then protects a person."
-        asks = st.toggle("Somebody may have several of these rows", key=local.unlinked("upload-persons", FILE), help=hint)
+        asks = st.toggle("Somebody may have several of these rows", key=local.unlinked_key("upload-persons", FILE), help=hint)
     is_readable = asks and wizard.is_readable(private)
     if not asks or not (report.ok or is_readable):
         brought.verdict(report)
@@ -193,13 +195,13 @@ def _public_rows(is_images: bool, dims: tuple[int, ...]) -> str | None:
 
 
 def _keep(private: File, candidates: list[File], public: str) -> None:
-    with failures.noted("The rows could not be stored"):
+    with failures.note_refusal("The rows could not be stored"):
         brought.take(private.rows(), [(file.rows, file.name) for file in candidates], private.name, public)
         brought.let_go([private, *candidates])
 
 
 def _keep_public(files: list[File]) -> None:
-    with failures.noted("The rows could not be stored"):
+    with failures.note_refusal("The rows could not be stored"):
         own = uploads.load(session.current().data) if uploads.is_name(session.current().data) else None
         names = [brought.kept_public(file.rows(), file.name, own) for file in files]
         session.change(public=names[0])

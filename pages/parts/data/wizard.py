@@ -186,7 +186,7 @@ def _has_questions(fingerprint_: str, _frame: Any) -> bool:
 
 
 def _keep(asked: Asked, columns: tuple[Column, ...], recipe: Recipe, public: str) -> None:
-    with failures.noted("The rows could not be stored"):
+    with failures.note_refusal("The rows could not be stored"):
         brought.take(*asked.rows(asked.tables(), columns, recipe), asked.private.name, public)
         brought.let_go([asked.private, *asked.public])
 
@@ -198,7 +198,7 @@ def _label(frame: Any) -> str | None:
     except DataError:
         guess = None
     hint = "What the model shall tell: one of a few values in each row."
-    return st.selectbox("Which column is the label?", names, index=guess, key=local.unlinked("upload-label", FILE), help=hint)
+    return st.selectbox("Which column is the label?", names, index=guess, key=local.unlinked_key("upload-label", FILE), help=hint)
 
 
 def _edges(labels: Any) -> tuple[float, ...] | None:
@@ -208,7 +208,7 @@ def _edges(labels: Any) -> tuple[float, ...] | None:
     st.info(f"**A number to predict.** It has {labels.nunique():,} different values: cut it into classes.", icon=":material/help:")
     name = plain.text(labels.name)
     hint = "Choose them without looking at the private rows, for instance at limits that matter to you."
-    text = st.text_input(f"Cut {name} at", key=local.unlinked(f"upload-edges-{name}", FILE), placeholder="10, 20, 50", help=hint)
+    text = st.text_input(f"Cut {name} at", key=local.unlinked_key(f"upload-edges-{name}", FILE), placeholder="10, 20, 50", help=hint)
     edges = tuple(_numbers(text or ""))
     return edges if edges and all(low < high for low, high in itertools.pairwise(edges)) else None
 
@@ -219,7 +219,7 @@ def _is_joined(labels: Any) -> bool:
     if not groups:
         return False
     named = "; ".join(" and ".join(map(repr, group)) for group in groups)
-    return st.toggle(plain.text(f"Take these labels as one: {named}"), value=True, key=local.unlinked("upload-join", FILE))
+    return st.toggle(plain.text(f"Take these labels as one: {named}"), value=True, key=local.unlinked_key("upload-join", FILE))
 
 
 def _remedies(columns: tuple[Column, ...], left_out: list[str], known: Any) -> dict[str, str]:
@@ -251,7 +251,7 @@ def _person(frame: Any, label: str) -> tuple[str | None, int]:
         "Which column says whose row it is?",
         names,
         index=None if guess is None else names.index(guess),
-        key=local.unlinked(f"upload-person-{label}", FILE),
+        key=local.unlinked_key(f"upload-person-{label}", FILE),
         placeholder="none: every row is somebody else's",
         help=hint,
     )
@@ -261,7 +261,7 @@ def _person(frame: Any, label: str) -> tuple[str | None, int]:
         "ε protects a person with all of these rows. Twice the rows need about twice the noise and sum up to twice as much: one a person "
         "loses little where rows of a person are alike."
     )
-    key = local.unlinked(f"upload-most-{label}", FILE)
+    key = local.unlinked_key(f"upload-most-{label}", FILE)
     return person, int(st.number_input("How many rows of a person are used, at most?", 1, MOST_OF_A_PERSON, 1, key=key, help=hint))
 
 
@@ -284,7 +284,7 @@ def _left_out(columns: tuple[Column, ...], label: str) -> list[str]:
         [one.name for one in columns],
         default=suggested,
         format_func=lambda name: f"{name} ({kinds[name]})",
-        key=local.unlinked(f"upload-left-out-{label}", FILE),
+        key=local.unlinked_key(f"upload-left-out-{label}", FILE),
         help=hint,
     )
 
@@ -312,7 +312,9 @@ def _declared(columns: tuple[Column, ...], label: str, left_out: list[str]) -> R
 
 
 def _answer(name: str, what: str, example: str) -> str:
-    return str(st.text_input(f"{plain.text(name)}: {what}", key=local.unlinked(f"upload-declared-{name}", FILE), placeholder=example) or "")
+    return str(
+        st.text_input(f"{plain.text(name)}: {what}", key=local.unlinked_key(f"upload-declared-{name}", FILE), placeholder=example) or ""
+    )
 
 
 def _numbers(text: str) -> list[float]:

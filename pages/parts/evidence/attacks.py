@@ -24,34 +24,34 @@ _SHOWN_IMAGES = 10
 
 def attack(settings: Settings) -> None:
     """The loss threshold on the sidebar's run, LiRA on demand, both under the ceiling."""
-    record, found = core.run(settings), tried(settings)
+    record, attacks = core.run(settings), attacks_so_far(settings)
     ceiling = ceiling_of(record)
     badges.show_row(*badges.DIAGNOSTIC)
-    _numbers(record, found, ceiling, settings)
-    roc = pd.concat([one.roc() for one in found], ignore_index=True)
+    _numbers(record, attacks, ceiling, settings)
+    roc = pd.concat([attack_.roc() for attack_ in attacks], ignore_index=True)
     bound = privacy_tables.trade_off(ceiling, logarithmic=True)
-    epsilon, sizes = record.guarantee.epsilon.upper, {"members": len(found[0].members), "non_members": len(found[0].others)}
+    epsilon, sizes = record.guarantee.epsilon.upper, {"members": len(attacks[0].members), "non_members": len(attacks[0].others)}
     drawn = plots.membership_roc(roc, bound, mode=theme.mode(), epsilon=epsilon, **sizes)
     show_figure(drawn, roc, FigureInfo("membership", settings))
-    _lira_button(settings, is_done=len(found) > 1)
-    rates = evidence.rates_under(found, ceiling)
+    _lira_button(settings, is_done=len(attacks) > 1)
+    rates = evidence.rates_under(attacks, ceiling)
     st.markdown("**Members found at few false alarms**, with exact 95 % intervals, beside the most that the guarantee allows")
     st.caption(
-        f"The false alarms are counted on {len(found[0].others):,} others, so their true rate has an interval: *at its end* is what the "
+        f"The false alarms are counted on {len(attacks[0].others):,} others, so their true rate has an interval: *at its end* is what the "
         "guarantee allows at its upper end. Where test rows look unlike the private ones, an attack also measures that difference, "
         "which is no leak of the model."
     )
     st.dataframe(100 * rates.set_index("attack"), key="evidence-rates", column_config=_percent_columns())
 
 
-def tried(settings: Settings) -> list[Attack]:
+def attacks_so_far(settings: Settings) -> list[Attack]:
     """The attacks on the sidebar's run so far, shadow models' first where they were asked for."""
     key = core.run_key(settings)
     shadows = _shadows(key, settings) if local.value("evidence-lira", "") == key else ()
     return [*shadows, _loss(key, settings)]
 
 
-def exposed(settings: Settings) -> None:
+def exposed_rows(settings: Settings) -> None:
     """Histogram of individual ε against the stated one, the most exposed rows, and classes."""
     losses = _individuals(core.run_key(settings), settings)
     with st.container(horizontal=True, gap="small"):
@@ -89,7 +89,7 @@ def ceiling_of(record: RunRecord) -> accounting.TradeOff:
 
 def _numbers(record: RunRecord, attacks: list[Attack], ceiling: accounting.TradeOff, settings: Settings) -> None:
     allowed = accounting.advantage(ceiling)
-    best = max(attacks, key=lambda one: one.auc)
+    best = max(attacks, key=lambda attack_: attack_.auc)
     numbers = {
         "auc": f"{best.auc:.3f}",
         "error": "none" if record.accuracy is None else f"{100 * (1 - record.accuracy):.1f} %",
@@ -97,8 +97,8 @@ def _numbers(record: RunRecord, attacks: list[Attack], ceiling: accounting.Trade
         "epsilon": round_up(record.guarantee.epsilon.upper),
     }
     relation = odds.relation_words(str(record.guarantee.relation), settings.data)
-    said = {"name": best.name, "turned": plots.one_in(allowed / 2, end=""), "delta": record.guarantee.delta, "relation": relation}
-    words.metrics("attack", numbers, **said)
+    fields = {"name": best.name, "turned": plots.one_in(allowed / 2, end=""), "delta": record.guarantee.delta, "relation": relation}
+    words.metrics("attack", numbers, **fields)
 
 
 def _lira_button(settings: Settings, *, is_done: bool) -> None:
@@ -144,13 +144,13 @@ def _percent_columns() -> dict[str, Any]:
 
 @memory.of_rows(max_entries=16)
 def _loss(key_: str, _settings: Settings) -> Attack:
-    return evidence.loss_attack(core.trained(_settings), core.split(_settings))
+    return evidence.loss_attack(core.train_run(_settings), core.split(_settings))
 
 
 @memory.of_rows(max_entries=8, show_spinner="Training shadow heads …")
 def _shadows(key_: str, _settings: Settings) -> tuple[Attack, ...]:
     attacks = evidence.shadow_attacks(core.spec(_settings), core.split(_settings))
-    return tuple(one for one in attacks if one.uses_shadows)
+    return tuple(attack_ for attack_ in attacks if attack_.uses_shadows)
 
 
 @memory.of_rows(max_entries=8, show_spinner="Following every row along the trajectory …")

@@ -36,7 +36,7 @@ def audit(settings: Settings) -> None:
     if reason:
         st.info(f"Trials need descent on one linear head: {reason}.", icon=":material/info:")
     elif local.value("evidence-audit", "") == wanted:
-        _result(_audited(wanted, trials, settings), settings)
+        _result(_audit_many(wanted, trials, settings), settings)
     else:
         st.button(
             f"Now audit: train {2 * (trials + max(evidence.FEWEST_PILOT, trials // 4)):,} heads",
@@ -51,24 +51,24 @@ def audit(settings: Settings) -> None:
     drawn = plots.one_run_reach(reach, mode=theme.mode(), canaries=_CANARIES)
     show_figure(drawn, reach, FigureInfo("one_run", settings, [badges.THEORY]))
     if not reason:
-        _one_run(_audited_once(core.run_key(settings), settings))
+        _one_run(_audit_once(core.run_key(settings), settings))
 
 
-def gathered(settings: Settings) -> tuple[OneRunAudit, CanaryAudit | None]:
+def audits_so_far(settings: Settings) -> tuple[OneRunAudit, CanaryAudit | None]:
     """The audit of one training of the sidebar's run, and that of many where it was asked for.
 
     Raises:
         UnsupportedError: a learner or a run that is not audited.
     """
-    key, asked = core.run_key(settings), local.value("evidence-audit", "")
-    wanted, _, trials = asked.rpartition("-")
-    return _audited_once(key, settings), _audited(asked, int(trials), settings) if wanted == key else None
+    key, wanted_key = core.run_key(settings), local.value("evidence-audit", "")
+    wanted, _, trials = wanted_key.rpartition("-")
+    return _audit_once(key, settings), _audit_many(wanted_key, int(trials), settings) if wanted == key else None
 
 
 def fault_injection(settings: Settings) -> None:
     """A switch for each fault, the audit's verdict at once, and all faults side by side."""
     words = {str(fault): "nothing" if fault is Fault.NONE else str(fault) for fault in Fault}
-    name = local.one("fault", words, str(Fault.SPENT_TWICE))
+    name = local.choice("fault", words, str(Fault.SPENT_TWICE))
     left, right = st.columns([2.4, 1], vertical_alignment="center")
     with right:
         claim = local.slider("claim")
@@ -149,7 +149,7 @@ def _small(p: float) -> str:
     return f"{p:.2g}" if p > 1e-99 else "below 1e-99"
 
 
-@memory.kept(max_entries=32, show_spinner="Auditing every fault …")
+@memory.cache(max_entries=32, show_spinner="Auditing every fault …")
 def _all_faults(claim: float, seed: int) -> pd.DataFrame:
     rows = []
     for fault in Fault:
@@ -161,27 +161,27 @@ def _all_faults(claim: float, seed: int) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["what the code does", "best canary", "alarms with / without", "p-value", "verdict"])
 
 
-@memory.kept(max_entries=64, show_spinner="Running trials …")
+@memory.cache(max_entries=64, show_spinner="Running trials …")
 def _with_fault(fault: str, claim: float, seed: int) -> Audit:
     return auditing.audit(Fault(fault), epsilon=claim, seed=seed)
 
 
-@memory.kept(max_entries=16)
+@memory.cache(max_entries=16)
 def _power(_claimed: accounting.TradeOff, delta: float, epsilon: float, trials: int) -> pd.DataFrame:
     several = sorted({50, trials, 4 * trials})
     return privacy_tables.power(_claimed, trials=several, significance=evidence.SIGNIFICANCE, delta=delta, top=2.2 * epsilon)
 
 
-@memory.kept(max_entries=8)
+@memory.cache(max_entries=8)
 def _reach(delta: float) -> pd.DataFrame:
     return privacy_tables.one_run_reach(canaries=_CANARIES, delta=delta)
 
 
 @memory.of_rows(max_entries=8, show_spinner="Training once, with canaries …")
-def _audited_once(key_: str, _settings: Settings) -> OneRunAudit:
+def _audit_once(key_: str, _settings: Settings) -> OneRunAudit:
     return one_run_audit(core.spec(_settings), core.split(_settings))
 
 
 @memory.of_rows(max_entries=8, show_spinner="Training with the canary and without …")
-def _audited(key_: str, trials: int, _settings: Settings) -> CanaryAudit:
+def _audit_many(key_: str, trials: int, _settings: Settings) -> CanaryAudit:
     return evidence.canary_audit(core.spec(_settings), core.split(_settings), trials=trials)

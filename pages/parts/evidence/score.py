@@ -20,7 +20,7 @@ def leak(settings: Settings) -> None:
     if not core.split(settings).facts.n_public:
         st.info("There are no public rows to score against: choose some in the sidebar.", icon=":material/info:")
         return
-    study = _found(settings)
+    study = _score_leak(settings)
     sure, table = study.table.iloc[0], study.table.set_index(["attacker", "sees"])["success"]
     badges.show_row(*badges.DIAGNOSTIC)
     numbers = {
@@ -43,6 +43,6 @@ def leak(settings: Settings) -> None:
 
 
 @memory.of_rows(max_entries=8, show_spinner="Attacking the score …", by=core.split_key)
-def _found(settings: Settings) -> ScoreLeak:
+def _score_leak(settings: Settings) -> ScoreLeak:
     split = core.split(settings)
     return score_leak.score_leak(split.features.x_train[split.private], split.public_x, seed=settings.seed)

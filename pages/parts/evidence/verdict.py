@@ -23,9 +23,9 @@ def _sentence(settings: Settings) -> str:
         return verdict.without_claim()
     record = core.run(settings)
     try:
-        one, many = audits.gathered(settings)
+        single, many = audits.audits_so_far(settings)
     except UsedUpError:
         raise
     except UnsupportedError as reason:
         return verdict.without_audit(record.guarantee.epsilon.upper, str(reason))
-    return verdict.sentence(one, many, rates_under(attacks.tried(settings), attacks.ceiling_of(record)))
+    return verdict.sentence(single, many, rates_under(attacks.attacks_so_far(settings), attacks.ceiling_of(record)))

@@ -26,7 +26,7 @@ def panel(record: RunRecord, settings: Settings) -> None:
     has_k = core.has_k(settings.method) and not settings.is_rule_k
     grid = {**core.axes(settings), **core.public_axis(settings), "method": settings.method, "epsilon": list(RUNS), "seed": settings.seed}
     grid |= {"k": settings.k} if has_k else {}
-    runs = [form for _, form in core.found([grid]).values()]
+    runs = [form for _, form in core.find_runs([grid]).values()]
     trained = [form for form in runs if form is not None]
     if len(trained) < len(runs):
         title = f"Train at ε = {', '.join(f'{epsilon:g}' for epsilon in RUNS)}, and draw the whole curve"

@@ -44,7 +44,7 @@ class Curves:
 def read(settings: Settings) -> Curves:
     """The curves that these settings ask for, as far as they are in the cache of runs; what was found once is kept in memory."""
     grids = grids_of(settings)
-    records = {key: record for key, (_, record) in core.found(grids).items()}
+    records = {key: record for key, (_, record) in core.find_runs(grids).items()}
     return _curves(fingerprint(*(f"{key}{record is None}" for key, record in records.items())), records, grids)
 
 
@@ -104,7 +104,7 @@ def panel(curves: Curves, record: RunRecord, settings: Settings) -> None:
     jobs.sweeps(*curves.grids, title=title, cached=curves.found, total=curves.total, **shared)
 
 
-@memory.kept(max_entries=16, is_free=True)
+@memory.cache(max_entries=16, is_free=True)
 def _curves(fingerprint_: str, _runs: dict[str, dict[str, Any] | None], _grids: tuple[dict[str, Any], ...]) -> Curves:
     found = [record for record in _runs.values() if record is not None]
     trained = [record for record in found if record.get("error") is None]

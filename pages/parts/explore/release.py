@@ -31,7 +31,7 @@ def panel(settings: Settings) -> None:
         )
         if not pc.METHODS[settings.method].is_private:
             st.warning("This learner protects nothing: its file promises nothing about anyone.", icon=":material/warning:")
-        with failures.shown("The model could not be prepared."):
+        with failures.show_refusal("The model could not be prepared."):
             choosing = tuning.chosen_by()
             st.download_button(
                 "Train a release and download it",

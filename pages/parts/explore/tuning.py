@@ -33,12 +33,12 @@ def record(settings: Settings) -> RunRecord:
 def switch() -> None:
     """How the step size is chosen, closed while it is by the rules."""
     with st.expander("Advanced: the step size", icon=":material/tune:", expanded=chosen_by() is not Choosing.RULES):
-        local.one("tuning", {name: said["words"] for name, said in SAID.items()}, str(Choosing.RULES))
+        local.choice("tuning", {name: said["words"] for name, said in SAID.items()}, str(Choosing.RULES))
 
 
 def chosen_by() -> Choosing:
     """What the switch says; rules where a link says what it cannot."""
-    said = str(local.linked("tuning", str(Choosing.RULES)))
+    said = str(local.linked_value("tuning", str(Choosing.RULES)))
     return Choosing(said) if said in set(Choosing) else Choosing.RULES
 
 

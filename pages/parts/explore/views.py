@@ -93,7 +93,7 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
         navigation.link("explore", "No k to choose: PILLAR Kalman at the same ε, and why it works", changes=changes)
 
 
-@memory.kept(max_entries=64, is_free=True)
+@memory.cache(max_entries=64, is_free=True)
 def _measured(key_: str, _curves: Curves, _settings: Settings, _reach: int, _pinned: pd.DataFrame | None) -> Any:
     """Explore's figure over k without the visit's own runs: to draw it anew would cost each move more than all the rest."""
     method, k_max = method_of(_settings), core.largest_k(_settings)

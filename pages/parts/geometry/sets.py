@@ -17,26 +17,26 @@ from pillar_core.studies import feature_sets
 def draw(settings: Settings) -> None:
     """One line per set at the sidebar's ε; a choice of sets where there are several."""
     runs = records.all_runs()
-    asked: dict[str, Any] = {"delta": settings.delta, "relation": settings.relation}
+    rules: dict[str, Any] = {"delta": settings.delta, "relation": settings.relation}
     method = curves.method_of(settings)
     titles = {name: uploads.title_of(name) for name in runs["dataset"].unique()} if len(runs) else {}
-    table = feature_sets.curves_of_sets(runs, method=method, epsilon=settings.epsilon, titles=titles, **asked)
+    table = feature_sets.curves_of_sets(runs, method=method, epsilon=settings.epsilon, titles=titles, **rules)
     names = list(dict.fromkeys(table["set"]))
     if not names:
-        others = sorted(set(runs["epsilon"].dropna())) if len(runs) else []
-        there = f" There are runs at ε = {', '.join(f'{one:g}' for one in others)}." if others else ""
+        budgets = sorted(set(runs["epsilon"].dropna())) if len(runs) else []
+        elsewhere = f" There are runs at ε = {', '.join(f'{epsilon:g}' for epsilon in budgets)}." if budgets else ""
         st.info(
             "Every data set and backbone whose curves were measured is drawn here. Measure some first: the button is on the view “Best k”, "
-            f"once for each choice in the sidebar.{there}",
+            f"once for each choice in the sidebar.{elsewhere}",
             icon=":material/stacked_line_chart:",
         )
         return
-    chosen = local.several("sets", names, names[: plots.MOST_SETS])
-    shown = table[table["set"].isin(chosen[: plots.MOST_SETS])]
+    chosen = local.choices("sets", names, names[: plots.MOST_SETS])
+    drawn = table[table["set"].isin(chosen[: plots.MOST_SETS])]
     k = None if settings.is_rule_k else settings.k
-    figure = plots.accuracy_of_sets(shown, epsilon=settings.epsilon, mode=theme.mode(), k=k)
-    drawn_sets, seeds = [name for name in titles if shown["set"].str.startswith(titles[name]).any()], int(shown["seed"].nunique())
+    figure = plots.accuracy_of_sets(drawn, epsilon=settings.epsilon, mode=theme.mode(), k=k)
+    drawn_sets, seeds = [name for name in titles if drawn["set"].str.startswith(titles[name]).any()], int(drawn["seed"].nunique())
     info = FigureInfo("feature_sets", settings, [badges.NON_PRIVATE], seeds, is_synthetic=False, sets=drawn_sets)
-    show_figure(figure, shown, info)
+    show_figure(figure, drawn, info)
     if len(names) == 1:
         st.caption("Choose another data set or backbone in the sidebar and measure its curves on the view “Best k”: both are drawn then.")

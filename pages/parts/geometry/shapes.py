@@ -96,11 +96,11 @@ def margins(separation: Separation, quantile: float) -> tuple[pd.DataFrame, bool
     return geo.projected_margins(coordinates, previewed, directions, ks, quantile=quantile), False
 
 
-def predicted(settings: Settings, epsilons: tuple[float, ...]) -> pd.DataFrame:
+def predicted_curves(settings: Settings, epsilons: tuple[float, ...]) -> pd.DataFrame:
     """The predicted curve of each ε, in the learners' own preprocessing."""
     parts = core.split(settings)
     key = fingerprint(core.split_key(settings), epsilons, settings.delta)
-    return _predicted(key, Separation(settings, standardise=has_units(parts.public_x)), epsilons, parts.facts.n_private)
+    return _predict(key, Separation(settings, standardise=has_units(parts.public_x)), epsilons, parts.facts.n_private)
 
 
 def ladder(rank: int) -> list[int]:
@@ -114,9 +114,9 @@ class _MissingError(Exception):
 
 @memory.of_rows(max_entries=24, show_spinner="Finding directions …")
 def _basis(key: str, _separation: Separation, _kind: str, _n_public: int | None, _noise: float | None) -> geo.Basis:
-    given = rows(_separation.settings)
-    space = given.space(standardise=_separation.standardise)
-    return geo.basis_of(given, kind=_kind, space=space, n_public=_n_public, noise_multiplier=_noise, seed=_separation.settings.seed)
+    rows_ = rows(_separation.settings)
+    space = rows_.space(standardise=_separation.standardise)
+    return geo.basis_of(rows_, kind=_kind, space=space, n_public=_n_public, noise_multiplier=_noise, seed=_separation.settings.seed)
 
 
 @memory.of_rows(max_entries=8, is_free=True)
@@ -138,12 +138,12 @@ def _preview(key: str, _separation: Separation) -> geo.Separators:
 
 @memory.of_rows(max_entries=4)
 def _coordinates(key: str, _separation: Separation) -> geo.Coordinates:
-    given = rows(_separation.settings)
-    return geo.coordinates(given, basis(_separation, geo.BasisKind.PUBLIC_PCA), space=given.space(standardise=_separation.standardise))
+    rows_ = rows(_separation.settings)
+    return geo.coordinates(rows_, basis(_separation, geo.BasisKind.PUBLIC_PCA), space=rows_.space(standardise=_separation.standardise))
 
 
-@memory.kept(max_entries=32, show_spinner="Predicting …")
-def _predicted(key: str, _separation: Separation, _epsilons: tuple[float, ...], _n_private: int) -> pd.DataFrame:
+@memory.cache(max_entries=32, show_spinner="Predicting …")
+def _predict(key: str, _separation: Separation, _epsilons: tuple[float, ...], _n_private: int) -> pd.DataFrame:
     rank = basis(_separation, geo.BasisKind.PUBLIC_PCA).rank
     moments = geo.class_moments(_coordinates(_separation.key, _separation))
     ks = [k for k in ladder(rank)[::2] if k >= 2] or [rank]

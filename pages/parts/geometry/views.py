@@ -30,11 +30,11 @@ _FREE = "Spends no ε: a non-private diagnostic."
 def _gain(settings: Settings) -> None:
     """What projecting gained on real sets, with these rows' place among them, before anything is trained."""
     table, facts = geometry.projection_gains(), core.facts(settings)
-    here = None
+    ratio = None
     if math.isfinite(settings.epsilon):
         shared = {"n_private": facts.n_private, "d": facts.d, "classes": facts.n_classes}
-        here = geometry.noise_ratio(**shared, epsilon=settings.epsilon, delta=settings.delta)
-    figure = plots.projection_gains(table, spearman=table.attrs["spearman"], mode=theme.mode(), present=here)
+        ratio = geometry.noise_ratio(**shared, epsilon=settings.epsilon, delta=settings.delta)
+    figure = plots.projection_gains(table, spearman=table.attrs["spearman"], mode=theme.mode(), present=ratio)
     show_figure(figure, table, FigureInfo("projection_gains", settings, seeds=2))
     st.caption(
         "The noise is that of one Gaussian release in all d directions, √d/μ, the rows of a class are n/C: public facts alone. "
@@ -44,7 +44,7 @@ def _gain(settings: Settings) -> None:
 
 
 def _xi(settings: Settings) -> None:
-    kinds = local.several("bases", {str(kind): plots.BASES[kind][2] for kind in geo.BasisKind}, ["public_pca", "random"])
+    kinds = local.choices("bases", {str(kind): plots.BASES[kind][2] for kind in geo.BasisKind}, ["public_pca", "random"])
     which = _which(settings)
     separation = shapes.Separation(settings, which, _standardise())
     n_public = _public_rows(settings)
@@ -65,10 +65,10 @@ def _xi(settings: Settings) -> None:
 
 
 def _margins(settings: Settings) -> None:
-    one, two = st.columns([1, 1.2], vertical_alignment="bottom")
-    with one:
-        convention = local.one("convention")
-    with two:
+    left, right = st.columns([1, 1.2], vertical_alignment="bottom")
+    with left:
+        convention = local.choice("convention")
+    with right:
         quantile = local.slider("quantile", geometry.QUANTILES, 0.01)
     separation = shapes.Separation(settings, "one_versus_rest", _standardise())
     table, is_complete = shapes.margins(separation, quantile)
@@ -96,7 +96,7 @@ def _spectrum(settings: Settings) -> None:
 
 def _best(settings: Settings) -> None:
     epsilons = tuple(sorted({*(epsilon for epsilon in EPSILONS if math.isfinite(epsilon)), settings.epsilon}))
-    predicted = shapes.predicted(settings, epsilons)
+    predicted = shapes.predicted_curves(settings, epsilons)
     curve = curves.read(settings)
     method = curves.method_of(settings)
     runs = curve.table[(curve.table["method"] == method) & curve.table["accuracy"].notna()]
@@ -140,10 +140,10 @@ def _pair(settings: Settings) -> None:
         )
         return
     lines, missing = [], False
-    for side, one in (("A: " + _name(pinned), pinned), ("B: " + _name(settings), settings)):
-        curve = curves.read(one)
+    for side, side_settings in (("A: " + _name(pinned), pinned), ("B: " + _name(settings), settings)):
+        curve = curves.read(side_settings)
         missing = missing or not curve.is_complete
-        lines += _drops(curve.table, curves.method_of(one), side)
+        lines += _drops(curve.table, curves.method_of(side_settings), side)
     if lines:
         table = pd.DataFrame(lines, columns=["side", "epsilon", "drop", "half", "seeds"])
         info = FigureInfo("accuracy_drops", settings, [badges.NON_PRIVATE], settings.seeds)
@@ -181,11 +181,11 @@ def _which(settings: Settings) -> str:
     """Which separators are looked at: pairs where there are not too many."""
     least = 0 if len(core.features(settings).classes) <= geo.MOST_PAIRED else 1
     offered = dict(list(_WHICH.items())[least:])
-    return str(local.one("which", offered, next(iter(offered))))
+    return str(local.choice("which", offered, next(iter(offered))))
 
 
 def _standardise() -> bool:
-    return bool(local.linked("standardise", False))
+    return bool(local.linked_value("standardise", False))
 
 
 def _public_rows(settings: Settings) -> int | None:
@@ -205,8 +205,8 @@ def _with_pinned(table: pd.DataFrame, settings: Settings, separation: shapes.Sep
     pinned = codec.unpin(settings.a)
     if pinned is None or all(getattr(pinned, name) == getattr(settings, name) for name in ("data", "backbone", "public")):
         return table
-    other, _ = shapes.xi(dataclasses.replace(separation, settings=pinned), ["public_pca"], None)
-    return pd.concat([table, other.assign(basis="pinned")], ignore_index=True)
+    pinned_table, _ = shapes.xi(dataclasses.replace(separation, settings=pinned), ["public_pca"], None)
+    return pd.concat([table, pinned_table.assign(basis="pinned")], ignore_index=True)
 
 
 def _separators_job(separation: shapes.Separation) -> None:

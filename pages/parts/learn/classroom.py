@@ -33,8 +33,8 @@ whose link nobody used for an hour."""
 def switch() -> None:
     """The teacher's switch, off at first: opens a class of its own, which the class's link then names."""
     hint = "Counts for a day, without names, what all who open the class's link answer; each step shows it once revealed."
-    key = local.unlinked("lesson-class-switch", "The link names the class instead.")
-    st.toggle("Count the guesses of the class", value=is_open(), key=key, help=hint, on_change=_switched, args=(key,))
+    key = local.unlinked_key("lesson-class-switch", "The link names the class instead.")
+    st.toggle("Count the guesses of the class", value=is_open(), key=key, help=hint, on_change=_toggle_class, args=(key,))
     if st.session_state.pop("lesson-class-refused", False):
         st.warning(f"This server counts for {_MOST} classes, the most that it can: open one in an hour, or go on without the counts.")
 
@@ -54,49 +54,49 @@ def count(name: str, answer: int) -> None:
 
 def show(step: Step, name: str) -> None:
     """The guesses of the class side by side."""
-    given = (_answers() or {}).get(name)
-    if given:
-        counts, total = collections.Counter(given), len(given)
+    guesses = (_answers() or {}).get(name)
+    if guesses:
+        counts, total = collections.Counter(guesses), len(guesses)
         st.markdown(f"**The class** ({total} guess{'' if total == 1 else 'es'})")
         for index, option in enumerate(step.options):
             st.progress(counts[index] / total, text=f"{counts[index]} · {option}")
 
 
-def learnt(lesson: Lesson) -> None:
+def show_answers(lesson: Lesson) -> None:
     """The class's share of right answers to the lesson's questions, before and after."""
-    given, rows = _answers() or {}, []
+    answers, rows = _answers() or {}, []
     for place, question in enumerate(lesson.questions):
-        both = [given.get(asked(lesson, when, place), []) for when in WHEN]
-        shares = [f"{one.count(question.answer) / len(one):.0%} of {len(one)}" if one else "none yet" for one in both]
+        both = [answers.get(answer_name(lesson, when, place), []) for when in WHEN]
+        shares = [f"{indices.count(question.answer) / len(indices):.0%} of {len(indices)}" if indices else "none yet" for indices in both]
         rows.append((plain.text(question.ask), *shares))
     if any("of" in share for row in rows for share in row[1:]):
         st.markdown("**What the class learnt**: right answers")
         st.table(pd.DataFrame(rows, columns=["question", *WHEN]).set_index("question"))
 
 
-def asked(lesson: Lesson, when: str, place: int) -> str:
+def answer_name(lesson: Lesson, when: str, place: int) -> str:
     """The name of an answer to one of the lesson's questions."""
     return f"{lesson.first}-{when}-{place}"
 
 
 def _answers() -> _Answers | None:
-    found = _CLASSES.get(str(local.linked(_NAME, "")))
-    if found is None:
+    class_ = _CLASSES.get(str(local.linked_value(_NAME, "")))
+    if class_ is None:
         return None
-    found.used_at = time.time()
-    return found.answers
+    class_.used_at = time.time()
+    return class_.answers
 
 
-def _switched(key: str) -> None:
+def _toggle_class(key: str) -> None:
     if not st.session_state[key]:
         local.link(_NAME, "")
         return
     now, owner = time.time(), session.token()
     is_full = len(_CLASSES) >= _MOST
-    for one in list(_CLASSES.values()):
-        is_idle = one.used_at < now - _IDLE and not one.answers
-        if one.owner == owner or one.opened_at < now - _LASTS or (is_full and is_idle):
-            _CLASSES.pop(one.code, None)
+    for class_ in list(_CLASSES.values()):
+        is_idle = class_.used_at < now - _IDLE and not class_.answers
+        if class_.owner == owner or class_.opened_at < now - _LASTS or (is_full and is_idle):
+            _CLASSES.pop(class_.code, None)
     if len(_CLASSES) >= _MOST:
         st.session_state[key] = False
         st.session_state["lesson-class-refused"] = True

@@ -23,20 +23,20 @@ def number(settings: Settings) -> int:
 def choose(settings: Settings) -> None:
     """The lessons by name."""
     now, _ = of_number(settings.lesson)
-    key = local.unlinked("lesson-choice", "The link has the number of the lesson's step.")
+    key = local.unlinked_key("lesson-choice", "The link has the number of the lesson's step.")
     session.fill(key, now.name)
     options, hint = [lesson.name for lesson in LESSONS], "Three lessons of six steps; your guesses in the others stay."
-    st.segmented_control("Lesson", options, key=key, on_change=_chosen, args=(key,), help=hint, label_visibility="collapsed")
+    st.segmented_control("Lesson", options, key=key, on_change=_choose_lesson, args=(key,), help=hint, label_visibility="collapsed")
 
 
 def contents(settings: Settings) -> None:
     """The steps by name, in the sidebar."""
-    lesson, here = of_number(settings.lesson)
+    lesson, current = of_number(settings.lesson)
     with st.sidebar:
         st.markdown(f"**{lesson.name}**, six steps")
-        for place, (one, step) in enumerate(zip(lesson.numbers, lesson.steps, strict=True), 1):
-            kind: Any = "primary" if one == here else "tertiary"
-            _button(f"{place}. {step.title}", one, f"Opens step {place}; your guesses stay.", key=f"lesson-open-{place}", kind=kind)
+        for place, (number_, step) in enumerate(zip(lesson.numbers, lesson.steps, strict=True), 1):
+            kind: Any = "primary" if number_ == current else "tertiary"
+            _button(f"{place}. {step.title}", number_, f"Opens step {place}; your guesses stay.", key=f"lesson-open-{place}", kind=kind)
         st.caption("Guess before you look: it is more fun, and it sticks. Your guesses stay in this tab.")
         hint = "Forgets your guesses."
         st.button("Start again", icon=":material/replay:", key="lesson-reset", on_click=_reset, args=(lesson,), help=hint, type="tertiary")
@@ -44,34 +44,34 @@ def contents(settings: Settings) -> None:
 
 def step(settings: Settings) -> None:
     """The step: story, guess and, once revealed, the answer with its control."""
-    lesson, here = of_number(settings.lesson)
-    this, place = step_of(here), lesson.numbers.index(here) + 1
+    lesson, current = of_number(settings.lesson)
+    this, place = step_of(current), lesson.numbers.index(current) + 1
     if place == 1:
         questions.ask(lesson, "before")
     st.progress(place / len(lesson.steps), text=f"Step {place} of {len(lesson.steps)}")
     st.header(this.title, anchor=False)
     st.markdown(this.story)
-    guess = _guess(this, here)
-    if local.value(f"lesson-shown-{here}", 0):
-        _answer(this, here, guess, settings)
+    guess = _guess(this, current)
+    if local.value(f"lesson-shown-{current}", 0):
+        _answer(this, current, guess, settings)
     if place == len(lesson.steps):
         _ending(lesson)
     with st.container(horizontal=True):
         if place > 1:
-            _button("Back", here - 1, "The step before; your guesses stay.", key="lesson-back")
+            _button("Back", current - 1, "The step before; your guesses stay.", key="lesson-back")
         if place < len(lesson.steps):
-            _button("Next step", here + 1, "The step after; your guesses stay.", key="lesson-next", kind="primary")
+            _button("Next step", current + 1, "The step after; your guesses stay.", key="lesson-next", kind="primary")
         else:
             navigation.link("explore", "Open the explorer", changes={"lesson": 0})
 
 
 def banner(settings: Settings) -> None:
     """On the page that a step sends to: the task of the step that the link carries, a way back and a way out."""
-    lesson, here = of_number(settings.lesson)
-    if settings.lesson != here:
+    lesson, current = of_number(settings.lesson)
+    if settings.lesson != current:
         return
     with st.container(border=True, key="lesson"):
-        st.markdown(f":material/school: {lesson.name} · **Step {lesson.numbers.index(here) + 1}.** {step_of(here).task}")
+        st.markdown(f":material/school: {lesson.name} · **Step {lesson.numbers.index(current) + 1}.** {step_of(current).task}")
         with st.container(horizontal=True):
             navigation.link("learn", "Back to the lesson", icon=":material/arrow_back:")
             _button("End the lesson", 0, "Hides the lesson; your settings stay.", key="lesson-end")
@@ -79,10 +79,10 @@ def banner(settings: Settings) -> None:
 
 def right(place: int) -> int:
     """The option of the step with this number that its measured table supports."""
-    return step_of(place).right(_measured(place))
+    return step_of(place).right(_table(place))
 
 
-def explored(this: Step, settings: Settings) -> dict[str, Any]:
+def explore_settings(this: Step, settings: Settings) -> dict[str, Any]:
     """What a step changes in the settings to go on with; controls that the link carries stay."""
     controls = ";".join(filter(None, (settings.controls, str(this.explore.get("controls", "")))))
     return {**this.explore, "controls": controls}
@@ -103,7 +103,7 @@ def _ending(lesson: Lesson) -> None:
     questions.ask(lesson, "after")
 
 
-def _chosen(key: str) -> None:
+def _choose_lesson(key: str) -> None:
     chosen = next((lesson for lesson in LESSONS if lesson.name == st.session_state[key]), None)
     if chosen is not None:
         session.change(lesson=chosen.first)
@@ -128,7 +128,7 @@ def _guess(this: Step, place: int) -> int | None:
             range(len(this.options)),
             index=guess if guess >= 0 else None,
             format_func=this.options.__getitem__,
-            key=local.unlinked(f"lesson-radio-{place}", "Guesses stay in each student's own tab."),
+            key=local.unlinked_key(f"lesson-radio-{place}", "Guesses stay in each student's own tab."),
             on_change=_keep_guess,
             args=(place,),
             label_visibility="collapsed",
@@ -152,7 +152,7 @@ def _reveal(place: int, guess: int) -> None:
 
 def _answer(this: Step, place: int, guess: int | None, settings: Settings) -> None:
     with st.spinner("Training a few private models on real images …"):
-        table, answer = _measured(place), right(place)
+        table, answer = _table(place), right(place)
     if guess == answer:
         st.success(f"**Right:** {this.options[answer]}.", icon=":material/check:")
     else:
@@ -160,27 +160,27 @@ def _answer(this: Step, place: int, guess: int | None, settings: Settings) -> No
     classroom.show(this, str(place))
     named = this.words or [f"{value:,}" if isinstance(value, int) else str(value) for value in this.values]
     titles = dict(zip(this.values, named, strict=True))
-    here = local.slider("lesson-control", titles, this.start, of=str(place), label=this.control)
+    position = local.slider("lesson-control", titles, this.start, of=str(place), label=this.control)
     st.html(f'<div class="pillar-ends" aria-hidden="true">{"".join(f"<span>{words}</span>" for words in titles.values())}</div>')
     seeds = int(table["seed"].nunique()) if "seed" in table else None
     provenance = badges.DIAGNOSTIC if this.kind == "measured" else [badges.THEORY]
     info = FigureInfo(f"lesson_{place}", settings, provenance, seeds, is_synthetic=False)
-    show_figure(_drawn(place, here, theme.mode()), table, info)
+    show_figure(_figure(place, position, theme.mode()), table, info)
     st.markdown(f":material/key: {this.moral}")
     if this.is_watched and local.toggle("lesson-watch"):
-        noise.panel(Settings(**{**this.explore, "k": here}))
+        noise.panel(Settings(**{**this.explore, "k": position}))
     where = " in the explorer" if this.page == "explore" else ""
-    navigation.link(this.page, f"Try it live{where}", changes={**explored(this, settings), "lesson": place})
+    navigation.link(this.page, f"Try it live{where}", changes={**explore_settings(this, settings), "lesson": place})
 
 
-@memory.kept(max_entries=64, is_free=True)
-def _drawn(place: int, here: Any, mode: plots.Mode) -> Any:
-    return step_of(place).draw(_measured(place), here, mode)
+@memory.cache(max_entries=64, is_free=True)
+def _figure(place: int, position: Any, mode: plots.Mode) -> Any:
+    return step_of(place).draw(_table(place), position, mode)
 
 
-@memory.kept(max_entries=sum(len(lesson.steps) for lesson in LESSONS))
-def _measured(place: int) -> pd.DataFrame:
-    return step_of(place).measured()
+@memory.cache(max_entries=sum(len(lesson.steps) for lesson in LESSONS))
+def _table(place: int) -> pd.DataFrame:
+    return step_of(place).table()
 
 
 def _button(label: str, place: int, hint: str, *, key: str, kind: Any = "secondary") -> None:

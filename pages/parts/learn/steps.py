@@ -44,7 +44,7 @@ class Step:
     kind: str = "measured"
     is_watched: bool = False
 
-    def measured(self) -> pd.DataFrame:
+    def table(self) -> pd.DataFrame:
         """The table behind the answer; its first column is the control's value."""
         return MEASURES[self.measure](self.values, **self.arguments)
 
@@ -58,16 +58,16 @@ class Step:
         passed = sum(value >= edge for edge in edges)
         return passed if edges[0] <= edges[-1] else len(edges) - passed
 
-    def draw(self, table: pd.DataFrame, here: Any, mode: plots.Mode) -> Any:
+    def draw(self, table: pd.DataFrame, position: Any, mode: plots.Mode) -> Any:
         """The figure with the control at `here`."""
         x = table.columns[0]
         match self.figure.get("kind"):
             case "odds":
-                return plots.odds_dots(table[table[x] == here], mode=mode, protected="somebody")
+                return plots.odds_dots(table[table[x] == position], mode=mode, protected="somebody")
             case "total":
-                return plots.total_budget(table, present=here, mode=mode)
+                return plots.total_budget(table, present=position, mode=mode)
         words = dict(zip(self.values, self.words, strict=True)) if self.words else None
-        return plots.accuracy_by(table, x=x, present=here, words=words, mode=mode, **self.figure)
+        return plots.accuracy_by(table, x=x, present=position, words=words, mode=mode, **self.figure)
 
     def _mean(self, table: pd.DataFrame, at: Any) -> float:
         return float(table[table[table.columns[0]] == at][self.figure.get("value", "accuracy")].mean())

@@ -23,39 +23,39 @@ _SHEET = Template(Path(__file__).with_name("sheet.html").read_text(encoding="utf
 
 def panel(settings: Settings) -> None:
     """The link, its QR code, a sheet to print and what the class learnt."""
-    of, here = of_number(settings.lesson)
+    of, current = of_number(settings.lesson)
     opened = st.expander("For teachers: a link for your class", icon=":material/co_present:", key="teachers", on_change="rerun")
     if not opened.open:
         return
     with opened:
         left, right = st.columns(2)
         with left:
-            page = local.one("teach-page", unlinked=_OWN_LINK)
+            page = local.choice("teach-page", unlinked=_OWN_LINK)
             numbers = {number: str(place) for place, number in enumerate(of.numbers, 1)}
-            step = local.slider("teach-step", numbers, here, unlinked=_OWN_LINK)
+            step = local.slider("teach-step", numbers, current, unlinked=_OWN_LINK)
         with right:
-            hidden = local.several("teach-hide", title=lambda name: codec.PARAMS[name].label, unlinked=_OWN_LINK)
+            hidden = local.choices("teach-hide", title=lambda name: codec.PARAMS[name].label, unlinked=_OWN_LINK)
         classroom.switch()
-        linked, where = shared(settings, page=page, step=step, hidden=hidden), page if page == "learn" else step_of(step).page
+        linked, where = class_settings(settings, page=page, step=step, hidden=hidden), page if page == "learn" else step_of(step).page
         copying.button("Copy the class's link", linked, key="copy-class-link", hint="All students start from the same view.", page=where)
         hint = "A page to print: questions first, answers on a sheet of their own. The answers are measured when you press."
         name, icon = f"{re.sub('[^a-z]+', '-', of.title.lower())}.html", ":material/print:"
-        made = shares.paid(lambda: sheet(of).encode())
-        st.download_button("Sheet for the class", made, name, "text/html", icon=icon, key="teach-sheet", help=hint, on_click="ignore")
+        make = shares.charge(lambda: sheet(of).encode())
+        st.download_button("Sheet for the class", make, name, "text/html", icon=icon, key="teach-sheet", help=hint, on_click="ignore")
         _code(linked, where)
-        classroom.learnt(of)
+        classroom.show_answers(of)
 
 
 def sheet(lesson_: Lesson) -> str:
     """The questions as a page of HTML to print, and the answers on a sheet of their own."""
-    asked, told = [], []
+    questions, answers = [], []
     for place, (number, step) in enumerate(zip(lesson_.numbers, lesson_.steps, strict=True), 1):
         options = "".join(f"<li>☐ {_html(option)}</li>" for option in step.options)
-        asked.append(
+        questions.append(
             f"<h2>{place}. {_html(step.title)}</h2><p>{_html(step.story)}</p><p><b>{_html(step.question)}</b></p><ul>{options}</ul>"
         )
-        told.append(f"<h2>{place}. {_html(step.options[lesson.right(number)])}</h2><p>{_html(step.moral)}</p>")
-    return _SHEET.substitute(title=_html(lesson_.title), asked="".join(asked), told="".join(told))
+        answers.append(f"<h2>{place}. {_html(step.options[lesson.right(number)])}</h2><p>{_html(step.moral)}</p>")
+    return _SHEET.substitute(title=_html(lesson_.title), asked="".join(questions), told="".join(answers))
 
 
 def _code(linked: Settings, page: str) -> None:
@@ -78,8 +78,8 @@ def _html(words: str) -> str:
     return re.sub(r"\*(.+?)\*", r"<i>\1</i>", strong)
 
 
-def shared(settings: Settings, *, page: str, step: int, hidden: list[str]) -> Settings:
+def class_settings(settings: Settings, *, page: str, step: int, hidden: list[str]) -> Settings:
     """The settings of the link to `page` at a step, with these controls hidden."""
-    explore = lesson.explored(step_of(step), settings) if page == "explore" else {}
+    explore = lesson.explore_settings(step_of(step), settings) if page == "explore" else {}
     changes: dict[str, Any] = {**explore, "lesson": step, "hide": ",".join(hidden), "a": "", "runs": ""}
     return dataclasses.replace(settings, **changes)

@@ -13,7 +13,7 @@ from pillar_core.runs import records
 
 _ICONS = {"queued": "schedule", "running": "sync", "done": "check_circle", "failed": "error", "cancelled": "stop_circle"}
 _SHOWN = 8
-_spec = memory.kept(max_entries=500, is_free=True)(pc.jobs.spec)
+_spec = memory.cache(max_entries=500, is_free=True)(pc.jobs.spec)
 
 
 def panel() -> None:
@@ -22,14 +22,14 @@ def panel() -> None:
     if not statuses:
         st.info("No job was started yet. Build a grid under **Plan**.", icon=":material/playlist_add:")
     elif any(status.state in UNFINISHED for status in statuses):
-        _watched(sum(status.state in UNFINISHED for status in statuses))
+        _watch(sum(status.state in UNFINISHED for status in statuses))
     else:
         _list(statuses)
 
 
 @st.fragment(run_every=1.0)
-@failures.caught()
-def _watched(live_when_drawn: int) -> None:
+@failures.catch_errors()
+def _watch(live_when_drawn: int) -> None:
     statuses = pc.jobs.status()
     if sum(status.state in UNFINISHED for status in statuses) != live_when_drawn:
         st.rerun()
@@ -70,9 +70,9 @@ def _action(status: Any) -> None:
         st.button("Retry", icon=":material/replay:", key=f"retry-{status.job_id}", on_click=_do, args=("retry", status.job_id), help=hint)
 
 
-def _do(what: str, job_id: str) -> None:
-    with failures.noted("The job stays as it is"):
-        if what == "cancel":
+def _do(action: str, job_id: str) -> None:
+    with failures.note_refusal("The job stays as it is"):
+        if action == "cancel":
             pc.jobs.cancel(job_id)
         else:
             shares.ask("job")

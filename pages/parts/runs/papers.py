@@ -37,7 +37,7 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
         return
     if chosen["how"] == "page":
         navigation.link(str(chosen["where"]), "Go there")
-    _published(papers.numbers(paper, item))
+    _show_published(papers.numbers(paper, item))
 
 
 def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
@@ -57,15 +57,15 @@ def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
     if estimate["cached"] < estimate["cells"]:
         work = jobs.Work(papers.TABLES[name].title, estimate["seconds"] / 2, "", int(estimate["cached"]), int(estimate["cells"]))
         jobs.panel([{"kind": "sweep", "grid": grid}], work)
-    done = [record for record in sweep.cached(sweep.cells(grid)) if record is not None]
-    trained = [record for record in done if record.get("error") is None]
-    if len(trained) < len(done):
-        reasons = sorted({str(record["error"]) for record in done if record.get("error") is not None})
-        st.caption(f"{len(done) - len(trained)} runs were refused, for instance: {plain.text(reasons[0])}")
-    _beside(name, dataset, trained, settings, is_synthetic=not data)
+    records_ = [record for record in sweep.cached(sweep.cells(grid)) if record is not None]
+    trained = [record for record in records_ if record.get("error") is None]
+    if len(trained) < len(records_):
+        reasons = sorted({str(record["error"]) for record in records_ if record.get("error") is not None})
+        st.caption(f"{len(records_) - len(trained)} runs were refused, for instance: {plain.text(reasons[0])}")
+    _compare(name, dataset, trained, settings, is_synthetic=not data)
 
 
-def _published(table: pd.DataFrame) -> None:
+def _show_published(table: pd.DataFrame) -> None:
     """The paper's numbers alone."""
     if table.empty:
         st.caption("The paper prints no numbers here.")
@@ -74,7 +74,7 @@ def _published(table: pd.DataFrame) -> None:
     _show(table[["dataset", "backbone", "public", "method", "epsilon", "metric", "published"]])
 
 
-def _beside(name: str, dataset: str, records_: list[dict[str, object]], settings: Settings, *, is_synthetic: bool) -> None:
+def _compare(name: str, dataset: str, records_: list[dict[str, object]], settings: Settings, *, is_synthetic: bool) -> None:
     if not records_:
         table = papers.published(name, dataset=dataset)
         if table.empty:
@@ -98,7 +98,7 @@ def _figure(name: str, runs: pd.DataFrame, table: pd.DataFrame, settings: Settin
     """Our means with intervals over ε, or over what the figure varies, and the published numbers of the first backbone as marks."""
     axes = [axis for axis in papers.TABLES[name].shown_axes if axis in runs]
     x = axes[0] if axes else "epsilon"
-    shares = [one for one in ("public_fraction",) if one in runs and runs[one].nunique() > 1]
+    shares = [axis for axis in ("public_fraction",) if axis in runs and runs[axis].nunique() > 1]
     by = list(dict.fromkeys(["method", "epsilon", *shares, *axes]))
     lines = plots.over_seeds(runs.dropna(subset=["accuracy"]), by=by, value="accuracy", low=0, high=1)
     lines = lines[lines["epsilon"] < float("inf")] if x == "epsilon" else lines
@@ -118,10 +118,10 @@ def _series(row: dict[Any, Any], more: list[str]) -> str:
 
 
 def _show(table: pd.DataFrame) -> None:
-    shown = table.assign(**{column: 100 * table[column] for column in _PERCENT if column in table})
-    shown["method"] = shown["method"].map(lambda method: pc.METHODS[method].title if method in pc.METHODS else method)
-    shown["epsilon"] = shown["epsilon"].map(lambda epsilon: "∞" if epsilon == float("inf") else f"{epsilon:g}")
+    percent = table.assign(**{column: 100 * table[column] for column in _PERCENT if column in table})
+    percent["method"] = percent["method"].map(lambda method: pc.METHODS[method].title if method in pc.METHODS else method)
+    percent["epsilon"] = percent["epsilon"].map(lambda epsilon: "∞" if epsilon == float("inf") else f"{epsilon:g}")
     number = st.column_config.NumberColumn
     config: dict[str, Any] = {column: number(f"{column}, %", format="%.1f") for column in _PERCENT}
     ranks = {f"{column}_rank": number(f"rank {column}", help="1 is best, among rows of equal backbone and ε.") for column in _PERCENT[:2]}
-    st.dataframe(shown.dropna(axis=1, how="all"), hide_index=True, key="papers-beside", column_config={**config, **ranks, "epsilon": "ε"})
+    st.dataframe(percent.dropna(axis=1, how="all"), hide_index=True, key="papers-beside", column_config={**config, **ranks, "epsilon": "ε"})

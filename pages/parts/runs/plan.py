@@ -48,14 +48,14 @@ def _builder(settings: Settings) -> dict[str, Any]:
     with st.container(border=True, key="plan"):
         left, right = st.columns(2)
         with left:
-            brought = [one.name for one in uploads.listed() if one.is_labelled]
+            brought = [upload.name for upload in uploads.listed() if upload.is_labelled]
             names = list(dict.fromkeys([settings.data, *choices("data"), *brought]))
-            data = local.several("plan-data", names, [settings.data], title=records.data_words)
-            methods = local.several("plan-methods", {name: method.title for name, method in pc.METHODS.items()})
+            data = local.choices("plan-data", names, [settings.data], title=records.data_words)
+            methods = local.choices("plan-methods", {name: method.title for name, method in pc.METHODS.items()})
             fraction = local.slider("plan-share")
         with right:
-            ks = local.several("plan-k", [str(k) for k in KS])
-            budgets = local.several("plan-epsilon", list(_EPSILON_WORDS))
+            ks = local.choices("plan-k", [str(k) for k in KS])
+            budgets = local.choices("plan-epsilon", list(_EPSILON_WORDS))
             seeds = local.slider("plan-seeds", _SEEDS, min(_SEEDS, key=lambda count: abs(count - settings.seeds)))
     grid = {
         "dataset": data,

@@ -28,24 +28,24 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
             icon=":material/inbox:",
         )
         runs = records.all_runs(shipped=True)
-    shown = _filtered(settings, runs)
-    if shown.empty:
+    visible = _filter_runs(settings, runs)
+    if visible.empty:
         st.info("No run fits these filters.", icon=":material/filter_alt_off:")
         return
-    _refused(shown)
-    lines = _grouped(",".join(shown["origin"] + shown["key"] + shown["data"]), shown)
+    _show_refusals(visible)
+    lines = _lines(",".join(visible["origin"] + visible["key"] + visible["data"]), visible)
     if lines.empty:
         return
-    shown = shown[shown["error_message"].isna()]
-    is_synthetic = any(map(core.is_synthetic, shown["dataset"].unique()))
+    visible = visible[visible["error_message"].isna()]
+    is_synthetic = any(map(core.is_synthetic, visible["dataset"].unique()))
     badges.show_row(*badges.DIAGNOSTIC, *([badges.SYNTHETIC] if is_synthetic else []))
     chosen = _table(lines)
     drawn: list[Figure] = []
     if len(chosen):
         info = FigureInfo("runs_overlay", settings, seeds=int(chosen["seeds"].min()), is_synthetic=is_synthetic)
-        drawn.append(_compared(chosen, shown, info))
+        drawn.append(_compare(chosen, visible, info))
     picked = chosen if len(chosen) else lines
-    _exports(picked, shown[shown["group"].isin(picked["group"])], drawn)
+    _exports(picked, visible[visible["group"].isin(picked["group"])], drawn)
 
 
 def words_of(line: Any) -> str:
@@ -56,22 +56,22 @@ def words_of(line: Any) -> str:
     return ", ".join([*parts, *([line["origin"]] if line["origin"] != records.OWN else [])])
 
 
-def _filtered(settings: Settings, runs: pd.DataFrame) -> pd.DataFrame:
+def _filter_runs(settings: Settings, runs: pd.DataFrame) -> pd.DataFrame:
     """The runs that the link's filters keep; the controls write the link."""
-    asked = read_filters(settings.runs)
-    shown = runs
+    filters = read_filters(settings.runs)
+    visible = runs
     for column, (name, label) in zip(st.columns(len(FILTERS)), FILTERS.items(), strict=True):
         texts = runs[name].map(_code) if name in runs else pd.Series("", index=runs.index)
         options = sorted(set(texts) - {""}, key=_order)
         key = f"runs-filter-{name}"
-        session.fill(key, [value for value in asked.get(name, []) if value in options])
+        session.fill(key, [value for value in filters.get(name, []) if value in options])
         titles = dict(zip(runs["dataset"], runs["data"], strict=True)) if name == "dataset" else _learners() if name == "method" else {}
         labels = {code: titles.get(code, _word(code)) for code in options}
         help_text = "Keeps the runs with one of these; none chosen keeps all. Part of the link."
         column.multiselect(label, options, key=key, help=help_text, on_change=_rewrite, placeholder="all", format_func=labels.__getitem__)
         chosen = st.session_state[key]
-        shown = shown[texts.loc[shown.index].isin(chosen)] if chosen else shown
-    return shown
+        visible = visible[texts.loc[visible.index].isin(chosen)] if chosen else visible
+    return visible
 
 
 def read_filters(text: str) -> dict[str, list[str]]:
@@ -83,12 +83,12 @@ def read_filters(text: str) -> dict[str, list[str]]:
 def view(text: str) -> str:
     """The view that the link asks for, else the results; the control writes the link."""
     start = "results"
-    asked = next((value for name, _, value in (part.partition(":") for part in text.split(";")) if name == "view"), start)
+    wanted = next((value for name, _, value in (part.partition(":") for part in text.split(";")) if name == "view"), start)
     key = "runs-view"
-    session.fill(key, asked if asked in VIEWS else start)
+    session.fill(key, wanted if wanted in VIEWS else start)
     hint = "Read, plan, watch, compare; part of the link."
     st.segmented_control("View", list(VIEWS), key=key, format_func=VIEWS.__getitem__, help=hint, on_change=_rewrite)
-    return asked if asked in VIEWS else start
+    return wanted if wanted in VIEWS else start
 
 
 def _rewrite() -> None:
@@ -96,23 +96,23 @@ def _rewrite() -> None:
     before = read_filters(session.current().runs)
     chosen = {name: st.session_state.get(f"runs-filter-{name}", before.get(name, [])) for name in FILTERS}
     parts = [f"{name}:{','.join(values)}" for name, values in chosen.items() if values]
-    shown = st.session_state["runs-view"]
-    session.change(runs=";".join([f"view:{shown}", *parts] if shown else parts))
+    visible = st.session_state["runs-view"]
+    session.change(runs=";".join([f"view:{visible}", *parts] if visible else parts))
 
 
-@memory.kept(max_entries=8, is_free=True)
-def _grouped(keys: str, _shown: pd.DataFrame) -> pd.DataFrame:
+@memory.cache(max_entries=8, is_free=True)
+def _lines(keys: str, _shown: pd.DataFrame) -> pd.DataFrame:
     return records.lines(_shown)
 
 
 def _table(lines: pd.DataFrame) -> pd.DataFrame:
     """The settings, a list for each data set, and those that were chosen."""
     percent = {name: 100 * lines[name] for name in ("mean", "low", "high")}
-    shown = lines.assign(**percent, learner=lines["method"].map(lambda name: pc.METHODS[name].title))
-    shown["k"] = shown["k"].map(_text) if "k" in shown else ""
-    shown["epsilon"] = shown["epsilon"].map(_text)
-    shown["epsilon_upper"] = shown["epsilon_upper"].map(lambda value: _word(f"{value:.4g}"))
-    shown = shown[
+    visible = lines.assign(**percent, learner=lines["method"].map(lambda name: pc.METHODS[name].title))
+    visible["k"] = visible["k"].map(_text) if "k" in visible else ""
+    visible["epsilon"] = visible["epsilon"].map(_text)
+    visible["epsilon_upper"] = visible["epsilon_upper"].map(lambda value: _word(f"{value:.4g}"))
+    visible = visible[
         [
             name
             for name in (
@@ -129,22 +129,22 @@ def _table(lines: pd.DataFrame) -> pd.DataFrame:
                 "epsilon_upper",
                 "seconds",
             )
-            if name in shown and shown[name].notna().any() and not (name == "origin" and (lines["origin"] == records.OWN).all())
+            if name in visible and visible[name].notna().any() and not (name == "origin" and (lines["origin"] == records.OWN).all())
         ]
     ]
     st.caption(f"{len(lines):,} settings, {int(lines['seeds'].sum()):,} runs. Choose lines at the left to compare them.")
-    chosen = [_listed(shown[lines["dataset"] == name], str(name)) for name in lines["dataset"].unique()]
+    chosen = [_choose_lines(visible[lines["dataset"] == name], str(name)) for name in lines["dataset"].unique()]
     return lines.loc[[label for labels in chosen for label in labels]]
 
 
-def _listed(shown: pd.DataFrame, dataset: str) -> list[Any]:
+def _choose_lines(visible: pd.DataFrame, dataset: str) -> list[Any]:
     """One data set's settings, best first; the labels of those that were chosen."""
     number = st.column_config.NumberColumn
     event: Any = st.dataframe(
-        shown,
+        visible,
         hide_index=True,
         key=f"table-runs-{dataset}",
-        height=min(38 + 35 * len(shown), 400),
+        height=min(38 + 35 * len(visible), 400),
         on_select="rerun",
         selection_mode="multi-row",
         column_config={
@@ -157,12 +157,12 @@ def _listed(shown: pd.DataFrame, dataset: str) -> list[Any]:
             "seconds": number("seconds a run", format="%.2f"),
         },
     )
-    return [shown.index[row] for row in event.selection.rows if row < len(shown)]
+    return [visible.index[row] for row in event.selection.rows if row < len(visible)]
 
 
-def _refused(shown: pd.DataFrame) -> None:
+def _show_refusals(visible: pd.DataFrame) -> None:
     """The settings that could not run, each with its cause, and a way to have a sweep try them again."""
-    refused = records.refusals(shown)
+    refused = records.refusals(visible)
     if refused.empty:
         return
     label = f"{int(refused['seeds'].sum()):,} runs were refused, in {len(refused):,} settings"
@@ -173,17 +173,17 @@ def _refused(shown: pd.DataFrame) -> None:
         config = {"error_message": st.column_config.TextColumn("why", width="large")}
         st.dataframe(table, hide_index=True, key="runs-refused", column_config=config)
         hint = "Forgets the reasons; nothing else is deleted. Start the sweep again to try."
-        st.button("Try these again", icon=":material/replay:", key="runs-try-again", on_click=_forget_refusals, args=(shown,), help=hint)
+        st.button("Try these again", icon=":material/replay:", key="runs-try-again", on_click=_forget_refusals, args=(visible,), help=hint)
 
 
-def _forget_refusals(shown: pd.DataFrame) -> None:
-    count = records.forget_refusals(shown)
+def _forget_refusals(visible: pd.DataFrame) -> None:
+    count = records.forget_refusals(visible)
     session.note(f"{count} refusals were forgotten: start their sweep again under Plan or Jobs.")
 
 
-def _compared(chosen: pd.DataFrame, shown: pd.DataFrame, info: FigureInfo) -> Figure:
+def _compare(chosen: pd.DataFrame, visible: pd.DataFrame, info: FigureInfo) -> Figure:
     """The chosen settings over each other, and what differs between them."""
-    rows = shown[shown["group"].isin(chosen["group"])]
+    rows = visible[visible["group"].isin(chosen["group"])]
     labels = {str(line["group"]): words_of(line) for _, line in chosen.iterrows()}
     figure = plots.overlay(rows, chosen, labels=labels, mode=theme.mode())
     show_figure(figure, rows.drop(columns=["group"]).dropna(axis=1, how="all"), info)
@@ -214,7 +214,14 @@ def _exports(lines: pd.DataFrame, runs: pd.DataFrame, drawn: list[Figure]) -> No
         with st.container(horizontal=True):
             for label, (make, name, mime, hint) in files.items():
                 st.download_button(
-                    label, shares.paid(make), name, mime, key=f"runs-{name}", help=hint, on_click="ignore", icon=":material/download:"
+                    label,
+                    shares.charge(make),
+                    name,
+                    mime,
+                    key=f"runs-{name}",
+                    help=hint,
+                    on_click="ignore",
+                    icon=":material/download:",
                 )
         st.caption("The same from a terminal, with the versions at hand:")
         st.code(runs_exports.command(few.head(20)), language="bash")

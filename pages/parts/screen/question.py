@@ -56,14 +56,14 @@ class Choice:
     seed: int
     is_paid: bool = False
 
-    def ask(self, what: str, **changes: Any) -> Ask:
+    def ask(self, kind: str, **changes: Any) -> Ask:
         """A question about these sets; only a ranking may spend ε."""
-        asked: dict[str, Any] = {"model": self.model, "k": self.k, "n_examples": self.n_examples, "seed": self.seed}
+        choices_: dict[str, Any] = {"model": self.model, "k": self.k, "n_examples": self.n_examples, "seed": self.seed}
         spends = {"epsilon": self.epsilon, "score": self.score, "seed": None if self.is_paid else self.seed}
-        asked |= spends if what == "ranking" else {"repeats": 1}
-        if what == "ranking" and SCORES[self.score].is_of_features:
-            asked |= {"model": BACKBONE, "k": 0, "n_examples": 200}
-        return Ask(what, self.private, self.public, **(asked | changes))
+        choices_ |= spends if kind == "ranking" else {"repeats": 1}
+        if kind == "ranking" and SCORES[self.score].is_of_features:
+            choices_ |= {"model": BACKBONE, "k": 0, "n_examples": 200}
+        return Ask(kind, self.private, self.public, **(choices_ | changes))
 
     @property
     def command(self) -> str:
@@ -82,19 +82,19 @@ def restore(settings: Settings) -> None:
         return
     local.put("screen-link", settings.screen)
     word = settings.screen
-    with failures.shown("A set of this link is left out."):
+    with failures.show_refusal("A set of this link is left out."):
         uploads.refuse_missing(word)
-    given = dict(part.partition(":")[::2] for part in word.split(";") if ":" in part)
+    parts = dict(part.partition(":")[::2] for part in word.split(";") if ":" in part)
     for short, name in _LINK.items():
-        value = given.get(short, "")
+        value = parts.get(short, "")
         if value and (name not in _WHOLE or value.isdecimal()):
             local.put(name, int(value) if name in _WHOLE else value)
-    if given.get("c"):
-        local.put(SEEN, ",".join(screening_sets.kept()))
+    if parts.get("c"):
+        local.put(SEEN, ",".join(screening_sets.own_images()))
     for short, name in (("p", "screen-private"), ("c", "screen-public"), ("x", "screen-mixtures")):
-        if given.get(short):
-            local.put(name, given[short])
-    if given.get("p"):
+        if parts.get(short):
+            local.put(name, parts[short])
+    if parts.get("p"):
         local.put("screen-sidebar", settings.data)
 
 
@@ -136,7 +136,7 @@ def _score(spend: str) -> tuple[str, str, int, int]:
     able = [name for name, score in SCORES.items() if score.is_of_features or (score.value if spend == "no" else score.private_form)]
     ideas = " ".join(f"{SCORES[name].title}: {SCORES[name].idea}." for name in able)
     hint = f"How nearness is measured; small is near in all of them. {ideas}"
-    score = local.one("screen-score", {name: SCORES[name].title for name in able}, SCORE, unlinked=IN_SCREEN, help=hint)
+    score = local.choice("screen-score", {name: SCORES[name].title for name in able}, SCORE, unlinked=IN_SCREEN, help=hint)
     if SCORES[score].is_of_features:
         return score, "linear_head", 200, 16
     first, second, third = st.columns([1.5, 1.1, 1.1], vertical_alignment="bottom")
@@ -152,7 +152,7 @@ def _score(spend: str) -> tuple[str, str, int, int]:
     return score, model, n_examples, k
 
 
-def answer(ask: Ask, what: str, *, cost: str = "Spends no ε: a non-private diagnostic.") -> pd.DataFrame | None:
+def answer(ask: Ask, title: str, *, cost: str = "Spends no ε: a non-private diagnostic.") -> pd.DataFrame | None:
     """The table: from disk, at once where it is quick, else None under a panel that computes it in the background."""
     stored = screening_kept.kept(ask)
     if stored is not None:
@@ -160,12 +160,12 @@ def answer(ask: Ask, what: str, *, cost: str = "Spends no ε: a non-private diag
     seconds, button = seconds_of(ask), f"Spend ε = {ask.epsilon:g} for real" if ask.is_paid else "Run"
     if seconds <= QUICK:
         if ask.is_paid and local.value("screen-spent", "") != ask.key:
-            asked = ("screen-spent", ask.key)
-            st.button(button, type="primary", icon=":material/lock:", key="screen-spend", help=cost, on_click=local.put, args=asked)
+            arguments = ("screen-spent", ask.key)
+            st.button(button, type="primary", icon=":material/lock:", key="screen-spend", help=cost, on_click=local.put, args=arguments)
             return None
-        with st.spinner(f"{what} …"), shares.turn():
+        with st.spinner(f"{title} …"), shares.turn():
             return screening_kept.computed(ask)
-    jobs.panel([ask.payload], jobs.Work(what, seconds, cost, total=_parts(ask), unit="part", button=button))
+    jobs.panel([ask.payload], jobs.Work(title, seconds, cost, total=_parts(ask), unit="part", button=button))
     return None
 
 
@@ -199,10 +199,10 @@ def _private(settings: Settings) -> str:
 def _remark(settings: Settings, chosen: str) -> None:
     """Says where the sidebar's data are not what is compared, and why."""
     reason = screening_sets.why_not(settings.data)
-    sidebar, shown = (plain.text(screening_sets.title(name)) for name in (settings.data, chosen))
+    sidebar, compared = (plain.text(screening_sets.title(name)) for name in (settings.data, chosen))
     if reason:
         say = st.warning if uploads.is_name(settings.data) else st.info
-        say(f"The sidebar's private data, {sidebar}, {reason}: {shown} is compared here in their place.", icon=":material/swap_horiz:")
+        say(f"The sidebar's private data, {sidebar}, {reason}: {compared} is compared here in their place.", icon=":material/swap_horiz:")
     elif chosen != settings.data:
         st.caption(f"Chosen on this page. The sidebar's private data, {sidebar}, are not what is compared.")
 
@@ -210,17 +210,17 @@ def _remark(settings: Settings, chosen: str) -> None:
 def _candidates(private: str, *, with_own_half: bool) -> tuple[str, ...]:
     names = screening_sets.candidates(private, with_own_half=with_own_half)
     usual, seen = [name for name in USUAL if name in names], str(local.value(SEEN, "")).split(",")
-    if news := [name for name in screening_sets.kept() if name in names and name not in seen]:
+    if news := [name for name in screening_sets.own_images() if name in names and name not in seen]:
         local.put(SEEN, ",".join([*seen, *news]))
         local.put("screen-public", ",".join([local.value("screen-public", ",".join(usual)), *news]))
-    return tuple(local.several("screen-public", names, usual, title=screening_sets.title, unlinked=IN_SCREEN))
+    return tuple(local.choices("screen-public", names, usual, title=screening_sets.title, unlinked=IN_SCREEN))
 
 
 def _mixtures(single: tuple[str, ...]) -> tuple[str, ...]:
     pairs = [f"{a}+{b}" for a, b in itertools.combinations([name for name in single if name not in screening_sets.OWN], 2)]
     if not pairs:
         return ()
-    return tuple(local.several("screen-mixtures", pairs, title=screening_sets.title, unlinked=IN_SCREEN))
+    return tuple(local.choices("screen-mixtures", pairs, title=screening_sets.title, unlinked=IN_SCREEN))
 
 
 def _model() -> str:

@@ -36,13 +36,13 @@ FALLBACK = "fashion_mnist_2k"
 def private_sets(settings: Settings) -> list[str]:
     """Names that can be the private set: the sidebar's where it holds images, the user's own, the images that are here."""
     sidebar = [] if why_not(settings.data) else [settings.data]
-    return list(dict.fromkeys([*sidebar, *kept(), *visitors.here("images"), *(name for name in FAMILIES if name != NOISE)]))
+    return list(dict.fromkeys([*sidebar, *own_images(), *visitors.here("images"), *(name for name in FAMILIES if name != NOISE)]))
 
 
 def candidates(private: str, *, with_own_half: bool) -> list[str]:
     """Names that can be candidates for `private`."""
     half = [OWN_HALF] if with_own_half else []
-    names = dict.fromkeys([OWN_PART, *half, *kept(), *visitors.here("images"), *FAMILIES])
+    names = dict.fromkeys([OWN_PART, *half, *own_images(), *visitors.here("images"), *FAMILIES])
     return [name for name in names if embedded.whole_of(name) != embedded.whole_of(private)]
 
 
@@ -89,14 +89,14 @@ def facts(name: str, private: str, *, is_private: bool) -> str:
     return " ".join(words)
 
 
-def kept() -> dict[str, Upload]:
+def own_images() -> dict[str, Upload]:
     """The images that the user brought, by name."""
-    return {one.name: one for one in uploads.listed(uploads.IMAGES)}
+    return {upload.name: upload for upload in uploads.listed(uploads.IMAGES)}
 
 
 def notes(names: Sequence[str]) -> list[str]:
     """What was noted when the user's images among `names` were read: files that were skipped, and the like."""
-    brought = kept()
+    brought = own_images()
     return [f"{brought[name].title}: {note}" for name in names if name in brought for note in brought[name].notes]
 
 

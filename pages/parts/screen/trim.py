@@ -36,36 +36,36 @@ def panel(choice: Choice, settings: Settings) -> None:
             "among foreign sets alone it gained nothing sure (`docs/screening.md`). A part of the private set needs no votes: known to be "
             "such rows, it did as well alone or better."
         )
-        pool, names = _voted(ask.key, ask, choice.epsilon), [screening_sets.title(name) for name in ask.public]
+        pool, names = _pool(ask.key, ask, choice.epsilon), [screening_sets.title(name) for name in ask.public]
         percent = local.slider("screen-share")
-        kept = pool.trimmed.at(percent / 100)
+        rows = pool.trimmed.at(percent / 100)
         sets = pd.DataFrame({"Set": [names[code] for code in pool.sources], "Kept": 0.0})
-        sets.loc[kept, "Kept"] = 100.0
+        sets.loc[rows, "Kept"] = 100.0
         st.dataframe(
             sets.groupby("Set", sort=False, as_index=False).agg(Rows=("Kept", "size"), Kept=("Kept", "mean")),
             hide_index=True,
             key="screen-trim-sources",
             column_config={"Kept": st.column_config.ProgressColumn(format="%.0f %%", min_value=0, max_value=100)},
         )
-        for word, numbers in (("Kept", pool.trimmed.order[: len(kept)]), ("Dropped", pool.trimmed.order[len(kept) :])):
-            shown = numbers[:: max(1, len(numbers) // SAMPLES)][:SAMPLES]
+        for word, numbers in (("Kept", pool.trimmed.order[: len(rows)]), ("Dropped", pool.trimmed.order[len(rows) :])):
+            sample = numbers[:: max(1, len(numbers) // SAMPLES)][:SAMPLES]
             alts = [
                 f"{word}: {plain.text(name)}, image {place}"
-                for place, name in enumerate((names[code] for code in pool.sources[shown]), start=1)
+                for place, name in enumerate((names[code] for code in pool.sources[sample]), start=1)
             ]
             st.markdown(f"**{word}**")
-            st.image(list(trimming.images_of(pool, shown).x_train), width=64, alt=alts)
+            st.image(list(trimming.images_of(pool, sample).x_train), width=64, alt=alts)
         st.caption(f":material/shield_lock: {plain.text(pool.trimmed.guarantee)} It comes on top of the ranking's release.")
         if not mode.binds():
             hint = "They become a set of yours, and private and public data of every page are then these two."
-            label = f"Use the {len(kept):,} kept rows as public data"
-            st.button(label, key="use-kept", on_click=_use, args=(pool, kept, f"Kept rows, {percent} % of {len(names)} sets"), help=hint)
+            label = f"Use the {len(rows):,} kept rows as public data"
+            st.button(label, key="use-kept", on_click=_use, args=(pool, rows, f"Kept rows, {percent} % of {len(names)} sets"), help=hint)
 
 
-def _use(pool: trimming.Pool, kept: Array, title: str) -> None:
+def _use(pool: trimming.Pool, rows: Array, title: str) -> None:
     """A callback: the kept images become a set of their own and the public data of every page."""
     try:
-        name = uploads.keep(trimming.images_of(pool, kept), title=title)
+        name = uploads.keep(trimming.images_of(pool, rows), title=title)
     except PillarError as problem:
         session.note(f"The rows could not be kept: {problem}")
         return
@@ -74,5 +74,5 @@ def _use(pool: trimming.Pool, kept: Array, title: str) -> None:
 
 
 @memory.of_rows(max_entries=4, show_spinner="Taking votes …")
-def _voted(key: str, ask: Ask, epsilon: float) -> trimming.Pool:
+def _pool(key: str, ask: Ask, epsilon: float) -> trimming.Pool:
     return trimming.voted(ask, epsilon)

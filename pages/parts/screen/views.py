@@ -44,7 +44,7 @@ def summary(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
         st.info("The set's own other half is no candidate: add a public set to compare.", icon=":material/add:")
         return
     first, spent = screening_sets.title(candidates.iloc[0]["public"]), float(table["epsilon_upper"].max())
-    tied = [name for name in table.attrs.get("rivals", _undecided(candidates)) if name != OWN_HALF]
+    tied = [name for name in table.attrs.get("rivals", _ties(candidates)) if name != OWN_HALF]
     names = " or ".join(screening_sets.title(name) for name in tied) if len(tied) < 3 else f"any of {len(tied)} others"
     verdict = f"Best choice: {first}{f'; {names} may do as well' if tied else ''}"
     if screening_sets.NOISE in tied:
@@ -136,21 +136,21 @@ def enough(choice: Choice, settings: Settings) -> None:
 
 def more(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     """One of the views behind the ranking."""
-    view = local.one("screen-view", unlinked=screening.IN_SCREEN)
+    view = local.choice("screen-view", unlinked=screening.IN_SCREEN)
     if view == "accuracy":
         _accuracy(choice, table, settings)
         return
     answered = screening.answer(choice.ask(view), VIEWS[view])
     if answered is None:
         return
-    shown: dict[str, Any] = {"mode": theme.mode(), "titles": _titles(choice)}
+    shared: dict[str, Any] = {"mode": theme.mode(), "titles": _titles(choice)}
     figure = {
-        "angles": lambda: plots.angles(answered, **shown),
-        "spectra": lambda: plots.gradient_spectra(answered, k=choice.k, **shown),
-        "pairs": lambda: plots.distance_map(answered, **shown),
-        "bound": lambda: plots.reconstruction_bound(answered, **shown),
-        "training": lambda: plots.order_over_training(answered, order_kept=answered.attrs.get("order_kept"), **shown),
-        "energy": lambda: plots.captured_gradients(answered, **shown),
+        "angles": lambda: plots.angles(answered, **shared),
+        "spectra": lambda: plots.gradient_spectra(answered, k=choice.k, **shared),
+        "pairs": lambda: plots.distance_map(answered, **shared),
+        "bound": lambda: plots.reconstruction_bound(answered, **shared),
+        "training": lambda: plots.order_over_training(answered, order_kept=answered.attrs.get("order_kept"), **shared),
+        "energy": lambda: plots.captured_gradients(answered, **shared),
     }[view]()
     _note_in_sight(choice, settings)
     show_figure(figure, answered, _info(f"screening_{view}", choice, settings, [badges.NON_PRIVATE]))
@@ -161,14 +161,14 @@ def more(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
         st.caption(f"Without labels, so left out: {plain.text(', '.join(absent))}.")
 
 
-def placed(rows_per_noise: float, epsilon: float) -> str:
+def yardstick_sentence(rows_per_noise: float, epsilon: float) -> str:
     """A sentence on where a question with this μN/C lies in the yardstick, and what the first of five lost there at the nearest ε."""
     yardstick: dict[str, Any] = toml_tables(Path(__file__).with_name("yardstick.toml"))
     least, lost = yardstick["least_signal"], yardstick["points_lost"]
     if rows_per_noise < least:
-        said = f"Below {least:.0f} nothing was tested: bring more rows, or spend more."
-        return f"What a class weighs against noise, μN/C, is {rows_per_noise:.1f} here. {said}"
-    nearest = min(lost.keys() - {"blind"}, key=lambda one: abs(math.log(float(one) / epsilon)))
+        advice = f"Below {least:.0f} nothing was tested: bring more rows, or spend more."
+        return f"What a class weighs against noise, μN/C, is {rows_per_noise:.1f} here. {advice}"
+    nearest = min(lost.keys() - {"blind"}, key=lambda budget: abs(math.log(float(budget) / epsilon)))
     return (
         f"What a class weighs against noise, μN/C, is {rows_per_noise:.0f} here. On the yardstick's confirming tasks the first of five "
         f"candidates lost {lost[nearest]} points of PILLAR's accuracy at ε = {nearest}, a blind choice {lost['blind']}."
@@ -177,7 +177,7 @@ def placed(rows_per_noise: float, epsilon: float) -> str:
 
 def _accuracy(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     """A private learner trained with every candidate, beside the score."""
-    method = local.one("screen-method", title=lambda name: pc.METHODS[name].title)
+    method = local.choice("screen-method", title=lambda name: pc.METHODS[name].title)
     epsilon = settings.epsilon if math.isfinite(settings.epsilon) else 2.0
     if len(choice.public) < 3:
         st.info("A rank correlation needs at least three candidates: choose more.", icon=":material/info:")
@@ -226,7 +226,7 @@ def _nulls(choice: Choice, table: pd.DataFrame) -> None:
     if "noise_floor" in table.attrs:
         lines.append(f"**Noise** alone reaches {table.attrs['noise_floor']:.2f} at this ε and size: scores above it cannot be told apart.")
     if "rows_per_noise" in table.attrs:
-        lines.append(placed(table.attrs["rows_per_noise"], float(choice.epsilon or 1.0)))
+        lines.append(yardstick_sentence(table.attrs["rows_per_noise"], float(choice.epsilon or 1.0)))
     if lines:
         st.markdown(" ".join(lines))
 
@@ -246,7 +246,7 @@ def _note_in_sight(choice: Choice, settings: Settings, *, is_ranking: bool = Fal
     history.look(dataclasses.replace(settings, data=choice.private), is_ranking=is_ranking)
 
 
-def _undecided(table: pd.DataFrame) -> list[str]:
+def _ties(table: pd.DataFrame) -> list[str]:
     """The candidates whose interval overlaps that of the nearest; all of them where there are no intervals."""
-    best, others = table.iloc[0], table.iloc[1:]
-    return [row["public"] for _, row in others.iterrows() if not row["low"] > best["high"]]
+    best, rest = table.iloc[0], table.iloc[1:]
+    return [row["public"] for _, row in rest.iterrows() if not row["low"] > best["high"]]

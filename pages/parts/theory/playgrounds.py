@@ -29,13 +29,13 @@ def mixture(settings: Settings) -> None:
     d, sigma, theta, n_public = local.sliders("mixture.d", "mixture.sigma", "mixture.theta", "mixture.n_public")
     epsilon = settings.epsilon
     table = _mixture(d, theta, sigma, epsilon, n_public, settings.seed)
-    held = float(table[table["projection"] != "none"]["held"].mean())
+    share = float(table[table["projection"] != "none"]["held"].mean())
     best = 1 - gaussian_mixture.bayes_accuracy(sigma=sigma)
-    curve = _predicted(d, theta, sigma, epsilon, held)
+    curve = _predict(d, theta, sigma, epsilon, share)
     figure = plots.mixture_errors(table, curve, mode=theme.mode(), floor=best)
     show_figure(figure, table, FigureInfo("mixture", settings, _SIMULATED, _SEEDS))
     st.caption(
-        f"The first direction of {n_public:,} public rows holds {100 * held:.1f} % of μ and misses ξ₁ = {1 - held:.3f}. "
+        f"The first direction of {n_public:,} public rows holds {100 * share:.1f} % of μ and misses ξ₁ = {1 - share:.3f}. "
         f"ε = {epsilon:g} comes from the sidebar."
     )
     target = local.slider("mixture.target")
@@ -60,14 +60,14 @@ def disjunctions(settings: Settings) -> None:
         "A label is true if any of the first k variables is active. **Unlabelled** rows show which variables are active together; "
         "joined variables share their fate, so only one bit per component is left to learn from **private** labels."
     )
-    one, two, three, four = st.columns(4)
-    with one:
+    first, second, third, fourth = st.columns(4)
+    with first:
         d = local.slider("graph.d")
-    with two:
+    with second:
         k = local.slider("graph.k", [k for k in (4, 5, 10, 20, 30, 50) if k <= d - 4])
-    with three:
+    with third:
         p = local.slider("graph.p")
-    with four:
+    with fourth:
         n = local.slider("graph.n")
     graph = _graph(d, k, p, n, settings.seed)
     figure = plots.component_graph(graph.labels, graph.edges, k=k, n_unlabelled=n, mode=theme.mode())
@@ -106,33 +106,33 @@ def shift(settings: Settings) -> None:
     st.caption(f"The corrected bound says something up to η = {limit:.2g}, the printed one up to η = {printed:.2g}.")
 
 
-@memory.kept(max_entries=32, show_spinner="Training a few dozen models …")
+@memory.cache(max_entries=32, show_spinner="Training a few dozen models …")
 def _mixture(d: int, theta: float, sigma: float, epsilon: float, n_public: int, seed: int) -> pd.DataFrame:
     return playgrounds.mixture(d=d, theta=theta, sigma=sigma, epsilon=epsilon, n_private=_N, n_public=n_public, seeds=_SEEDS, seed=seed)
 
 
-def _predicted(d: int, theta: float, sigma: float, epsilon: float, held: float) -> pd.DataFrame:
+def _predict(d: int, theta: float, sigma: float, epsilon: float, share: float) -> pd.DataFrame:
     """The closed form between the measured points: columns projection, n_private, predicted."""
-    sides = (("first public direction", 1, held), ("none", d, 1.0))
+    sides = (("first public direction", 1, share), ("none", d, 1.0))
     lines = [
-        (name, n, theory.predicted_error(n_private=n, epsilon=epsilon, k=k, theta=theta, sigma=sigma, held=kept))
-        for name, k, kept in sides
+        (name, n, theory.predicted_error(n_private=n, epsilon=epsilon, k=k, theta=theta, sigma=sigma, held=share_))
+        for name, k, share_ in sides
         for n in geometric_grid(_N[0], _N[-1], 60)
     ]
     return pd.DataFrame(lines, columns=["projection", "n_private", "predicted"])
 
 
-@memory.kept(max_entries=32)
+@memory.cache(max_entries=32)
 def _graph(d: int, k: int, p: float, n: int, seed: int) -> Any:
     return theory.component_graph(theory.random_graph_rows(n, d=d, k=k, p=p, seed=seed, part="unlabelled")[0])
 
 
-@memory.kept(max_entries=32, show_spinner="Weighing every union of components …")
+@memory.cache(max_entries=32, show_spinner="Weighing every union of components …")
 def _choices(d: int, k: int, p: float, n: int, epsilons: tuple[float, ...], seed: int) -> pd.DataFrame:
     counts = (5, 10, 20, 50, 100, 200, 500)
     return playgrounds.disjunctions(d=d, k=k, p=p, epsilons=epsilons, n_private=counts, n_unlabelled=n, seeds=5, seed=seed)
 
 
-@memory.kept(max_entries=32)
+@memory.cache(max_entries=32)
 def _shift(d: int, k: int, decay: float, n: int, seed: int) -> pd.DataFrame:
     return playgrounds.shifted_directions(d=d, k=k, decay=decay, n_public=n, seed=seed, points=61)

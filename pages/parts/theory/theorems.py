@@ -25,7 +25,7 @@ def draw(settings: Settings) -> None:
     st.markdown(f"**{calculator.says}**")
     st.caption(calculator.source)
     inputs = _inputs(calculator, settings)
-    with failures.shown("These inputs cannot be evaluated.", advice="Change the input that is named."):
+    with failures.show_refusal("These inputs cannot be evaluated.", advice="Change the input that is named."):
         outcome = calculator(**inputs)
         _ranges(outcome)
         _values(outcome)
@@ -43,7 +43,11 @@ def measured_inputs(settings: Settings) -> dict[str, float]:
     """
     separation = shapes.Separation(settings)
     basis, rows = shapes.basis(separation, geo.BasisKind.PUBLIC_PCA), shapes.rows(settings)
-    k = int(geo.best_k(shapes.predicted(settings, (settings.epsilon,)))["k"].iloc[0]) if settings.is_rule_k else min(settings.k, basis.rank)
+    k = (
+        int(geo.best_k(shapes.predicted_curves(settings, (settings.epsilon,)))["k"].iloc[0])
+        if settings.is_rule_k
+        else min(settings.k, basis.rank)
+    )
     radius = rows.radius()
     hyperplanes, _ = shapes.separators(separation)
     margins, _ = shapes.margins(shapes.Separation(settings, "one_versus_rest"), 0.01)
@@ -93,7 +97,7 @@ def _inputs(calculator: Calculator, settings: Settings) -> dict[str, Any]:
 
 
 def _fill(name: str, usable: list[str], settings: Settings) -> None:
-    with failures.noted("Nothing was filled in"):
+    with failures.note_refusal("Nothing was filled in"):
         measured = measured_inputs(settings)
         for field in usable:
             local.link(f"{name}.{field}", measured[field])
@@ -137,12 +141,12 @@ def _number(column: Any, item: Value) -> None:
             st.badge(str(item.form), color=_COLOURS[item.form])
             if item.is_rate:
                 st.badge("rate", color="orange", help="Constants and logarithms are unknown: only growth and ratios mean anything.")
-        st.markdown(f"## {shown(item.value)} {item.unit}")
+        st.markdown(f"## {format_number(item.value)} {item.unit}")
         if item.note:
             st.caption(item.note)
 
 
-def shown(value: float) -> str:
+def format_number(value: float) -> str:
     """A number for people: three digits, powers of ten for the large and the small, ∞ where no amount will do."""
     if math.isinf(value):
         return "∞"
@@ -155,7 +159,7 @@ def shown(value: float) -> str:
 
 
 def _curves(inputs: dict[str, Any], settings: Settings) -> None:
-    axis = local.one("rate-axis")
+    axis = local.choice("rate-axis")
     spans = {"k": (1, 2000), "d": (10, 10_000), "gamma": (0.01, 0.9), "epsilon": (0.05, 8), "alpha": (0.01, 0.5)}
     grid = geometric_grid(*spans[axis], 40)
     xs = sorted({round(x) for x in grid}) if axis in ("k", "d") else [float(x) for x in grid]
