@@ -21,7 +21,7 @@ def panel(record: RunRecord, settings: Settings) -> None:
     seeds = list(range(settings.seed, settings.seed + SEEDS))
     shared = {**core.axes(settings), **core.public_axis(settings), "seed": seeds}
     grids = {part: {**shared, **axes} for part, axes in stages(record).items()}
-    runs = {part: [form for _, form in core.found([grid]).values()] for part, grid in grids.items()}
+    runs = {part: [form for _, form in core.find_runs([grid]).values()] for part, grid in grids.items()}
     cached, total = (sum(form is not None or not is_cached for forms in runs.values() for form in forms) for is_cached in (True, False))
     if cached < total:
         title = f"What did each part cost? {len(grids)} runs, {SEEDS} seeds each"
