@@ -17,8 +17,7 @@ from pillar_core.params import Param
 def within(**pairs: tuple[Any, Param]) -> None:
     """Each value, or each item of several, lies in the range beside it; None is left to the caller.
 
-    Raises:
-        SettingError: outside the range, NaN, or of another type.
+    Raises SettingError for a value outside its range, NaN or of another type.
     """
     for name, (value, limit) in pairs.items():
         is_several = isinstance(value, Iterable) and not isinstance(value, str)
@@ -28,11 +27,7 @@ def within(**pairs: tuple[Any, Param]) -> None:
 
 
 def one_of(allowed: Collection[str], **words: Any) -> None:
-    """Each word is an allowed one.
-
-    Raises:
-        SettingError: it is another.
-    """
+    """Each word is an allowed one. Raises SettingError where it is another."""
     for name, word in words.items():
         if not isinstance(word, str) or word not in allowed:
             raise SettingError(f"{name} must be one of {', '.join(allowed)}; got {shown(word)}.")
@@ -41,8 +36,7 @@ def one_of(allowed: Collection[str], **words: Any) -> None:
 def of(kind: Any, **values: Any) -> None:
     """Each value is of this type or union; NaN and bool are no numbers, and a whole float is an int.
 
-    Raises:
-        SettingError: of another type.
+    Raises SettingError for a value of another type.
     """
     kinds = typing.get_args(kind) or (kind,)
     words = " or ".join("none" if part is type(None) else part.__name__ for part in kinds)
@@ -55,8 +49,7 @@ def of(kind: Any, **values: Any) -> None:
 def arrays(axes: str, **values: Any) -> tuple[Array, ...]:
     """The values as arrays of numbers, none NaN, none empty; `axes` has a name for each axis, as in "n d, n": one name is one length.
 
-    Raises:
-        DataError: of another shape, or no such numbers.
+    Raises DataError for arrays of another shape or without such numbers.
     """
     results, sizes = [], dict[str, int]()
     for (name, value), wanted in zip(values.items(), axes.split(", "), strict=True):

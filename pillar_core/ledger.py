@@ -8,13 +8,14 @@ import contextlib
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from pillar_core.arrays import Array
 from pillar_core.deferred import dp_event
 from pillar_core.errors import SettingError, UnsupportedError
 
 DpEvent: TypeAlias = "dp_event.DpEvent"
+T = TypeVar("T")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,14 +60,15 @@ class Ledger:
         """(label, event) for each charge, for people."""
         return tuple(zip(self._labels, self._events, strict=True))
 
-    def release(self, event: DpEvent, call: Call, value: Any, draw: Callable[[], Any], *, label: str = "") -> Any:
+    def release(self, event: DpEvent, call: Call, value: Any, draw: Callable[[], T], *, label: str = "") -> T:
         """The output of `draw`, after charging `event` as the enclosing block's sample of rows has it."""
         probability, charged = self._samples[-1] if self._samples else (1.0, lambda event: event)
         self._events.append(charged(event))
         self._labels.append(label or call.kind)
         if self._tape is None:
             return draw()
-        return self._tape.release(dataclasses.replace(call, sampling_probability=probability), value, draw)
+        answer: T = self._tape.release(dataclasses.replace(call, sampling_probability=probability), value, draw)
+        return answer
 
     @contextlib.contextmanager
     def poisson(self, probability: float, n_rows: int, draw: Callable[[], Array]) -> Iterator[Array]:
@@ -83,9 +85,7 @@ class Ledger:
         """Indices (m,) int64 of the rows in step 0, …, steps − 1 of a pass of random allocation: one release, as in `poisson`.
 
         The pass is charged whole at its first release, however many of its steps are taken.
-
-        Raises:
-            SettingError: a step out of its turn; a release in it other than a plain Gaussian one with the pass's noise.
+        Raises SettingError for a step out of its turn; a release in it other than a plain Gaussian one with the pass's noise.
         """
         if not 0 <= step < steps or (step and self._next_of_pass != (step, steps)):
             raise SettingError(f"step {step} of a pass of {steps} is not the next one: every row enters one step of a pass.")
@@ -160,9 +160,7 @@ def of_person(event: DpEvent, rows: int) -> DpEvent:
     """`event` for neighbouring data sets that differ in up to `rows` rows, all those of one person, added or removed.
 
     Guarantee: docs/accounting.md, "Several rows of one person", has the proof for each kind of release.
-
-    Raises:
-        SettingError: rows below 1. UnsupportedError: a release whose group privacy has no proof here.
+    Raises SettingError for rows below 1. Raises UnsupportedError for a release whose group privacy has no proof here.
     """
     if not rows >= 1:
         raise SettingError(f"rows of a person must be at least 1; got {rows!r}.")
@@ -179,9 +177,7 @@ def best_of(event: DpEvent, *, mean_trials: float, shape: float) -> DpEvent:
 
     The number follows the truncated negative binomial law of that mean and `shape`: 0 is logarithmic, 1 geometric, inf
     Poisson. It must be drawn from this law and never be looked at; only the best run is shown.
-
-    Raises:
-        SettingError: a mean below 1 or a shape below 0.
+    Raises SettingError for a mean below 1 or a shape below 0.
     """
     if not (1 <= mean_trials < math.inf and shape >= 0):
         raise SettingError(f"mean_trials must be in [1, inf) and shape at least 0; got {mean_trials!r}, {shape!r}.")

@@ -13,9 +13,7 @@ def smallest_passing(passes: Callable[[float], bool], *, start: float, low: floa
     """The smallest x in [low, high], to the relative tolerance, for which the monotone test `passes` holds.
 
     Always returns an x that was seen to pass: the safe end of the bracket. `start` > 0 is a guess near the answer.
-
-    Raises:
-        BudgetError: `high` itself does not pass.
+    Raises BudgetError where `high` itself does not pass.
     """
     if passes(low):
         return low
@@ -68,8 +66,7 @@ def half_width(deviation: float, count: int) -> float:
 def wilson(share: float, count: int) -> tuple[float, float]:
     """The 95 % interval of a share of `count` independent trials (Wilson 1927); (0, 1) with no trials.
 
-    Raises:
-        SettingError: a share outside [0, 1].
+    Raises SettingError for a share outside [0, 1].
     """
     from scipy.special import ndtri
 

@@ -39,11 +39,7 @@ class Param:
     label: str = ""
 
     def check(self, value: Any) -> Scalar:
-        """`value` as this parameter's type.
-
-        Raises:
-            SettingError: wrong type or outside the range.
-        """
+        """`value` as this parameter's type. Raises SettingError for a wrong type or a value outside the range."""
         if value is None and self.none_means:
             return None
         converted = self._convert(value)
@@ -122,8 +118,7 @@ def params_of(settings: Any) -> dict[str, Param]:
 def check_settings(settings: S) -> S:
     """`settings` with every field checked against its parameter and converted to its type.
 
-    Raises:
-        SettingError: naming the first field that is out of range.
+    Raises SettingError, naming the first field that is out of range.
     """
     return replace_settings(settings, **{name: param.check(getattr(settings, name)) for name, param in params_of(settings).items()})
 

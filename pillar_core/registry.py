@@ -68,11 +68,7 @@ class Registry(Mapping[str, T]):
         self._built: dict[str, T] = {}
 
     def register(self, item: T) -> T:
-        """`item`, now found under its name.
-
-        Raises:
-            ValueError: the name or the title is taken.
-        """
+        """`item`, now found under its name. Raises ValueError where the name or the title is taken."""
         for known in self._items.values():
             if item.name == known.name or item.title == known.title:
                 raise ValueError(f"{self.noun} {item.name!r} ({item.title!r}) collides with {known.name!r} ({known.title!r}).")
@@ -85,9 +81,7 @@ class Registry(Mapping[str, T]):
         build: called with a name that starts with `<prefix>:` and is not registered itself; the item must carry that name. It
             raises UnknownNameError (or another error of ours) for a name that cannot be, and should not read rows or weights.
         linkable: whether a whole name may come from anybody (`is_linkable`), said without opening a file or a connection.
-
-        Raises:
-            ValueError: the prefix is taken, empty or holds a colon.
+        Raises ValueError where the prefix is taken, empty or holds a colon.
         """
         if not prefix or ":" in prefix or prefix in self._families:
             raise ValueError(f"{self.noun} family {prefix!r} is taken or no prefix; choose another word, without a colon.")

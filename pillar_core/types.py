@@ -28,11 +28,7 @@ class NeighboringRelation(enum.StrEnum):
 
     @classmethod
     def of(cls, value: str) -> "NeighboringRelation":
-        """The relation named `value`.
-
-        Raises:
-            SettingError: another word.
-        """
+        """The relation named `value`. Raises SettingError for another word."""
         try:
             return cls(value)
         except ValueError:
@@ -59,11 +55,7 @@ class Provenance(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True)
 class PrivacyBudget:
-    """(ε, δ) under a relation. ε in (0, ∞], δ in (0, 1).
-
-    Raises:
-        BudgetError: outside those ranges, NaN included.
-    """
+    """(ε, δ) under a relation. ε in (0, ∞], δ in (0, 1). Raises BudgetError outside those ranges, NaN included."""
 
     epsilon: float
     delta: float = 1e-5

@@ -9,13 +9,7 @@ from pillar_core.accounting.elementary import ElementaryEvents as Reading
 from pillar_core.accounting.elementary import ElementaryRelease as Release
 from pillar_core.accounting.elementary import Kind, read
 from pillar_core.accounting.gaussian_dp import delta_of, epsilon_of_mu, mu_of
-from pillar_core.accounting.gaussian_runs import (
-    epsilon,
-    epsilon_against_steps,
-    epsilon_of_gaussian,
-    gaussian_run,
-    noise_multiplier,
-)
+from pillar_core.accounting.gaussian_runs import epsilon, epsilon_against_steps, epsilon_of_gaussian, gaussian_run, noise_multiplier
 from pillar_core.accounting.risk import (
     GaussianSummary,
     Odds,
@@ -31,17 +25,9 @@ from pillar_core.accounting.risk import (
 )
 from pillar_core.accounting.samplers import SamplerCost, epochs, samplers
 
-for _accountant in (
-    auto.AUTO,
-    pillar.PILLAR,
-    prv.PRV,
-    pld.PLD,
-    rdp.RDP,
-    rdp.OPACUS_RDP,
-    gdp.GDP,
-    analytic_gaussian.ANALYTIC_GAUSSIAN,
-    basic.BASIC,
-):
+for _accountant in (auto.AUTO, pillar.PILLAR, prv.PRV, pld.PLD, rdp.RDP, rdp.OPACUS_RDP):
+    ACCOUNTANTS.register(_accountant)
+for _accountant in (gdp.GDP, analytic_gaussian.ANALYTIC_GAUSSIAN, basic.BASIC):
     ACCOUNTANTS.register(_accountant)
 
 __all__ = checks.public_names(__name__)

@@ -47,9 +47,8 @@ class Accountant:
     def epsilon(self, event: DpEvent, *, delta: float, relation: NeighboringRelation) -> EpsilonBounds:
         """ε of `event` at `delta` under `relation`: inf for a release without noise, 0 for no release.
 
-        Raises:
-            SettingError: δ outside (0, 1), or an event with NaN or negative numbers.
-            UnsupportedError: no sound bound here; the message says why and what covers it.
+        Raises SettingError for δ outside (0, 1), or an event with NaN or negative numbers. Raises UnsupportedError
+        where it has no sound bound; the message says why and what covers it.
         """
         return self.epsilon_of(read(event, NeighboringRelation.of(relation)), delta=delta)
 

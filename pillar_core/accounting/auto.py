@@ -18,9 +18,7 @@ CHOICES = (ANALYTIC_GAUSSIAN, PILLAR, PLD, RDP, BASIC)
 def resolve(event: DpEvent, *, relation: NeighboringRelation, accountant: str = "auto") -> Accountant:
     """The accountant that answers for `event`: the named one, or auto's choice.
 
-    Raises:
-        UnknownNameError: no accountant of that name.
-        UnsupportedError: auto finds no sound bound.
+    Raises UnknownNameError for no accountant of that name. Raises UnsupportedError where auto finds no sound bound.
     """
     return resolve_events(read(event, NeighboringRelation.of(relation)), accountant=accountant)
 
@@ -28,9 +26,8 @@ def resolve(event: DpEvent, *, relation: NeighboringRelation, accountant: str = 
 def resolve_bound(event: DpEvent, *, relation: NeighboringRelation, accountant: str = "auto") -> Accountant:
     """As `resolve`, of accountants whose ε is an upper bound alone: what noise is set by, and what a guarantee may state.
 
-    Raises:
-        UnknownNameError: no accountant of that name.
-        UnsupportedError: auto finds no sound bound, or the named accountant gives none.
+    Raises UnknownNameError for no accountant of that name. Raises UnsupportedError where auto finds no sound bound, or the named accountant
+    gives none.
     """
     chosen = resolve(event, relation=relation, accountant=accountant)
     if not chosen.is_bound:

@@ -30,10 +30,8 @@ def calibrate(cost: Cost, budget: PrivacyBudget, *, accountant: str = "auto", re
 
     `cost` must fall in x: it is the privacy event of a run whose budget setting (mostly noise_multiplier) is x. The
     budget is never exceeded: what is returned was itself seen to meet it.
-
-    Raises:
-        BudgetError: no x meets the budget; the message says what would.
-        UnsupportedError: the accountant gives no bound, or none for these events.
+    Raises BudgetError where no x meets the budget; the message says what would.
+    Raises UnsupportedError where the accountant gives no bound, or none for these events.
     """
     if not 0 < relative_tolerance < 1:
         raise BudgetError(f"relative_tolerance must be in (0, 1); got {relative_tolerance!r}.")

@@ -85,11 +85,7 @@ class ElementaryEvents:
 
 
 def read(event: DpEvent, relation: NeighboringRelation) -> ElementaryEvents:
-    """`event` under `relation`, canonical.
-
-    Raises:
-        SettingError: NaN or negative noise, counts or probabilities.
-    """
+    """`event` under `relation`, canonical. Raises SettingError for NaN or negative noise, counts or probabilities."""
     relation = NeighboringRelation.of(relation)
     counts: dict[ElementaryRelease, int] = {}
     unsupported: dict[str, tuple[DpEvent, int]] = {}

@@ -16,11 +16,7 @@ RELATIVE_ERROR = 1e-11
 
 
 def delta_of(epsilon: float, mu: float) -> float:
-    """δ in [0, 1] at which a μ-GDP release is (ε, δ)-DP, for `epsilon` of any sign.
-
-    Raises:
-        SettingError: NaN, or `mu` below 0.
-    """
+    """δ in [0, 1] at which a μ-GDP release is (ε, δ)-DP, for `epsilon` of any sign. Raises SettingError for NaN, or `mu` below 0."""
     if not mu >= 0 or math.isnan(epsilon):
         raise SettingError(f"mu must be at least 0 and epsilon a number; got mu={mu!r}, epsilon={epsilon!r}.")
     if epsilon == math.inf or mu == 0:
@@ -35,8 +31,7 @@ def delta_of(epsilon: float, mu: float) -> float:
 def epsilon_of_mu(mu: float, delta: float) -> float:
     """The smallest ε ≥ 0 (rounded up) at which a μ-GDP release is (ε, δ)-DP; inf for μ = inf.
 
-    Raises:
-        SettingError: NaN, `mu` below 0 or δ outside (0, 1).
+    Raises SettingError for NaN, `mu` below 0 or δ outside (0, 1).
     """
     delta = float(DELTA.check(delta) or math.nan)
     if delta_of(0.0, mu) <= delta:
@@ -53,8 +48,7 @@ def epsilon_of_mu(mu: float, delta: float) -> float:
 def mu_of(epsilon: float, delta: float) -> float:
     """The largest μ (rounded down) whose Gaussian release is (ε, δ)-DP; inf for ε = inf.
 
-    Raises:
-        SettingError: NaN, ε below 0 or δ outside (0, 1).
+    Raises SettingError for NaN, ε below 0 or δ outside (0, 1).
     """
     delta = float(DELTA.check(delta) or math.nan)
     if not epsilon >= 0:

@@ -21,8 +21,7 @@ STEPS_TAKEN = Param("steps", int, 1, "Noisy steps.", low=0, high=10**7, unit="st
 def gaussian_run(noise_multiplier: float, *, sampling_probability: float = 1.0, steps: int = 1) -> DpEvent:
     """The privacy event of `steps` Gaussian releases, each on its own Poisson sample.
 
-    Raises:
-        SettingError: a number outside its range, NaN included.
+    Raises SettingError for a number outside its range, NaN included.
     """
     noise, probability, count = _check_numbers(noise_multiplier, sampling_probability, steps)
     return repeat(subsample(gaussian(noise), probability), count)
@@ -31,8 +30,7 @@ def gaussian_run(noise_multiplier: float, *, sampling_probability: float = 1.0, 
 def epsilon(event: DpEvent, *, delta: float, relation: str, accountant: str = "auto") -> EpsilonBounds:
     """ε of any run's event at `delta`: what `resolve` picks answers.
 
-    Raises:
-        SettingError, UnknownNameError, UnsupportedError: as `Accountant.epsilon` and `resolve`.
+    Raises SettingError, UnknownNameError, UnsupportedError: as `Accountant.epsilon` and `resolve`.
     """
     neighbours = NeighboringRelation.of(relation)
     return resolve(event, relation=neighbours, accountant=accountant).epsilon(event, delta=delta, relation=neighbours)
@@ -50,10 +48,8 @@ def epsilon_of_gaussian(
     """ε of `steps` Gaussian releases with noise std `noise_multiplier` × clip norm, each on a Poisson sample; inf without noise.
 
     Guarantee: `upper` holds for the relation named, with a public number of rows, Poisson samples and secret noise.
-
-    Raises:
-        SettingError: a number outside its range, NaN included.
-        UnsupportedError: the accountant has no sound bound for these settings.
+    Raises SettingError for a number outside its range, NaN included. Raises UnsupportedError where the accountant has no sound bound for
+    these settings.
     """
     events = gaussian_events(*_check_numbers(noise_multiplier, sampling_probability, steps), NeighboringRelation.of(relation))
     return resolve_events(events, accountant=accountant).epsilon_of(events, delta=delta)
@@ -70,10 +66,8 @@ def noise_multiplier(
 ) -> float:
     """The smallest noise_multiplier whose certified ε stays within `epsilon`, to 0.1 % from above; 0.0 for ε = inf.
 
-    Raises:
-        BudgetError: ε not above 0.
-        SettingError: another number outside its range.
-        UnsupportedError: the accountant gives no bound.
+    Raises BudgetError for ε not above 0. Raises SettingError for another number outside its range. Raises UnsupportedError where the
+    accountant gives no bound.
     """
     budget = PrivacyBudget(epsilon, delta, NeighboringRelation.of(relation))
 
@@ -95,12 +89,7 @@ def epsilon_against_steps(
     """ε after each of `steps`, as `epsilon_of_gaussian` gives it."""
     return tuple(
         epsilon_of_gaussian(
-            noise_multiplier,
-            sampling_probability=sampling_probability,
-            steps=count,
-            delta=delta,
-            accountant=accountant,
-            relation=relation,
+            noise_multiplier, sampling_probability=sampling_probability, steps=count, delta=delta, accountant=accountant, relation=relation
         )
         for count in steps
     )

@@ -52,8 +52,7 @@ class TradeOff:
     def miss_rate(self, false_positive_rate: Array | float) -> Array:
         """f(α), float64 of α's shape: the least share of members that an attack with that false-positive rate misses.
 
-        Raises:
-            SettingError: a rate outside [0, 1].
+        Raises SettingError for a rate outside [0, 1].
         """
         alpha = np.asarray(false_positive_rate, dtype=np.float64)
         if not np.all((alpha >= 0) & (alpha <= 1)):
@@ -76,9 +75,7 @@ def trade_off(event: DpEvent, *, relation: str = "add_or_remove_one", accountant
 
     Guarantee: a bound for every attacker who knows all but whether (add/remove) or which (replace-one) one row is in
     the data; exact for Gaussian runs and one pure release, a certified bound elsewhere.
-
-    Raises:
-        UnsupportedError: no accountant bounds this event, or the one named does not.
+    Raises UnsupportedError where no accountant bounds this event, or the one named does not.
     """
     events = read(event, NeighboringRelation.of(relation))
     checks.one_of(ACCOUNTANTS, accountant=accountant)
@@ -167,10 +164,7 @@ def noise_for_risk(
     """The smallest noise multiplier, to 0.1 % from above, at which no attack does better than `most`.
 
     most: the share of members found at `false_positive_rate` wrong accusations, or without one, the share of even bets on membership
-    that the model turns from wrong to right (1/N for "1 guess in N").
-
-    Raises:
-        SettingError: a `most` that blind guessing exceeds.
+    that the model turns from wrong to right (1/N for "1 guess in N"). Raises SettingError for a `most` that blind guessing exceeds.
     """
     checks.within(false_positive_rate=(false_positive_rate, CHANCE), most=(most, CHANCE))
     checks.within(sampling_probability=(sampling_probability, SAMPLING_PROBABILITY), steps=(steps, COUNT))
@@ -267,9 +261,7 @@ def profile(event: DpEvent, *, relation: str = "add_or_remove_one", accountant: 
     """(epsilons, deltas), each (m,) float64 with ε rising from 0 and δ falling: at each pair the run is (ε, δ)-DP.
 
     The first pair, (0, δ), is the largest advantage over guessing that any attacker can have. Empty arrays for ε = inf.
-
-    Raises:
-        UnsupportedError: the accountant gives no bound, or none for this event.
+    Raises UnsupportedError where the accountant gives no bound, or none for this event.
     """
     neighbours = NeighboringRelation.of(relation)
     chosen = resolve_bound(event, relation=neighbours, accountant=accountant)

@@ -47,8 +47,7 @@ class SamplerCost:
 def samplers(noise_multiplier: float, *, sampling_probability: float, steps: int, delta: float = 1e-5) -> tuple[SamplerCost, ...]:
     """The same noise, batch share and steps under Poisson, fixed-size and shuffled sampling.
 
-    Raises:
-        SettingError: a number outside its range, NaN included.
+    Raises SettingError for a number outside its range, NaN included.
     """
     pairs = (
         ("poisson", ADD_OR_REMOVE_ONE),

@@ -14,11 +14,7 @@ VARIABLE = "PILLAR_DEVICE"
 
 
 def training_device() -> "torch.device":
-    """The device that this process trains on.
-
-    Raises:
-        SettingError: a device that is not there, or that has no float64.
-    """
+    """The device that this process trains on. Raises SettingError for a device that is not there, or that has no float64."""
     name = os.environ.get(VARIABLE) or "cpu"
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"

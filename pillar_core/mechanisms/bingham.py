@@ -41,10 +41,7 @@ class BinghamMechanism:
         """(s,) float64 unit vector. moment: (s, s) float64, Σ y_i y_iᵀ of clipped rows, s at least 2."""
         scale = self.epsilon / self.l2_clip_norm**2
         call = Call("bingham", (len(moment),), 1.0 / scale, self.l2_clip_norm**2, self.l2_clip_norm)
-        drawn: Array = self.ledger.release(
-            exponential(self.epsilon), call, moment, lambda: bingham(scale * moment, self.stream), label=self.label
-        )
-        return drawn
+        return self.ledger.release(exponential(self.epsilon), call, moment, lambda: bingham(scale * moment, self.stream), label=self.label)
 
     def directions(self, moment: Array, k: int) -> Array:
         """(s, k) float64 orthonormal: k draws with deflation, k · `epsilon` in all; k below s."""

@@ -25,8 +25,7 @@ SMALLEST_UNIFORM = 2.0**-54
 def exponential(epsilon: float) -> DpEvent:
     """The event of a choice that is ε-DP under add/remove and 2ε-DP under replace-one; ∞ is a choice without noise.
 
-    Raises:
-        SettingError: `epsilon` not above 0.
+    Raises SettingError for `epsilon` not above 0.
     """
     if not epsilon > 0:
         raise SettingError(f"epsilon of an exponential mechanism must be above 0; got {epsilon!r}.")
@@ -64,8 +63,7 @@ class ExponentialMechanism:
         scale = self.score_range / self.epsilon
         values = np.asarray(scores, dtype=np.float64)
         call = Call("exponential", values.shape, scale, self.score_range, self.score_range)
-        chosen: Array = self.ledger.release(exponential(self.epsilon), call, values, lambda: self._draw(values, scale), label=self.label)
-        return chosen
+        return self.ledger.release(exponential(self.epsilon), call, values, lambda: self._draw(values, scale), label=self.label)
 
     def _draw(self, scores: Array, scale: float) -> Array:
         """argmax of score + scale · Gumbel: the softmax of score/scale without an exponential of a large number."""

@@ -39,8 +39,7 @@ class GaussianMechanism:
         std = self.noise_multiplier * self.l2_clip_norm
         call = Call("gaussian", tuple(total.shape), std, self.l2_clip_norm, self.l2_clip_norm)
         event = events.gaussian(self.noise_multiplier, replace_one_factor=self.replace_one_factor)
-        released: torch.Tensor = self.ledger.release(event, call, total, lambda: total + self._noise(total, std), label=self.label)
-        return released
+        return self.ledger.release(event, call, total, lambda: total + self._noise(total, std), label=self.label)
 
     def _noise(self, like: torch.Tensor, std: float) -> torch.Tensor:
         if std == 0:
@@ -54,9 +53,7 @@ def release_joint(
     """Several sums of the same rows, each with its own clip and noise, charged as one Gaussian at 1/σ² = Σ 1/σᵢ².
 
     This is the right charge when the sums come from one Poisson sample (two subsampled events would claim two samples).
-
-    Raises:
-        SettingError: mechanisms on different ledgers.
+    Raises SettingError for mechanisms on different ledgers.
     """
     first = mechanisms[0]
     if any(mechanism.ledger is not first.ledger for mechanism in mechanisms):
@@ -72,7 +69,4 @@ def release_joint(
     def draw() -> list[torch.Tensor]:
         return [total + mechanism._noise(total, std) for total, mechanism, std in zip(totals, mechanisms, stds, strict=True)]
 
-    released: list[torch.Tensor] = first.ledger.release(
-        events.gaussian(combined, replace_one_factor=factor), call, list(totals), draw, label=label
-    )
-    return released
+    return first.ledger.release(events.gaussian(combined, replace_one_factor=factor), call, list(totals), draw, label=label)

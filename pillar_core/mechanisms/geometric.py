@@ -43,8 +43,7 @@ class GeometricMechanism:
 
         call = Call("geometric", counts.shape, 1 / self.rate, 1.0, 1.0)
         event = PureEvent(self.rate, 2 * self.rate)
-        released: Array = self.ledger.release(event, call, counts, lambda: counts + self._noise(counts.shape), label=self.label)
-        return released
+        return self.ledger.release(event, call, counts, lambda: counts + self._noise(counts.shape), label=self.label)
 
     def _noise(self, shape: tuple[int, ...]) -> Array:
         return np.array([self._draw() for _ in range(math.prod(shape))], dtype=np.int64).reshape(shape)

@@ -17,9 +17,7 @@ def poisson_sample(probability: float, n_rows: int, stream: Stream) -> Array:
     """Sorted indices (m,) int64 of a sample of range(n_rows), every row in it independently with `probability`.
 
     The gaps between successes of independent trials are geometric: ⌊log U / log(1 − q)⌋ failures before each.
-
-    Raises:
-        SettingError: probability outside (0, 1].
+    Raises SettingError for probability outside (0, 1].
     """
     if not 0 < probability <= 1:
         raise SettingError(f"sampling_probability must be in (0, 1]; got {probability!r}.")

@@ -25,9 +25,7 @@ def printed_event(noise_multiplier: float, *, n_private: int, delta: float) -> D
     """The (ε, δ) of one run whose noise has standard deviation noise_multiplier · L · n.
 
     Without noise, or with so little that ε would be above 2√(2·log(2/δ)), a release in clear.
-
-    Raises:
-        SettingError: noise_multiplier below 0, or delta outside (0, 1).
+    Raises SettingError for noise_multiplier below 0, or delta outside (0, 1).
     """
     if not noise_multiplier >= 0 or not 0 < delta < 1:
         raise SettingError(f"noise_multiplier must be at least 0 and delta in (0, 1); got {noise_multiplier!r}, {delta!r}.")
@@ -60,8 +58,7 @@ class PrintedNoisySgd:
         call = Call("printed_noisy_sgd", (z.shape[1],), std, lipschitz * self.n_private, lipschitz, detail=(self.n_private**2,))
         z = z / np.maximum(np.linalg.norm(z, axis=1, keepdims=True), 1.0)
         largest = self.n_private * lipschitz * (signs @ z)  # the sum of what slots would add at the steepest slope: moved by one row
-        chosen: Array = self.ledger.release(event, call, largest, lambda: self._descend(z, signs, slope, lipschitz, std), label=self.label)
-        return chosen
+        return self.ledger.release(event, call, largest, lambda: self._descend(z, signs, slope, lipschitz, std), label=self.label)
 
     def _descend(self, z: Array, signs: Array, slope: Slope, lipschitz: float, std: float) -> Array:
         n, k = self.n_private, z.shape[1]

@@ -37,8 +37,7 @@ def evaluate(scores: Array, y: Array, *, n_classes: int) -> dict[str, Value]:
         y: (n,) int64 labels in 0 … C − 1.
         n_classes: C, at least 2.
 
-    Raises:
-        DataError: shapes that do not fit, labels out of range, or scores that are not finite.
+    Raises DataError for shapes that do not fit, labels out of range, or scores that are not finite.
     """
     scores, y = np.asarray(scores), np.asarray(y)
     if n_classes < 2 or scores.shape != (len(y), n_classes) or not len(y):
@@ -109,9 +108,7 @@ def interval(values: Sequence[float]) -> tuple[float, float, float]:
     """(mean, low, high): the mean and its two-sided 95 % Student interval over independent seeds.
 
     One value says nothing about its spread: low and high are then −inf and inf.
-
-    Raises:
-        DataError: no values, or values that are not finite.
+    Raises DataError for no values, or values that are not finite.
     """
     numbers = np.asarray(values, dtype=np.float64)
     if not numbers.size or not np.isfinite(numbers).all():

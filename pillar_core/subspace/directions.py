@@ -52,8 +52,7 @@ def gram(rows: torch.Tensor) -> torch.Tensor:
 def top_directions(rows: torch.Tensor, k: int, *, products: torch.Tensor | None = None) -> Directions:
     """The exact top k right singular directions of `rows` (m, p) float32; `products` is their Gram matrix where known.
 
-    Raises:
-        DataError: fewer rows than k, or a rank below k.
+    Raises DataError for fewer rows than k, or a rank below k.
     """
     from scipy.linalg import eigh
 
@@ -80,8 +79,7 @@ def singular_values(products: torch.Tensor) -> Array:
 def streamed_directions(chunks: Callable[[], Iterable[torch.Tensor]], k: int, *, seed: int = 0) -> Directions:
     """The top k directions of rows that `chunks()` yields anew for each of two passes, (c, p) float32 each.
 
-    Raises:
-        DataError: fewer rows than k, or a rank below k.
+    Raises DataError for fewer rows than k, or a rank below k.
     """
     test_matrix: torch.Tensor | None = None
     sketched: list[torch.Tensor] = []
@@ -149,8 +147,7 @@ SAME = 1e-12
 def cosines(first: Array, second: Array) -> Array:
     """(k,) float64 cosines of the principal angles, largest first, in [0, 1]. Arguments: (p, k) orthonormal bases.
 
-    Raises:
-        DataError: the bases have different shapes.
+    Raises DataError where the bases have different shapes.
     """
     if first.shape != second.shape:
         raise DataError(f"two subspaces are compared in one space and dimension; got bases of shapes {first.shape} and {second.shape}.")

@@ -73,12 +73,5 @@ def fit_many(view: View, runs: list[Run[DpLsSettings]]) -> Iterator[TrainResult]
 
 
 METHODS.register(
-    Method(
-        **words_of("dp_ls"),
-        version=2,
-        public_use=PublicUse.UNLABELLED,
-        settings=DpLsSettings,
-        cost=cost,
-        fit_many=fit_many,
-    )
+    Method(**words_of("dp_ls"), version=2, public_use=PublicUse.UNLABELLED, settings=DpLsSettings, cost=cost, fit_many=fit_many)
 )

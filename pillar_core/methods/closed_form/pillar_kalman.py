@@ -358,11 +358,7 @@ def resolve_schedule(settings: KalmanSettings, facts: PublicFacts, budget: Priva
 
 
 def resolve_hyperparameters(settings: KalmanSettings, facts: PublicFacts) -> Plan[KalmanSettings]:
-    """Fills `k` from the noise.
-
-    Raises:
-        DataError: an explicit k above the rank of the public rows.
-    """
+    """Fills `k` from the noise. Raises DataError for an explicit k above the rank of the public rows."""
     ceiling, noise = rules.public_rank(facts), float(settings.noise_multiplier or 0.0)
     rules.check_k(settings.k, ceiling)
     if settings.k is not None:
@@ -386,11 +382,5 @@ _KALMAN = Method(
 )
 METHODS.register(_KALMAN)
 METHODS.register(
-    dataclasses.replace(
-        _KALMAN,
-        **words_of("pillar_kalman_labelled"),
-        public_use=PublicUse.LABELLED,
-        settings=LabelledSettings,
-        version=3,
-    )
+    dataclasses.replace(_KALMAN, **words_of("pillar_kalman_labelled"), public_use=PublicUse.LABELLED, settings=LabelledSettings, version=3)
 )

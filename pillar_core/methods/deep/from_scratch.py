@@ -17,8 +17,7 @@ from pillar_core.types import PrivacyBudget, PublicFacts
 def resolve_schedule(settings: deep.DeepSettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[deep.DeepSettings]:
     """The settings as they are.
 
-    Raises:
-        SettingError: a network that starts from weights, whose guarantee would rest on where they come from.
+    Raises SettingError for a network that starts from weights, whose guarantee would rest on where they come from.
     """
     if settings.network.startswith(TIMM):
         raise SettingError(f"from_scratch starts at random and {TIMM}… from weights; take private_fine_tuning, or small_cnn or wrn_16_4.")

@@ -51,8 +51,7 @@ def uses(settings: Mapping[str, Any]) -> PublicUse:
 def fit(settings: SecondPhaseSettings, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
     """The network after its public epochs and its private steps.
 
-    Raises:
-        SettingError: only the head is trained and the public classes are others, so that the public phase would be lost.
+    Raises SettingError where only the head is trained and the public classes are others, so that the public phase would be lost.
     """
     design = deep.design(settings, view, n_classes=view.facts.n_classes)
     module, _, form = design.build(seed=streams.seed)

@@ -43,9 +43,7 @@ def components(x_public: Array) -> Array:
     """(Z, d) bool: the variables of each component of the public co-activity graph, in the order of their first variable.
 
     Variables that no public row activates are on their own and left out: the public rows say nothing about them.
-
-    Raises:
-        DataError: rows that are not boolean, no active variable, or more components than candidates can be listed for.
+    Raises DataError for rows that are not boolean, no active variable, or more components than candidates can be listed for.
     """
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import connected_components

@@ -60,8 +60,7 @@ def loss_of(settings: PillarNoisySgdSettings) -> Loss:
 def resolve_schedule(settings: PillarNoisySgdSettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[PillarNoisySgdSettings]:
     """Fills `steps`, `choice_epsilon` and `runs_delta`.
 
-    Raises:
-        SettingError: neither a budget nor choice_epsilon, or more printed steps than can be taken.
+    Raises SettingError for neither a budget nor choice_epsilon, or more printed steps than can be taken.
     """
     why: list[str] = []
     printed = settings.variant == "as_printed"

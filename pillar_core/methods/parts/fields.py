@@ -115,11 +115,7 @@ class HasPublicHead(Protocol):
 
 
 def require(value: V | None, name: str) -> V:
-    """The value of a setting that a rule or the budget has filled.
-
-    Raises:
-        SettingError: it is still None.
-    """
+    """The value of a setting that a rule or the budget has filled. Raises SettingError where it is still None."""
     if value is None:
         raise SettingError(f"{name} is not known yet: the learner's rules and the budget fill it before its cost is asked.")
     return value

@@ -163,8 +163,7 @@ def public_start(settings: MixedSettings, group: descent.HeadGroup) -> Array:
 def public_head_of(settings: HasPublicHead, view: View, prepared: Prepared) -> Array:
     """(k, C) float32 head of the public rows, by L-BFGS or, where public_learning_rate is set, by plain descent.
 
-    Raises:
-        SettingError: a public_learning_rate at which descent diverges.
+    Raises SettingError for a public_learning_rate at which descent diverges.
     """
     classes = view.facts.n_classes
     if settings.public_learning_rate is None:

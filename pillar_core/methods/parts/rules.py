@@ -60,8 +60,7 @@ def resolve_schedule(settings: Steps, facts: PublicFacts, budget: PrivacyBudget 
 def resolve_projection(settings: ProjectedDescent, facts: PublicFacts, *, k_ceiling: int | None = None) -> Plan[ProjectedDescent]:
     """Fills `k` (at most `k_ceiling`, else the public rank) and `learning_rate`, from the noise solved.
 
-    Raises:
-        DataError: an explicit k above that.
+    Raises DataError for an explicit k above that.
     """
     plan = resolve_k(settings, facts, k_ceiling=k_ceiling)
     with_rate = resolve_hyperparameters(plan.settings, facts, dimensions=plan.settings.k)
@@ -101,11 +100,7 @@ def path_length(mu: float, facts: PublicFacts) -> float:
 
 
 def check_k(k: int | None, ceiling: int) -> None:
-    """Refuses an explicit k above what the rows span.
-
-    Raises:
-        DataError: naming the largest k.
-    """
+    """Refuses an explicit k above what the rows span. Raises DataError, naming the largest k."""
     if k is not None and k > ceiling:
         raise DataError(f"k must be at most {ceiling}, the directions that there are; got {k}. Lower k or bring more public rows.")
 

@@ -75,8 +75,7 @@ def resolve_schedule(settings: V, facts: PublicFacts, budget: PrivacyBudget | No
 def project(settings: VotingSettings, view: View) -> Prepared:
     """Private and public rows in k public directions, each independent of all others to the last bit; made once a split."""
     values = {name: getattr(settings, name) for name in ROWS}
-    prepared: Prepared = view.memo.get(("exact rows", *values.values()), lambda: exact_rows(view, **values))
-    return prepared
+    return view.memo.get(("exact rows", *values.values()), lambda: exact_rows(view, **values))
 
 
 def query_rows(settings: VotingSettings, facts: PublicFacts, streams: Streams) -> Array:
@@ -123,8 +122,7 @@ CHUNK_ROWS = 4096
 def exact_rows(view: View, *, standardise: bool | None, centre: bool | None, normalise: bool, k: int) -> Prepared:
     """Private and public rows as `View.prepare` makes them, on the grid of STEP. z, z_public: (n, k), (m, k) float32.
 
-    Raises:
-        DataError: k above the rank of the public rows, or no public rows.
+    Raises DataError for k above the rank of the public rows, or no public rows.
     """
     transform = view.basis(standardise=standardise, centre=centre).transform(k, normalise=normalise)
     reach = ROOM * (float(np.abs(_affine(view.x_public, transform)).max(initial=0.0)) or 1.0)

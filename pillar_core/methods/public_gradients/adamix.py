@@ -117,8 +117,7 @@ def start(settings: AdamixSettings, group: descent.HeadGroup) -> Array:
 def public_statistics(settings: AdamixSettings, view: View) -> dict[str, int | float]:
     """The rank of the public rows: the largest k.
 
-    Raises:
-        DataError, SettingError: a start from class names that this split or preprocessing does not allow.
+    Raises DataError, SettingError for a start from class names that this split or preprocessing does not allow.
     """
     if settings.initialisation == "text":
         _text(settings, view)
@@ -128,8 +127,7 @@ def public_statistics(settings: AdamixSettings, view: View) -> dict[str, int | f
 def resolve_hyperparameters(settings: AdamixSettings, facts: PublicFacts) -> Plan[AdamixSettings]:
     """Fills `k`: (μN)^(2/3) where public rows span room enough for it, else all dimensions.
 
-    Raises:
-        SettingError: k above the public rank.
+    Raises SettingError for k above the public rank.
     """
     rank = rules.public_rank(facts)
     why = list(mixed.rate_words(settings, facts))

@@ -83,11 +83,7 @@ def cost(settings: GepSettings, facts: PublicFacts) -> DpEvent:
 
 
 def resolve_hyperparameters(settings: GepSettings, facts: PublicFacts) -> Plan[GepSettings]:
-    """Fills k and the rate from the noise.
-
-    Raises:
-        DataError: k above the number of anchors.
-    """
+    """Fills k and the rate from the noise. Raises DataError for k above the number of anchors."""
     most = min(settings.anchors, facts.n_public)
     if settings.k is not None and settings.k > most:
         raise DataError(f"k must be at most {most}, the anchors there are; got {settings.k}. Lower k, or raise anchors or public rows.")
@@ -192,11 +188,4 @@ _GEP = Method(
 )
 
 METHODS.register(_GEP)
-METHODS.register(
-    dataclasses.replace(
-        _GEP,
-        **words_of("gep_labelled"),
-        public_use=PublicUse.LABELLED,
-        settings=GepLabelledSettings,
-    )
-)
+METHODS.register(dataclasses.replace(_GEP, **words_of("gep_labelled"), public_use=PublicUse.LABELLED, settings=GepLabelledSettings))

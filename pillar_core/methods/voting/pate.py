@@ -56,11 +56,7 @@ class PateSettings(voting.VotingSettings):
 
 
 def cost(settings: PateSettings, facts: PublicFacts) -> DpEvent:
-    """Every answer, and with `answers` a top count for every asked row.
-
-    Raises:
-        SettingError: more answers than rows asked.
-    """
+    """Every answer, and with `answers` a top count for every asked row. Raises SettingError for more answers than rows asked."""
     noise, n_queries = float(settings.noise_multiplier or 0.0), voting.queries_of(settings, facts)
     if settings.answers is None:
         return events.repeat(voting.query_event(noise), n_queries)

@@ -63,11 +63,7 @@ class NetworkClassifier:
         return int(np.prod(self.design.shape))
 
     def scores(self, x: Array) -> Array:
-        """(n, C) float32 logits of rows of pixels x (n, h·w·c) in [0, 1].
-
-        Raises:
-            DataError: rows of another width.
-        """
+        """(n, C) float32 logits of rows of pixels x (n, h·w·c) in [0, 1]. Raises DataError for rows of another width."""
         if x.ndim != 2 or x.shape[1] != self.width:
             raise DataError(f"rows must be the pixels of images {self.design.shape}, shape (n, {self.width}); got {x.shape}.")
         module, form, where = self._network
@@ -101,10 +97,8 @@ def choose(built: Built, *, trainable: str, layers: str, lora_rank: int, seed: i
 
     `layers`: names of parts, separated by commas: those that train (layers), or that get low-rank additions (lora; none means
     every linear layer and ungrouped convolution).
-
-    Raises:
-        SettingError: no such part, or no part named where parts are asked for.
-        MissingDependencyError: peft is not installed.
+    Raises SettingError for no such part, or no part named where parts are asked for. Raises MissingDependencyError where peft is not
+    installed.
     """
     module = built.module
     named = tuple(part.strip() for part in layers.split(",") if part.strip())

@@ -41,10 +41,8 @@ def build(name: str, *, channels: int, n_classes: int, seed: int | None, is_fill
     """The network called `name` at its start, for images with `channels` channels: random weights named by `seed`, or those of the file.
 
     is_filled: False leaves the file alone, for a network whose whole state is set afterwards.
-
-    Raises:
-        UnknownNameError: no such network. SettingError: a timm name without its weights file.
-        DataError: the file does not hold this network. MissingDependencyError: timm is not installed.
+    Raises UnknownNameError for an unknown network, SettingError for a timm name without its weights file, DataError where the file
+    does not hold this network, MissingDependencyError where timm is not installed.
     """
     if name.startswith(TIMM):
         return _build_pretrained(name, n_classes, is_filled)
@@ -100,9 +98,8 @@ def set_training_mode(module: torch.nn.Module) -> torch.nn.Module:
 def portable(name: str) -> str:
     """The name with the folder of its weights left out: what an exported model may say of it.
 
-    Raises:
-        SettingError: a timm name that no other machine should build from a file that it was given: not of timm's own list, or with
-            options besides `weights` and `size`.
+    Raises SettingError for a timm name that no other machine should build from a file that it was given: not of timm's own list, or with
+    options besides `weights` and `size`.
     """
     if not name.startswith(TIMM):
         return name

@@ -103,11 +103,7 @@ def head_plan(settings: DeepSettings, facts: PublicFacts) -> HeadPlan:
 
 
 def design(settings: DeepSettings, view: View, *, n_classes: int) -> Design:
-    """The network of these settings for the view's images.
-
-    Raises:
-        DataError: the view's rows are not pixels.
-    """
+    """The network of these settings for the view's images. Raises DataError where the view's rows are not pixels."""
     if view.pixel_shape is None:
         raise DataError(f"this learner {NO_PIXELS}.")
     return Design(settings.network, *settings.trainable_choice, view.pixel_shape, n_classes)
