@@ -14,26 +14,25 @@ from pillar_core.errors import DataError, SettingError, shown
 from pillar_core.params import Param
 
 
-def within(**pairs: tuple[Any, Param]) -> None:
+def within(**pairs: tuple[object, Param]) -> None:
     """Each value, or each item of several, lies in the range beside it; None is left to the caller.
 
     Raises SettingError for a value outside its range, NaN or of another type.
     """
     for name, (value, limit) in pairs.items():
-        is_several = isinstance(value, Iterable) and not isinstance(value, str)
-        for item in value if is_several else (value,):
+        for item in value if isinstance(value, Iterable) and not isinstance(value, str) else (value,):
             if item is not None:
                 dataclasses.replace(limit, name=name).check(item)
 
 
-def one_of(allowed: Collection[str], **words: Any) -> None:
+def one_of(allowed: Collection[str], **words: object) -> None:
     """Each word is an allowed one. Raises SettingError where it is another."""
     for name, word in words.items():
         if not isinstance(word, str) or word not in allowed:
             raise SettingError(f"{name} must be one of {', '.join(allowed)}; got {shown(word)}.")
 
 
-def of(kind: Any, **values: Any) -> None:
+def of(kind: Any, **values: object) -> None:
     """Each value is of this type or union; NaN and bool are no numbers, and a whole float is an int.
 
     Raises SettingError for a value of another type.
@@ -46,7 +45,7 @@ def of(kind: Any, **values: Any) -> None:
             raise SettingError(f"{name} must be {words}; got {shown(value)}.")
 
 
-def arrays(axes: str, **values: Any) -> tuple[Array, ...]:
+def arrays(axes: str, **values: object) -> tuple[Array, ...]:
     """The values as arrays of numbers, none NaN, none empty; `axes` has a name for each axis, as in "n d, n": one name is one length.
 
     Raises DataError for arrays of another shape or without such numbers.

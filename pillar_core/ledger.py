@@ -8,7 +8,7 @@ import contextlib
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 from pillar_core.arrays import Array
 from pillar_core.deferred import dp_event
@@ -28,13 +28,13 @@ class Call:
     sensitivity: float
     clip: float
     sampling_probability: float = 1.0
-    detail: tuple[Any, ...] = ()
+    detail: tuple[object, ...] = ()
 
 
 class Tape(Protocol):
     """A test's hook at the gate: it may record a release, or answer in its place."""
 
-    def release(self, call: Call, value: Any, draw: Callable[[], Any]) -> Any: ...
+    def release(self, call: Call, value: object, draw: Callable[[], T]) -> T: ...
     def sample(self, probability: float, n_rows: int, draw: Callable[[], Array]) -> Array: ...
 
 
@@ -60,15 +60,14 @@ class Ledger:
         """(label, event) for each charge, for people."""
         return tuple(zip(self._labels, self._events, strict=True))
 
-    def release(self, event: DpEvent, call: Call, value: Any, draw: Callable[[], T], *, label: str = "") -> T:
+    def release(self, event: DpEvent, call: Call, value: object, draw: Callable[[], T], *, label: str = "") -> T:
         """The output of `draw`, after charging `event` as the enclosing block's sample of rows has it."""
         probability, charged = self._samples[-1] if self._samples else (1.0, lambda event: event)
         self._events.append(charged(event))
         self._labels.append(label or call.kind)
         if self._tape is None:
             return draw()
-        answer: T = self._tape.release(dataclasses.replace(call, sampling_probability=probability), value, draw)
-        return answer
+        return self._tape.release(dataclasses.replace(call, sampling_probability=probability), value, draw)
 
     @contextlib.contextmanager
     def poisson(self, probability: float, n_rows: int, draw: Callable[[], Array]) -> Iterator[Array]:

@@ -38,7 +38,7 @@ class Param:
     none_means: str = ""
     label: str = ""
 
-    def check(self, value: Any) -> Scalar:
+    def check(self, value: object) -> Scalar:
         """`value` as this parameter's type. Raises SettingError for a wrong type or a value outside the range."""
         if value is None and self.none_means:
             return None
@@ -49,6 +49,11 @@ class Param:
         elif not isinstance(converted, bool) and not self._inside(converted):
             raise self._refusal(value)
         return converted
+
+    def number(self, value: object) -> float:
+        """`value` as `check` returns it, of a parameter that is a number and never None."""
+        checked = self.check(value)
+        return float(checked) if isinstance(checked, int | float) else math.nan
 
     @property
     def range(self) -> str:
@@ -65,7 +70,7 @@ class Param:
             allowed = f"{'a whole number' if self.kind is int else 'a number'} in {left}, {right}"
         return f"{allowed}, or none ({self.none_means})" if self.none_means else allowed
 
-    def _convert(self, value: Any) -> bool | int | float | str:
+    def _convert(self, value: object) -> bool | int | float | str:
         if getattr(value, "size", None) == 1 and hasattr(value, "item"):
             value = value.item()
         if self.kind is bool and isinstance(value, bool):
@@ -86,7 +91,7 @@ class Param:
         below = value < self.high if self.high_open else value <= self.high
         return above and below
 
-    def _refusal(self, value: Any) -> SettingError:
+    def _refusal(self, value: object) -> SettingError:
         return SettingError(f"{self.name} must be {self.range}; got {shown(value)}.")
 
 

@@ -16,6 +16,9 @@ from pillar_core.memo import Memo
 from pillar_core.numerics import round_up
 from pillar_core.params import DELTA
 
+Values = Mapping[str, Any]
+"""Values by name: of settings, of metrics, of what is known about data."""
+
 MOST_ROWS = 100
 """Of one person: beyond, ε for a person promises nothing at any useful noise."""
 
@@ -51,6 +54,9 @@ class Provenance(enum.StrEnum):
     PUBLIC = "public only"
     PRIVATE = "DP: spends ε"
     NON_PRIVATE = "non-private diagnostic, do not release"
+
+
+Diagnostics = Mapping[str, tuple[Any, Provenance]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,7 +135,7 @@ class Guarantee:
     chosen_in_sight: bool = False
     rows_per_person: int | None = None
     paid_choice: str = ""
-    event: Any = dataclasses.field(default=None, compare=False, repr=False)
+    event: object = dataclasses.field(default=None, compare=False, repr=False)
 
     @property
     def unit(self) -> Unit:
@@ -184,7 +190,7 @@ class Dataset:
     title: str = ""
     synthetic: bool = False
     notes: tuple[str, ...] = ()
-    known: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    known: Values = dataclasses.field(default_factory=dict)
     version: int = 1
     stored_rows: tuple[str, ...] = ()
     """Keys of the store's arrays that hold these rows decoded: they go when the data set is forgotten."""
@@ -239,13 +245,13 @@ class FeatureSet:
     synthetic: bool = False
     notes: tuple[str, ...] = ()
     images: Dataset | None = dataclasses.field(default=None, compare=False)
-    known: Mapping[str, Any] = dataclasses.field(default_factory=dict, compare=False)
+    known: Values = dataclasses.field(default_factory=dict, compare=False)
     persons: Persons | None = dataclasses.field(default=None, compare=False)
     caveats: tuple[str, ...] = ()
     apart_from: tuple[str, ...] = ()
     names: tuple[str, ...] | None = dataclasses.field(default=None, compare=False)
-    recipe: Mapping[str, Any] | None = dataclasses.field(default=None, compare=False)
-    made_by: Mapping[str, Any] | None = dataclasses.field(default=None, compare=False)
+    recipe: Values | None = dataclasses.field(default=None, compare=False)
+    made_by: Values | None = dataclasses.field(default=None, compare=False)
     test_drawn: bool = dataclasses.field(default=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -329,7 +335,7 @@ class TrainResult:
     """
 
     classifier: Classifier
-    diagnostics: Mapping[str, tuple[Any, Provenance]] = dataclasses.field(default_factory=dict)
+    diagnostics: Diagnostics = dataclasses.field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
@@ -348,9 +354,9 @@ class RunSpec:
     accountant: str = "auto"
     seed: int | None = 0
     preset: str | None = None
-    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    data: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    split: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    settings: Values = dataclasses.field(default_factory=dict)
+    data: Values = dataclasses.field(default_factory=dict)
+    split: Values = dataclasses.field(default_factory=dict)
 
     @classmethod
     def of(cls, method: str, **arguments: Any) -> "RunSpec":
@@ -370,10 +376,10 @@ class RunRecord:
     """One finished run. `metrics` are fractions on test rows, a non-private release of them; None without test rows."""
 
     method: str
-    settings: Mapping[str, Any]
+    settings: Values
     guarantee: Guarantee
     accuracy: float | None
-    metrics: Mapping[str, Any]
+    metrics: Values
     seconds: float
     seed: int | None
     facts: PublicFacts
@@ -381,7 +387,7 @@ class RunRecord:
     public_use: PublicUse
     notes: tuple[str, ...] = ()
     why: tuple[str, ...] = ()
-    diagnostics: Mapping[str, tuple[Any, Provenance]] = dataclasses.field(default_factory=dict)
+    diagnostics: Diagnostics = dataclasses.field(default_factory=dict)
     classifier: Classifier | None = dataclasses.field(default=None, compare=False)
 
     def __repr__(self) -> str:
@@ -409,7 +415,7 @@ class SemiPrivateSplit:
     validation: Array
     public_x: Array
     public_y: Array | None
-    settings: Mapping[str, Any]
+    settings: Values
     text_embeddings: Array | None = None
     notes: tuple[str, ...] = ()
     memo: Memo = dataclasses.field(default_factory=Memo)
@@ -437,7 +443,7 @@ class SemiPrivateSplit:
     @cached_property
     def fingerprint(self) -> str:
         """Content hash of the features and of how they were split."""
-        extra: tuple[Any, ...] = () if self.other_y is None else (self.other_y, self.other_classes)
+        extra: tuple[object, ...] = () if self.other_y is None else (self.other_y, self.other_classes)
         extra += () if self.rows_per_person is None else (self.rows_per_person,)
         parts = (self.private, self.validation, self.public_x, self.public_y, self.text_embeddings)
         return fingerprint(self.features.fingerprint, *parts, *extra)
@@ -448,7 +454,7 @@ def _check_persons(persons: Persons | None, rows: Array | None) -> None:
         raise DataError(f"persons must name the person of each of the {len(rows):,} train rows; got {len(persons.of):,}.")
 
 
-def _person_parts(persons: Persons | None) -> tuple[Any, ...]:
+def _person_parts(persons: Persons | None) -> tuple[object, ...]:
     return () if persons is None else (persons.of, persons.most)
 
 

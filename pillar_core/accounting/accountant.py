@@ -54,7 +54,7 @@ class Accountant:
 
     def epsilon_of(self, events: ElementaryEvents, *, delta: float) -> EpsilonBounds:
         """The same, of an event that was read before."""
-        delta = float(DELTA.check(delta) or math.nan)
+        delta = DELTA.number(delta)
         if events.is_empty:
             return EpsilonBounds(0.0, 0.0, 0.0, is_bound=self.is_bound)
         if events.is_non_private:

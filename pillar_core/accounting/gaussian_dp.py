@@ -33,7 +33,7 @@ def epsilon_of_mu(mu: float, delta: float) -> float:
 
     Raises SettingError for NaN, `mu` below 0 or δ outside (0, 1).
     """
-    delta = float(DELTA.check(delta) or math.nan)
+    delta = DELTA.number(delta)
     if delta_of(0.0, mu) <= delta:
         return 0.0
     if mu == math.inf:
@@ -50,7 +50,7 @@ def mu_of(epsilon: float, delta: float) -> float:
 
     Raises SettingError for NaN, ε below 0 or δ outside (0, 1).
     """
-    delta = float(DELTA.check(delta) or math.nan)
+    delta = DELTA.number(delta)
     if not epsilon >= 0:
         raise SettingError(f"epsilon must be at least 0; got {epsilon!r}.")
     if epsilon == math.inf:

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 from pillar_core.accounting.auto import resolve, resolve_events
 from pillar_core.accounting.calibration import calibrate
@@ -23,8 +22,8 @@ def gaussian_run(noise_multiplier: float, *, sampling_probability: float = 1.0, 
 
     Raises SettingError for a number outside its range, NaN included.
     """
-    noise, probability, count = _check_numbers(noise_multiplier, sampling_probability, steps)
-    return repeat(subsample(gaussian(noise), probability), count)
+    step = subsample(gaussian(NOISE.number(noise_multiplier)), SAMPLING_PROBABILITY.number(sampling_probability))
+    return repeat(step, int(STEPS_TAKEN.number(steps)))
 
 
 def epsilon(event: DpEvent, *, delta: float, relation: str, accountant: str = "auto") -> EpsilonBounds:
@@ -51,7 +50,8 @@ def epsilon_of_gaussian(
     Raises SettingError for a number outside its range, NaN included. Raises UnsupportedError where the accountant has no sound bound for
     these settings.
     """
-    events = gaussian_events(*_check_numbers(noise_multiplier, sampling_probability, steps), NeighboringRelation.of(relation))
+    noise, probability, count = NOISE.number(noise_multiplier), SAMPLING_PROBABILITY.number(sampling_probability), STEPS_TAKEN.number(steps)
+    events = gaussian_events(noise, probability, int(count), NeighboringRelation.of(relation))
     return resolve_events(events, accountant=accountant).epsilon_of(events, delta=delta)
 
 
@@ -93,7 +93,3 @@ def epsilon_against_steps(
         )
         for count in steps
     )
-
-
-def _check_numbers(noise_multiplier: float, sampling_probability: float, steps: int) -> tuple[Any, Any, Any]:
-    return NOISE.check(noise_multiplier), SAMPLING_PROBABILITY.check(sampling_probability), STEPS_TAKEN.check(steps)

@@ -10,7 +10,7 @@ from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.registry import Registry, toml_tables
 from pillar_core.rng import Streams
 from pillar_core.splits import View
-from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse, SemiPrivateSplit, TrainResult
+from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse, SemiPrivateSplit, TrainResult, Values
 
 S = TypeVar("S")
 """A method's own settings dataclass, its fields made by `params.setting`."""
@@ -61,9 +61,9 @@ class Method(Generic[S]):
     public_statistics: Callable[[S, View], Mapping[str, int | float]] | None = None
     fit_many: FitMany[S] | None = None
     budget_setting: str | None = "noise_multiplier"
-    presets: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
+    presets: Mapping[str, Values] = dataclasses.field(default_factory=dict)
     preset_budget_settings: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    uses: Callable[[Mapping[str, Any]], PublicUse] | None = None
+    uses: Callable[[Values], PublicUse] | None = None
     unsupported_reason: Callable[[SemiPrivateSplit], str] | None = None
     assumptions: tuple[str, ...] = ()
     protects: bool = True
@@ -83,11 +83,11 @@ class Method(Generic[S]):
         assert self.fit_many is not None, f"{self.name} has neither fit nor fit_many"
         return self.fit_many([settings], view, [streams], [ledger])[0]
 
-    def use_of(self, settings: Mapping[str, Any]) -> PublicUse:
+    def use_of(self, settings: Values) -> PublicUse:
         """Which public data a run with these settings saw as data; means and scales for preprocessing apart."""
         return self.public_use if self.uses is None else self.uses(settings)
 
-    def public_words(self, settings: Mapping[str, Any]) -> str:
+    def public_words(self, settings: Values) -> str:
         """The badge of a run with these (solved) settings: none, unlabelled, labelled …, with preprocessing said where it is all."""
         use = self.use_of(settings)
         if use is PublicUse.NONE and (settings.get("standardise") or settings.get("centre")):

@@ -2,8 +2,8 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from pillar_core.arrays import Array
 from pillar_core.errors import DataError
 from pillar_core.numerics import half_width, wilson
 from pillar_core.registry import Registry
+from pillar_core.types import Values
 
 Value = float | list[float | None] | None
 
@@ -134,7 +135,7 @@ Measure = tuple[float, float, float]
 """Value, low and high; ends are NaN where rows give no interval."""
 
 
-def by_class(metrics: Mapping[str, Any], rows: Sequence[int], classes: Sequence[str]) -> dict[str, Measure]:
+def by_class(metrics: Values, rows: Sequence[int], classes: Sequence[str]) -> dict[str, Measure]:
     """By title: accuracy, balanced accuracy, AUC, of two classes sensitivity and specificity, of more the rarest quarter.
 
     found: a run's metrics, or {} without test rows. rows: test rows of each class.

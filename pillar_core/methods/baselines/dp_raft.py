@@ -9,15 +9,14 @@ norm; momentum acts on what was released. Source: Panda et al. 2022 (DP-RAFT), P
 """
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pillar_core import params
 from pillar_core.methods.method import METHODS, Plan
 from pillar_core.methods.parts import descent, rules
 from pillar_core.methods.parts.fields import require
 from pillar_core.methods.public_subspace.pillar import PillarSettings, fit_many
-from pillar_core.types import PublicFacts, PublicUse
+from pillar_core.types import PublicFacts, PublicUse, Values
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,7 +64,7 @@ def _with_momentum(plan: Plan[Raft], facts: PublicFacts) -> Plan[Raft]:
     return Plan(dataclasses.replace(settings, learning_rate=rate), (*plan.why, why))
 
 
-def uses(settings: Mapping[str, Any]) -> PublicUse:
+def uses(settings: Values) -> PublicUse:
     """With k given, the projection comes from the public rows."""
     return PublicUse.NONE if settings["k"] is None else PublicUse.UNLABELLED
 

@@ -10,8 +10,6 @@ Cost: that of private fine-tuning, and public_epochs passes over the public imag
 """
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -27,7 +25,7 @@ from pillar_core.methods.parts.deep.train import PixelRows, public_phase
 from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.rng import Streams
 from pillar_core.splits import View
-from pillar_core.types import PublicUse, TrainResult
+from pillar_core.types import PublicUse, TrainResult, Values
 
 SHORT_STEPS = 0.1
 """Measured on three real sets: longer private steps add more noise than they learn after a good start (docs/methods/second_phase.md)."""
@@ -43,7 +41,7 @@ class SecondPhaseSettings(deep.ChosenSettings):
     public_batch_size: int = toml_setting("second_phase", "public_batch_size")
 
 
-def uses(settings: Mapping[str, Any]) -> PublicUse:
+def uses(settings: Values) -> PublicUse:
     """Public images and labels, unless the public phase is left out."""
     return PublicUse.OTHER_LABELS if settings.get("public_epochs", 1) else PublicUse.NONE
 

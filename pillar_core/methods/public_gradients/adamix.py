@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from pillar_core.methods.method import METHODS, FitMany, Method, Plan, words_of
 from pillar_core.methods.parts import descent, mixed, rules
 from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.splits import View
-from pillar_core.types import PublicFacts, PublicUse
+from pillar_core.types import PublicFacts, PublicUse, Values
 
 ROOM = 4
 """Projected only where public rows span at least this many times the dimensions that the noise allows: fewer lose signal."""
@@ -152,7 +152,7 @@ def _text(settings: AdamixSettings, view: View) -> Array:
     return view.text_embeddings
 
 
-def uses(settings: Mapping[str, Any]) -> PublicUse:
+def uses(settings: Values) -> PublicUse:
     """A start from class names reads them beside the labelled rows."""
     return PublicUse.TEXT if settings["initialisation"] == "text" else PublicUse.LABELLED
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -107,7 +107,7 @@ class _AnchoredRows:
 def fit_many(view: View, runs: list[Run[GepSettings]]) -> Iterator[TrainResult]:
     """Runs of one seed share anchors and products; runs that agree on the preprocessing share the rows."""
     prepared = descent.all_features(runs[0][0], view, runs[0][1])
-    shared: dict[tuple[Any, ...], _AnchoredRows] = {}
+    shared: dict[tuple[object, ...], _AnchoredRows] = {}
     for settings, streams, ledger in runs:
         key = (streams.identity, settings.anchors)
         if key not in shared:

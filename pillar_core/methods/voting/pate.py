@@ -16,7 +16,6 @@ Source: Papernot et al. 2017, 2018. Cost: one small ridge regression a teacher, 
 import dataclasses
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 from scipy.special import log_ndtr, logsumexp
@@ -33,7 +32,7 @@ from pillar_core.methods.parts import rules, voting
 from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
-from pillar_core.types import Provenance, PublicFacts, PublicUse, TrainResult
+from pillar_core.types import Diagnostics, Provenance, PublicFacts, PublicUse, TrainResult
 
 MOST_K = 16
 PENALTY = 0.3
@@ -140,7 +139,7 @@ def _choose_answers(settings: PateSettings, votes: Array, queries: Array, stream
     return queries[best], confident if confident.any() else np.ones(len(best), dtype=bool)
 
 
-def _annotation(votes: Array, std: float) -> dict[str, tuple[Any, Provenance]]:
+def _annotation(votes: Array, std: float) -> Diagnostics:
     value = data_dependent_epsilon(votes, std, delta=ANNOTATION_DELTA) if std > 0 else math.inf
     return {f"data-dependent ε of the answers at δ = {ANNOTATION_DELTA:g}": (value, Provenance.NON_PRIVATE)}
 
