@@ -25,7 +25,7 @@ from pillar_core.data.cards import default_backbone
 from pillar_core.methods import METHODS
 from pillar_core.runs import run
 from pillar_core.runs.loading import load_features
-from pillar_core.runs.splitting import named_features, split
+from pillar_core.runs.splitting import load_named_features, split
 from pillar_core.types import FeatureSet, Progress, SemiPrivateSplit
 
 SETS = ("fashion_mnist", "pneumonia_mnist", "mnist", "digits", "breast_cancer")
@@ -42,7 +42,7 @@ NEW_NOISE = 1000
 def main() -> None:
     """Prints means with 95 % intervals, and what the first learner is above the others."""
     options = _options()
-    sets = {name: named_features(name, default_backbone(name)) for name in filter(None, options.sets.split(","))}
+    sets = {name: load_named_features(name, default_backbone(name)) for name in filter(None, options.sets.split(","))}
     if options.features is not None:
         sets |= {f"{path.stem}.npz": load_features(path) for path in sorted(options.features.glob("*.npz"))}
     learners = {title: _learner(title) for title in options.learner or LEARNERS}

@@ -254,7 +254,7 @@ def hero_table() -> pd.DataFrame | None:
 
 @memory.of_rows(max_entries=3, show_spinner="Reading the data set …", is_free=True)
 def _raw(name: str, state: str) -> Dataset | FeatureSet:
-    return splitting.named_data(name)
+    return splitting.load_named_rows(name)
 
 
 @memory.of_rows(max_entries=3, show_spinner="Reading features …", is_free=True)
@@ -262,7 +262,7 @@ def _features(data: str, name: str | None, state: str) -> FeatureSet:
     source = _raw(data, state)
     if name is not None and isinstance(source, Dataset) and not is_ready(source, backbone=name):
         raise DataError(f"The features of {source.title or source.name} through {pc.BACKBONES[name].title} {NOT_EXTRACTED}")
-    return splitting.noted(source, data, name, state_=state)
+    return splitting.remember_features(source, data, name, state_=state)
 
 
 @memory.cache(max_entries=32, is_free=True)

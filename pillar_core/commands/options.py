@@ -18,7 +18,7 @@ from pillar_core.data.raw import Roles
 from pillar_core.errors import DataError, SettingError
 from pillar_core.methods import METHODS
 from pillar_core.runs.loading import load_features
-from pillar_core.runs.splitting import named_features, public_features, split
+from pillar_core.runs.splitting import load_named_features, public_features, split
 from pillar_core.types import FeatureSet, Progress, SemiPrivateSplit
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -207,4 +207,4 @@ def features_of(name: str, backbone: str | None, settings: Mapping[str, Any]) ->
     """A registered data set or a file, through the backbone."""
     if name not in DATASETS and Path(name).exists():
         return load_features(name, backbone)
-    return named_features(name, backbone, settings)
+    return load_named_features(name, backbone, settings)

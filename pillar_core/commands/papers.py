@@ -13,7 +13,7 @@ from pillar_core.data.cards import Count
 from pillar_core.errors import DataError, SettingError
 from pillar_core.jobs.sweep import sweep
 from pillar_core.runs.loading import through_backbone
-from pillar_core.runs.sweep import cached
+from pillar_core.runs.sweep import cached_records
 from pillar_core.runs.sweep import cells as sweep_cells
 from pillar_core.spreadsheets import without_formulas
 from pillar_core.studies import papers
@@ -128,7 +128,7 @@ def _cost(card: DatasetCard, backbone: str | None, grid: dict[str, Any]) -> str:
         weights = BACKBONES[backbone]
         parts += [f"weights of about {weights.n_bytes / 2**20:,.0f} MB to fetch"] if weights.needs_fetching else []
         parts += [f"{images or 'its'} images through {backbone}"]
-    return "; ".join([*parts, f"{len(cells)} runs, {sum(record is not None for record in cached(cells))} of them cached"])
+    return "; ".join([*parts, f"{len(cells)} runs, {sum(record is not None for record in cached_records(cells))} of them cached"])
 
 
 def _file_places(pairs: list[str]) -> dict[str, str]:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from pillar_core import params, plots
 from pillar_core.commands.options import Commands, add_column_options, is_table_file, printer, private_of, public_of
-from pillar_core.runs.splitting import alike
+from pillar_core.runs.splitting import match_private
 from pillar_core.screening import MODELS, SCORES, screen
 from pillar_core.spreadsheets import without_formulas
 from pillar_core.studies.screening.answers import OWN_HALF, OWN_PART, Ask, computed, feature_sets_of, is_of_features, parted, sets_of
@@ -89,7 +89,7 @@ def _sets(ask: Ask, options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
         return feature_sets_of(ask) if is_of_features(ask) else sets_of(ask)
     named = [name for name in ask.public if name not in (OWN_PART, OWN_HALF)]
     private = private_of(ask.private, options, named)
-    return parted(ask, private, {name: alike(public_of(name, private), private)[0] for name in named})
+    return parted(ask, private, {name: match_private(public_of(name, private), private)[0] for name in named})
 
 
 def _rank(private: Rows, public: Mapping[str, Rows], options: argparse.Namespace) -> pd.DataFrame:

@@ -160,7 +160,7 @@ class Engine:
     def _send(self, asked: Asked) -> None:
         """Have features on the cluster, as a task whose input the scheduler keeps if a worker dies."""
         for key in asked.keys() - self._sent.keys():
-            features = splitting.named_features(*asked[key])
+            features = splitting.load_named_features(*asked[key])
             self._sent[key] = self._client.submit(copy.copy, features, key=f"features-{features.fingerprint}")
 
     def _start(self) -> Client:

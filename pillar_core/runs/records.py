@@ -36,12 +36,12 @@ def all_runs(*, shipped: bool = False) -> pd.DataFrame:
     """
     cache, title_of = store.default(), functools.cache(data_words)
     keys = starter.keys() if shipped else cache.keys("record")
-    is_asked = _asked().__contains__ if mode.binds() and not shipped else lambda _: True
+    is_asked = _visitor_keys().__contains__ if mode.binds() and not shipped else lambda _: True
     rows = [row for key in keys if is_asked(key) and (row := _row(str(cache.root), key)) is not None]
     return pd.DataFrame([row | {"data": title_of(row["dataset"], row["data"])} for row in rows])
 
 
-def _asked() -> set[str]:
+def _visitor_keys() -> set[str]:
     """The keys of the runs that a visitor's own jobs asked for."""
     grids = [spec["grid"] for spec in mode.JOBS.specs() if isinstance(spec.get("grid"), Mapping)]
     return {key for grid in grids for key in sweep.keys_of(sweep.cells(grid))}

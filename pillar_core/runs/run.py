@@ -59,7 +59,7 @@ LEAST_USE = 0.9
 
 
 @dataclasses.dataclass(frozen=True)
-class Solved:
+class RunPlan:
     """A run that is ready to train: settings complete, noise solved, cost known."""
 
     method: Method[Any]
@@ -107,45 +107,45 @@ def run(
     return run_declared(RunSpec(method, epsilon, delta, relation, accountant, seed, preset, settings), split, chosen_beforehand)
 
 
-def run_declared(asked: RunSpec, split: SemiPrivateSplit, chosen_beforehand: bool | None) -> RunRecord:
+def run_declared(spec: RunSpec, split: SemiPrivateSplit, chosen_beforehand: bool | None) -> RunRecord:
     """As `run`, for what was asked as one value."""
-    record = run_spec(asked, split)
+    record = run_spec(spec, split)
     if chosen_beforehand is False:
         return in_sight(record)
-    is_known = chosen_beforehand or not (asked.settings or asked.preset)
+    is_known = chosen_beforehand or not (spec.settings or spec.preset)
     return record if is_known else dataclasses.replace(record, guarantee=dataclasses.replace(record.guarantee, covers_choice=None))
 
 
-def run_spec(asked: RunSpec, split: SemiPrivateSplit) -> RunRecord:
+def run_spec(spec: RunSpec, split: SemiPrivateSplit) -> RunRecord:
     """One run of settings about which whoever asks knows how they were chosen."""
-    return run_many([solve_spec(asked, split)], split)[0]
+    return run_many([solve_spec(spec, split)], split)[0]
 
 
-def solve(method: str, split: SemiPrivateSplit, **asked: Any) -> Solved:
+def solve(method: str, split: SemiPrivateSplit, **arguments: Any) -> RunPlan:
     """Everything about a run that is decided before a private row is read. Arguments and errors as `run`."""
-    return solve_spec(RunSpec.of(method, **asked), split)
+    return solve_spec(RunSpec.of(method, **arguments), split)
 
 
-def solve_spec(asked: RunSpec, split: SemiPrivateSplit) -> Solved:
+def solve_spec(spec: RunSpec, split: SemiPrivateSplit) -> RunPlan:
     """As `solve`, for what was asked as one value."""
-    learner, accountant = METHODS[asked.method], asked.accountant
-    params.SEED.check(asked.seed)
-    if (split.rows_per_person or 1) > 1 and asked.relation != NeighboringRelation.ADD_OR_REMOVE_ONE:
+    learner, accountant = METHODS[spec.method], spec.accountant
+    params.SEED.check(spec.seed)
+    if (split.rows_per_person or 1) > 1 and spec.relation != NeighboringRelation.ADD_OR_REMOVE_ONE:
         raise UnsupportedError("ε for a person is bounded for one person added or removed only: choose relation 'add_or_remove_one'.")
-    budget = _budget(learner, asked.epsilon, asked.delta, asked.relation)
-    settings = _settings(learner, asked.preset, asked.settings)
+    budget = _budget(learner, spec.epsilon, spec.delta, spec.relation)
+    settings = _settings(learner, spec.preset, spec.settings)
     reason = learner.unsupported_reason(split) if learner.unsupported_reason is not None else ""
     if reason:
         raise DataError(f"{learner.name} {reason}.")
     view = view_of(split, learner.public_use)
-    settings = _settled_preprocessing(settings, view)
+    settings = _resolve_preprocessing(settings, view)
     view = dataclasses.replace(view, facts=public_facts(learner, settings, view))
     facts, rows = view.facts, split.rows_per_person or 1
 
     def cost(settings: Any) -> DpEvent:
         return of_person(learner.cost(settings, facts), rows)
 
-    counted = _counted(learner, asked.preset, settings, asked.settings) if budget is not None else None
+    counted = _count_setting(learner, spec.preset, settings, spec.settings) if budget is not None else None
     if budget is not None and counted is not None:
         prepared = learner.resolve_schedule(dataclasses.replace(settings, **{counted: 1}), facts, budget)
         solved = solved_count(learner, counted, prepared.settings, cost, budget, accountant)
@@ -153,18 +153,18 @@ def solve_spec(asked: RunSpec, split: SemiPrivateSplit) -> Solved:
         prepared = learner.resolve_schedule(settings, facts, budget)
         if learner.budget_setting is not None:  # at any noise: what the rules refuse is refused before the noise is solved
             learner.resolve_hyperparameters(params.replace_settings(prepared.settings, **{learner.budget_setting: 1.0}), facts)
-        solved, budget = _solve_noise(asked, prepared.settings, cost, budget)
+        solved, budget = _solve_noise(spec, prepared.settings, cost, budget)
     finished = learner.resolve_hyperparameters(solved, facts)
     spent = cost(finished.settings)
-    guarantee = _guarantee(asked, spent, budget, split)
-    return Solved(
+    guarantee = _guarantee(spec, spent, budget, split)
+    return RunPlan(
         learner,
         params.check_settings(finished.settings),
         view,
         spent,
         guarantee,
         prepared.why + finished.why,
-        asked.seed,
+        spec.seed,
         split.fingerprint,
     )
 
@@ -176,7 +176,7 @@ def public_facts(learner: Method[Any], settings: Any, view: View) -> PublicFacts
     return dataclasses.replace(view.facts, extra=dict(learner.public_statistics(settings, view)))
 
 
-def run_many(solved: Sequence[Solved], split: SemiPrivateSplit) -> list[RunRecord]:
+def run_many(solved: Sequence[RunPlan], split: SemiPrivateSplit) -> list[RunRecord]:
     """The records of runs of one method on one split, trained in one batched call where the method has one.
 
     Raises:
@@ -184,23 +184,23 @@ def run_many(solved: Sequence[Solved], split: SemiPrivateSplit) -> list[RunRecor
     """
     first = solved[0]
     ledgers = [Ledger() for _ in solved]
-    streams = [one.streams(one.seed) for one in solved]
+    streams = [plan.streams(plan.seed) for plan in solved]
     began = time.perf_counter()
     if len(solved) > 1 and first.method.fit_many is not None:
-        results = first.method.fit_many([one.settings for one in solved], first.view, streams, ledgers)
+        results = first.method.fit_many([plan.settings for plan in solved], first.view, streams, ledgers)
     else:
         triples = zip(solved, streams, ledgers, strict=True)
-        results = [one.method.train(one.settings, one.view, stream, ledger) for one, stream, ledger in triples]
+        results = [plan.method.train(plan.settings, plan.view, stream, ledger) for plan, stream, ledger in triples]
     seconds = (time.perf_counter() - began) / len(solved)
-    for one, ledger in zip(solved, ledgers, strict=True):
-        charged_as_declared(one, ledger, split)
-    return [_record(one, result, split, seconds) for one, result in zip(solved, results, strict=True)]
+    for plan, ledger in zip(solved, ledgers, strict=True):
+        charged_as_declared(plan, ledger, split)
+    return [_record(plan, result, split, seconds) for plan, result in zip(solved, results, strict=True)]
 
 
-def charged_as_declared(one: Solved, ledger: Ledger, split: SemiPrivateSplit) -> None:
+def charged_as_declared(plan: RunPlan, ledger: Ledger, split: SemiPrivateSplit) -> None:
     """Raises a LedgerError where a run spent something else than its declared cost."""
-    if of_person(ledger.total_event, split.rows_per_person or 1) != compose(one.cost):
-        raise LedgerError(f"{one.method.name} declared {describe(one.cost)} and spent {describe(ledger.total_event)}.")
+    if of_person(ledger.total_event, split.rows_per_person or 1) != compose(plan.cost):
+        raise LedgerError(f"{plan.method.name} declared {describe(plan.cost)} and spent {describe(ledger.total_event)}.")
 
 
 def _budget(learner: Method[Any], epsilon: float | None, delta: float, relation: str) -> PrivacyBudget | None:
@@ -214,28 +214,28 @@ def _budget(learner: Method[Any], epsilon: float | None, delta: float, relation:
     return budget
 
 
-def _settings(learner: Method[S], preset: str | None, given: Mapping[str, Any]) -> S:
+def _settings(learner: Method[S], preset: str | None, values: Mapping[str, Any]) -> S:
     known = params.params_of(learner.settings)
-    unknown = [name for name in given if name not in known]
+    unknown = [name for name in values if name not in known]
     if unknown:
         raise SettingError(f"{learner.name} has no setting {', '.join(unknown)}; it has {', '.join(known)}.")
     if preset is not None and preset not in learner.presets:
         raise SettingError(f"preset must be one of {', '.join(learner.presets) or '(this method has none)'}; got {preset!r}.")
-    values = {**(learner.presets[preset] if preset else {}), **given}
+    values = {**(learner.presets[preset] if preset else {}), **values}
     return params.check_settings(learner.settings(**values))
 
 
-def _counted(learner: Method[S], preset: str | None, settings: S, given: Mapping[str, Any]) -> str | None:
+def _count_setting(learner: Method[S], preset: str | None, settings: S, values: Mapping[str, Any]) -> str | None:
     """The whole-number setting that the preset solves the budget for at fixed noise; None where the noise is solved."""
     name = learner.preset_budget_settings.get(preset or "")
     if name is None or getattr(settings, str(learner.budget_setting)) is None:
         return None
-    if given.get(name) is not None:
+    if values.get(name) is not None:
         raise SettingError(f"pass epsilon or {name}, not both: preset {preset!r} solves {name} from the budget.")
     return name
 
 
-def _settled_preprocessing(settings: S, view: View) -> S:
+def _resolve_preprocessing(settings: S, view: View) -> S:
     if not isinstance(settings, HasMoments):
         return settings
     standardise, centre = view.resolved(settings.standardise, settings.centre)
@@ -244,16 +244,16 @@ def _settled_preprocessing(settings: S, view: View) -> S:
     return params.replace_settings(settings, standardise=standardise, centre=centre)
 
 
-def _solve_noise(asked: RunSpec, settings: S, cost: Callable[[S], DpEvent], budget: PrivacyBudget | None) -> tuple[S, PrivacyBudget | None]:
+def _solve_noise(spec: RunSpec, settings: S, cost: Callable[[S], DpEvent], budget: PrivacyBudget | None) -> tuple[S, PrivacyBudget | None]:
     """`settings` with the budget setting solved so that the cost's upper ε is within the budget."""
-    learner = METHODS[asked.method]
+    learner = METHODS[spec.method]
     name = learner.budget_setting
     if name is None:
         return settings, budget
-    given = getattr(settings, name)
-    if budget is None and given is None:
+    fixed = getattr(settings, name)
+    if budget is None and fixed is None:
         raise SettingError(f"{learner.name} needs a budget: pass epsilon (math.inf for no noise) or {name}.")
-    if given is not None:
+    if fixed is not None:
         if budget is not None:
             raise SettingError(f"pass epsilon or {name}, not both: the one decides the other.")
         return settings, None
@@ -263,10 +263,10 @@ def _solve_noise(asked: RunSpec, settings: S, cost: Callable[[S], DpEvent], budg
     def at(value: float) -> DpEvent:
         return cost(params.replace_settings(settings, **{name: value}))
 
-    return params.replace_settings(settings, **{name: calibrated(at, budget, asked.accountant)}), budget
+    return params.replace_settings(settings, **{name: calibrate_setting(at, budget, spec.accountant)}), budget
 
 
-def calibrated(cost: Callable[[float], DpEvent], budget: PrivacyBudget, accountant: str) -> float:
+def calibrate_setting(cost: Callable[[float], DpEvent], budget: PrivacyBudget, accountant: str) -> float:
     """The smallest budget setting whose cost is within `budget`, remembered on disk.
 
     Guarantee: ε.upper of what comes back was evaluated in this process and is at most the budget; the disk is not trusted.
@@ -289,58 +289,58 @@ def calibrated(cost: Callable[[float], DpEvent], budget: PrivacyBudget, accounta
 def _package_of(learner: Method[Any]) -> str:
     """Where a learner comes from that is not the library's own, installed or registered in this process; "" for its own."""
     modules = (getattr(part, "__module__", "").partition(".")[0] for part in (learner.fit, learner.fit_many, learner.cost))
-    return METHODS.packages.get(learner.name) or next((one for one in modules if one not in ("", "pillar_core", "functools")), "")
+    return METHODS.packages.get(learner.name) or next((module for module in modules if module not in ("", "pillar_core", "functools")), "")
 
 
-def _guarantee(asked: RunSpec, cost: DpEvent, budget: PrivacyBudget | None, split: SemiPrivateSplit) -> Guarantee:
-    learner, delta, neighbours = METHODS[asked.method], asked.delta, NeighboringRelation.of(asked.relation)
-    chosen = accounting.resolve_bound(cost, relation=neighbours, accountant=asked.accountant)
-    bounds = accounting.epsilon(cost, delta=delta, relation=neighbours, accountant=asked.accountant)
+def _guarantee(spec: RunSpec, cost: DpEvent, budget: PrivacyBudget | None, split: SemiPrivateSplit) -> Guarantee:
+    learner, delta, neighbours = METHODS[spec.method], spec.delta, NeighboringRelation.of(spec.relation)
+    chosen = accounting.resolve_bound(cost, relation=neighbours, accountant=spec.accountant)
+    bounds = accounting.epsilon(cost, delta=delta, relation=neighbours, accountant=spec.accountant)
     if budget is not None and learner.is_private and not bounds.upper <= budget.epsilon:
         raise BudgetError(
             f"the settings cost ε = {bounds.upper:.6g}, above the budget {budget.epsilon:g}; lower steps or raise the budget."
         )
-    secrecy = NOISE_SYSTEM if asked.seed is None else NOISE_SECRET
-    own = ((PERSON_NAMED,) if split.rows_per_person is not None else ()) + ((secrecy,) if learner.is_private else ())
-    own += () if split.features.backbone in ("identity", "raw_pixels") else (EXTRACTED,)
+    secrecy = NOISE_SYSTEM if spec.seed is None else NOISE_SECRET
+    extra = ((PERSON_NAMED,) if split.rows_per_person is not None else ()) + ((secrecy,) if learner.is_private else ())
+    extra += () if split.features.backbone in ("identity", "raw_pixels") else (EXTRACTED,)
     apart = ROW_APART if split.rows_per_person is None else PERSON_APART if split.is_apart else PERSON_STATED
-    own += () if split.settings.get("public") is None else (apart,)
-    own += () if split.text_embeddings is None else (TEXT_PUBLIC,)
-    own += (FOREIGN.format(package),) if (package := _package_of(learner)) else ()
+    extra += () if split.settings.get("public") is None else (apart,)
+    extra += () if split.text_embeddings is None else (TEXT_PUBLIC,)
+    extra += (FOREIGN.format(package),) if (package := _package_of(learner)) else ()
     form = FORM_SEEN.format(", and ".join(caveats)) if (caveats := split.features.caveats) else FORM_PUBLIC
-    assumptions = (SIZE_PUBLIC, CLASSES_PUBLIC, form, SPLIT_GIVEN, *own, *learner.assumptions)
-    whose = split.rows_per_person
-    return Guarantee(bounds, delta, neighbours, chosen.name, assumptions, describe(cost), rows_per_person=whose, event=cost)
+    assumptions = (SIZE_PUBLIC, CLASSES_PUBLIC, form, SPLIT_GIVEN, *extra, *learner.assumptions)
+    rows = split.rows_per_person
+    return Guarantee(bounds, delta, neighbours, chosen.name, assumptions, describe(cost), rows_per_person=rows, event=cost)
 
 
-def _record(one: Solved, result: TrainResult, split: SemiPrivateSplit, seconds: float) -> RunRecord:
+def _record(plan: RunPlan, result: TrainResult, split: SemiPrivateSplit, seconds: float) -> RunRecord:
     scores = _test_metrics(result, split)
     notes = [*split.notes, *result.notes]
-    if one.guarantee.delta >= 1 / one.view.facts.n_private:
-        notes.append(f"δ = {one.guarantee.delta:g} is at least 1/n: such a guarantee allows publishing a whole row now and then. Lower δ.")
-    if one.seed is not None and one.method.is_private:
+    if plan.guarantee.delta >= 1 / plan.view.facts.n_private:
+        notes.append(f"δ = {plan.guarantee.delta:g} is at least 1/n: such a guarantee allows publishing a whole row now and then. Lower δ.")
+    if plan.seed is not None and plan.method.is_private:
         notes.append("experiment, not for release: whoever knows the seed can subtract the noise.")
     if training_device().type != "cpu":
         notes.append(f"trained on {training_device()}: the same seed draws other noise on another device.")
     return RunRecord(
-        method=one.method.name,
-        settings=dataclasses.asdict(one.settings),
-        guarantee=one.guarantee,
+        method=plan.method.name,
+        settings=dataclasses.asdict(plan.settings),
+        guarantee=plan.guarantee,
         accuracy=scores.get("accuracy"),
         metrics=scores,
         seconds=seconds,
-        seed=one.seed,
-        facts=one.view.facts,
+        seed=plan.seed,
+        facts=plan.view.facts,
         data=split.fingerprint,
-        public_use=one.method.use_of(dataclasses.asdict(one.settings)),
+        public_use=plan.method.use_of(dataclasses.asdict(plan.settings)),
         notes=tuple(notes),
-        why=one.why,
-        diagnostics=_released(result.diagnostics) if one.seed is None else result.diagnostics,
+        why=plan.why,
+        diagnostics=_publishable(result.diagnostics) if plan.seed is None else result.diagnostics,
         classifier=result.classifier,
     )
 
 
-def _released(diagnostics: Mapping[str, tuple[Any, Provenance]]) -> dict[str, tuple[Any, Provenance]]:
+def _publishable(diagnostics: Mapping[str, tuple[Any, Provenance]]) -> dict[str, tuple[Any, Provenance]]:
     """The diagnostics that a release may carry."""
     return {name: fact for name, fact in diagnostics.items() if fact[1] is not Provenance.NON_PRIVATE}
 

@@ -60,12 +60,12 @@ def split(
     private = load_features(data, public=public if raw.is_table(data) and raw.is_table(public) else None)
     if not 1 <= rows_per_person <= MOST_ROWS:
         raise SettingError(f"rows_per_person must be from 1 to {MOST_ROWS}; got {rows_per_person!r}.")
-    given, changes = (None, ()) if public is None else alike(public_features(public, private), private)
+    public_rows, changes = (None, ()) if public is None else match_private(public_features(public, private), private)
     parts = split_features(
         private,
         public_fraction=public_fraction,
         public_per_class=public_per_class,
-        public=given,
+        public=public_rows,
         validation_fraction=validation_fraction,
         text_embeddings=text_embeddings,
         persons=None if persons is None else persons_of(persons, rows_per_person, n_rows=len(private.x_train)),
@@ -77,7 +77,7 @@ def split(
     return dataclasses.replace(parts, notes=parts.notes + changes)
 
 
-def named_features(name: str, backbone: str | None = None, settings: Mapping[str, Any] | None = None) -> FeatureSet:
+def load_named_features(name: str, backbone: str | None = None, settings: Mapping[str, Any] | None = None) -> FeatureSet:
     """Features by a name that a link or a grid can carry: a data set through a backbone, or stored features as they are.
 
     Raises:
@@ -87,10 +87,10 @@ def named_features(name: str, backbone: str | None = None, settings: Mapping[str
     if sent is not None:
         return sent
     before = state(name, settings)
-    return noted(named_data(name, settings), name, backbone, settings, state_=before)
+    return remember_features(load_named_rows(name, settings), name, backbone, settings, state_=before)
 
 
-def named_data(name: str, settings: Mapping[str, Any] | None = None) -> Dataset | FeatureSet:
+def load_named_rows(name: str, settings: Mapping[str, Any] | None = None) -> Dataset | FeatureSet:
     """The rows behind such a name, before any backbone: a registered data set, or images or features that a user brought.
 
     Raises:
@@ -117,7 +117,7 @@ def states(*names: object) -> list[str]:
     return [state(name) for name in names if lies_in_files(name)]
 
 
-def noted(
+def remember_features(
     data: FeatureSet | Dataset, name: str, backbone: str | None, settings: Mapping[str, Any] | None = None, *, state_: str
 ) -> FeatureSet:
     """The features of the data, whose content is remembered as what `name` stood for when its files had this state."""
@@ -134,7 +134,7 @@ def content(name: str, backbone: str | None, settings: Mapping[str, Any] | None 
 
 
 def is_known(name: str) -> bool:
-    """Whether `named_features` can find this name here."""
+    """Whether `load_named_features` can find this name here."""
     return name in DATASETS or uploads.card(name) is not None
 
 
@@ -158,7 +158,7 @@ def public_features(source: Any, private: FeatureSet, backbone: str | None = Non
     return load_features(source, backbone)
 
 
-def alike(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, tuple[str, ...]]:
+def match_private(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, tuple[str, ...]]:
     """The public features as the private rows' own: with test rows that were drawn from them, columns matched by name, and pixels of
     images of the private ones' size; and notes where that changed them.
 
@@ -184,8 +184,8 @@ def _overlap(parts: SemiPrivateSplit) -> tuple[str, ...]:
     if not len(pairs):
         return ()
     if matching.are_by_chance(pairs, private, parts.public_x):
-        said = "as rows of few numbers do by chance. If they are the same people, ε is not theirs: remove them from the public set."
-        return (f"{len(pairs)} private rows equal public ones, {said}",)
+        reason = "as rows of few numbers do by chance. If they are the same people, ε is not theirs: remove them from the public set."
+        return (f"{len(pairs)} private rows equal public ones, {reason}",)
     rows = ", ".join(str(parts.private[row]) for row in pairs[:5, 0])
     raise DataError(
         f"{len(pairs)} public rows are, bit by bit, private rows (train rows {rows}{' …' if len(pairs) > 5 else ''}). "

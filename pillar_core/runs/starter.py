@@ -64,8 +64,8 @@ def keys() -> list[str]:
 def missing() -> list[RunSpec]:
     """The starter cells that no shipped record answers."""
     folder = _folder()
-    asked = [cell for grid in (*GRIDS, COMPARISON) for cell in cells(grid)]
-    return [cell for cell in asked if not store.entry.entry_path(folder, "record", cell_key(cell)).exists()]
+    specs = [cell for grid in (*GRIDS, COMPARISON) for cell in cells(grid)]
+    return [cell for cell in specs if not store.entry.entry_path(folder, "record", cell_key(cell)).exists()]
 
 
 def rebuild(*, progress: Progress | None = None) -> int:
@@ -75,13 +75,13 @@ def rebuild(*, progress: Progress | None = None) -> int:
         StoreError: a disk that refuses.
     """
     groups = [group for grid in (*GRIDS, COMPARISON) for group in trials(grid)]
-    total, done, records = sum(map(len, groups)), 0, {}
+    total, count, records = sum(map(len, groups)), 0, {}
     for group in groups:
         for cell, record in zip(group, run_trials(group, use_cache=False), strict=True):
             records[cell_key(cell)] = record
-        done += len(group)
+        count += len(group)
         if progress is not None:
-            progress(done, total, group[0].method)
+            progress(count, total, group[0].method)
     folder = _folder()
     shutil.rmtree(folder / "record", ignore_errors=True)
     for key, record in records.items():
@@ -98,15 +98,15 @@ def rebuild_features(*, progress: Progress | None = None) -> int:
         StoreError: a disk that refuses.
     """
     folder = _folder()
-    images = [*(load_dataset(name) for name in embedded.NAMES), *(_drawn(name) for name in DRAWN)]
-    shipped = [to_ship(one, backbone=BACKBONE, progress=progress) for one in images]
+    images = [*(load_dataset(name) for name in embedded.NAMES), *(_draw_candidate(name) for name in DRAWN)]
+    shipped = [to_ship(images_of_set, backbone=BACKBONE, progress=progress) for images_of_set in images]
     shutil.rmtree(folder / "blob", ignore_errors=True)
     for key, payload in shipped:
         store.entry.write_entry(folder, "blob", key, partial(_write, payload))
     return len(shipped)
 
 
-def _drawn(name: str) -> Dataset:
+def _draw_candidate(name: str) -> Dataset:
     return dataclasses.replace(load_dataset(name, seed=1, n=DRAWN_IMAGES), x_test=None, y_test=None)
 
 

@@ -57,13 +57,13 @@ def sweep(grid: Mapping[str, Any], *, progress: Progress | None = None) -> pd.Da
         SettingError: an axis that no method in the grid knows.
     """
     groups = trials(grid)
-    total, done = sum(len(group) for group in groups), 0
+    total, finished = sum(len(group) for group in groups), 0
     rows: list[dict[str, Any]] = []
     for group in groups:
         rows.extend(run_trials(group, source=_source(grid)))
-        done += len(group)
+        finished += len(group)
         if progress is not None:
-            progress(done, total, group[0].method)
+            progress(finished, total, group[0].method)
     return table(rows)
 
 
@@ -131,19 +131,21 @@ def keys_of(cells: Sequence[RunSpec], *, rows: Mapping[str, str] | None = None) 
     return keys
 
 
-def rows_of(data: Mapping[str, Any], split: Mapping[str, Any], *, made: SemiPrivateSplit | None = None) -> dict[str, str]:
+def rows_of(data: Mapping[str, Any], split: Mapping[str, Any], *, drawn: SemiPrivateSplit | None = None) -> dict[str, str]:
     """What tells rows in files from others under the same names: the private ones' content, and the state of the public ones' files.
 
     made: the split; without it, the content is that of the rows that this process read last, "" where it did not. Empty for rows that
     lie in no files, which a version tells apart.
     """
-    found, public = {}, split.get("public")
+    states, public = {}, split.get("public")
     if splitting.lies_in_files(data["dataset"]):
-        said = splitting.content(data["dataset"], data["backbone"], data["dataset_settings"]) if made is None else made.features.fingerprint
-        found["private"] = said
+        content = (
+            splitting.content(data["dataset"], data["backbone"], data["dataset_settings"]) if drawn is None else drawn.features.fingerprint
+        )
+        states["private"] = content
     if splitting.lies_in_files(public):
-        found["public"] = splitting.state(public)
-    return found
+        states["public"] = splitting.state(public)
+    return states
 
 
 def _key(cell: RunSpec, rows: Mapping[str, str]) -> str:
@@ -158,7 +160,7 @@ def _key(cell: RunSpec, rows: Mapping[str, str]) -> str:
     return fingerprint("record", cell.form, versions, *([rows] if rows else []))
 
 
-def cached(group: Sequence[RunSpec]) -> list[dict[str, Any] | None]:
+def cached_records(group: Sequence[RunSpec]) -> list[dict[str, Any] | None]:
     """The cells' records from the store, None where there is none."""
     cache = store.default()
     return [cache.get_json("record", key) for key in keys_of(group)]
@@ -173,14 +175,14 @@ def run_trials(
     trained, and what the store holds stays as it is.
     """
     cache, data, split = store.default(), group[0].data, group[0].split
-    made = split_of(data, split, source=source) if splitting.lies_in_files(data["dataset"]) else None
-    rows = rows_of(data, split, made=made)
+    drawn = split_of(data, split, source=source) if splitting.lies_in_files(data["dataset"]) else None
+    rows = rows_of(data, split, drawn=drawn)
     keys = keys_of(group, rows=rows)
     records: list[dict[str, Any] | None] = [cache.get_json("record", key) if use_cache else None for key in keys]
     missing = [position for position, record in enumerate(records) if record is None]
     if missing:
-        trained = _trained([group[position] for position in missing], made or split_of(data, split, source=source))
-        is_same = rows == rows_of(data, split, made=made)
+        trained = _train_group([group[position] for position in missing], drawn or split_of(data, split, source=source))
+        is_same = rows == rows_of(data, split, drawn=drawn)
         for position, record in zip(missing, trained, strict=True):
             records[position] = record | ({"rows": rows} if rows else {})
             if use_cache and is_kept(record) and is_same:
@@ -207,10 +209,10 @@ def is_kept(record: Mapping[str, Any]) -> bool:
     return record["cell"]["seed"] is not None and record.get("cause", "") in ("", *(cause.__name__ for cause in REFUSALS))
 
 
-def _trained(group: Sequence[RunSpec], split: SemiPrivateSplit) -> list[dict[str, Any]]:
+def _train_group(group: Sequence[RunSpec], split: SemiPrivateSplit) -> list[dict[str, Any]]:
     """The cells' records, trained in one batched call; what is refused is a record with its cause."""
     placed: dict[int, dict[str, Any]] = {}
-    solved: dict[int, run.Solved] = {}
+    solved: dict[int, run.RunPlan] = {}
     for position, cell in enumerate(group):
         try:
             solved[position] = run.solve_spec(cell, split)
@@ -223,7 +225,7 @@ def _trained(group: Sequence[RunSpec], split: SemiPrivateSplit) -> list[dict[str
     except (*REFUSALS, MissingDependencyError) as refusal:
         if len(group) == 1:
             return [refusal_json(refusal, group[0], features=split.features.name)]
-        return [record for cell in group for record in _trained([cell], split)]
+        return [record for cell in group for record in _train_group([cell], split)]
     return [placed[position] for position in range(len(group))]
 
 
@@ -236,14 +238,14 @@ def split_of(data: Mapping[str, Any], split: Mapping[str, Any], *, source: Featu
 
 
 def _make_split(data: Mapping[str, Any], settings: dict[str, Any], source: FeatureSet | None) -> SemiPrivateSplit:
-    features = source if source is not None else _rows.get(fingerprint(data, _states(data, {})), lambda: _named(data))
+    features = source if source is not None else _rows.get(fingerprint(data, _states(data, {})), lambda: _load_rows(data))
     seed = settings.pop("split_seed")
     public = settings.pop("public", None)
     if public is not None:
-        public = splitting.named_features(public, data["backbone"], {})
+        public = splitting.load_named_features(public, data["backbone"], {})
     imbalance = settings.pop("imbalance", None)
-    made = splitting.split(features, public=public, seed=seed, **settings)
-    return made if imbalance is None else imbalanced(made, imbalance, seed=seed)
+    drawn = splitting.split(features, public=public, seed=seed, **settings)
+    return drawn if imbalance is None else imbalanced(drawn, imbalance, seed=seed)
 
 
 def _states(data: Mapping[str, Any], split: Mapping[str, Any]) -> list[str]:
@@ -252,8 +254,8 @@ def _states(data: Mapping[str, Any], split: Mapping[str, Any]) -> list[str]:
     return [splitting.state(data["dataset"], data["dataset_settings"]), "" if public is None else splitting.state(public)]
 
 
-def _named(data: Mapping[str, Any]) -> FeatureSet:
-    return splitting.named_features(data["dataset"], data["backbone"], data["dataset_settings"])
+def _load_rows(data: Mapping[str, Any]) -> FeatureSet:
+    return splitting.load_named_features(data["dataset"], data["backbone"], data["dataset_settings"])
 
 
 def _source(grid: Mapping[str, Any]) -> FeatureSet | SemiPrivateSplit | None:

@@ -48,15 +48,15 @@ def record_json(record: RunRecord, cell: RunSpec, *, features: str) -> dict[str,
 
 def record_of(stored: Mapping[str, Any], *, facts: PublicFacts, data: str) -> RunRecord:
     """The record that `record_json` wrote, without classifier and diagnostics. data: the fingerprint of its split."""
-    told = stored["guarantee"]
+    spent = stored["guarantee"]
     guarantee = Guarantee(
-        EpsilonBounds(**told["epsilon"]),
-        told["delta"],
-        NeighboringRelation(told["relation"]),
-        told["accountant"],
-        tuple(told["assumptions"]),
-        tuple(told["events"]),
-        rows_per_person=told.get("rows_per_person"),
+        EpsilonBounds(**spent["epsilon"]),
+        spent["delta"],
+        NeighboringRelation(spent["relation"]),
+        spent["accountant"],
+        tuple(spent["assumptions"]),
+        tuple(spent["events"]),
+        rows_per_person=spent.get("rows_per_person"),
     )
     return RunRecord(
         method=stored["method"],
@@ -118,13 +118,13 @@ def row_of(record: Mapping[str, Any]) -> dict[str, Any]:
 def _of_rarest(recalls: Sequence[float | None]) -> float:
     """Mean recall of the rarest quarter of the classes that have test rows."""
     known = [recalls[label] for label in rarest(len(recalls))] if recalls else []
-    found = [recall for recall in known if recall is not None]
-    return math.fsum(found) / len(found) if found else math.nan
+    recalls_known = [recall for recall in known if recall is not None]
+    return math.fsum(recalls_known) / len(recalls_known) if recalls_known else math.nan
 
 
 def _budget(record: Mapping[str, Any]) -> float:
     """The ε asked for; where none was, what the run spent at most: 0 for a learner that reads no private row, ∞ without protection."""
-    asked = record["cell"]["epsilon"]
-    if asked is not None:
-        return float(asked)
+    target = record["cell"]["epsilon"]
+    if target is not None:
+        return float(target)
     return math.inf if record.get("error") is not None else float(record["guarantee"]["epsilon"]["upper"])

@@ -72,7 +72,7 @@ def test_what_public_facts_rule_out_is_refused_before_the_noise_is_solved():
         asks += [(bare, {"k": 1})] if name == "dp_raft" else []
         for split, asked in asks:
             if asked.keys() <= own.keys():
-                with patch.object(runs, "calibrated", side_effect=Late), contextlib.suppress(PillarError):
+                with patch.object(runs, "calibrate_setting", side_effect=Late), contextlib.suppress(PillarError):
                     try:
                         solve(name, split, epsilon=1.0, **asked)
                     except Late:

@@ -104,7 +104,7 @@ def test_rows_of_numbers_need_no_backbone(start: Start) -> None:
 def test_forgetting_an_upload_of_images_removes_every_backbones_features(start: Start) -> None:
     start("home")
     name = uploads.keep(_images())
-    splitting.named_features(name, "scattering")
+    splitting.load_named_features(name, "scattering")
     app = start("data", data=name, backbone="scattering")
     assert metric(app, "Features") == "324"
     app.button(key="forget").click().run()

@@ -103,7 +103,7 @@ def test_rows_that_were_brought_are_offered_a_first_curve_and_start_no_job_unask
     start("home")
     submitted: list[Any] = []
     monkeypatch.setattr(pc.jobs, "submit", submitted.append)
-    app = start("explore", data=uploads.keep(splitting.named_features("digits")), epsilon="0.7")
+    app = start("explore", data=uploads.keep(splitting.load_named_features("digits")), epsilon="0.7")
     assert submitted == []
     app.button("first-run").click().run()
     ((grid,),) = ([spec["grid"] for spec in submitted],)

@@ -72,7 +72,9 @@ def test_a_report_forgets_figures_of_rows_that_were_brought(
 ) -> None:
     """By the settings, by what a figure shows beside what they name, and by its name."""
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
-    private, candidate, listed = (uploads.keep(splitting.named_features(name)) for name in ("digits", "breast_cancer", "pneumonia_mnist"))
+    private, candidate, listed = (
+        uploads.keep(splitting.load_named_features(name)) for name in ("digits", "breast_cancer", "pneumonia_mnist")
+    )
     added(data=private)
     added(sets=("part", f"{candidate}+drawn_noise"))
     added(name=listed)

@@ -122,7 +122,7 @@ def test_forgetting_takes_what_was_made_of_one_set_out_of_memory_and_nothing_of_
 
         return reading
 
-    monkeypatch.setattr(splitting, "named_data", watched(splitting.named_data, lambda name: name))
+    monkeypatch.setattr(splitting, "load_named_rows", watched(splitting.load_named_rows, lambda name: name))
     monkeypatch.setattr(reader.Reading, "_read", watched(reader.Reading._read, lambda *_: "a table"))
     start("geometry")
     app = start("data")

@@ -76,7 +76,7 @@ def method_of(settings: Settings) -> str:
 def reference(settings: Settings) -> list[float | None] | None:
     """Recall by class of the model without privacy, where the cache has it."""
     grid = {**grids_of(settings)[2], "k": None, "seed": settings.seed}
-    records = [record for group in sweep.trials(grid) for record in sweep.cached(group) if record is not None]
+    records = [record for group in sweep.trials(grid) for record in sweep.cached_records(group) if record is not None]
     return records[0].get("metrics", {}).get("per_class") if records else None
 
 
@@ -95,7 +95,7 @@ def panel(curves: Curves, record: RunRecord, settings: Settings) -> None:
     shared: dict[str, Any] = {"each": record.seconds + OVERHEAD, "cost": f"{jobs.RELEASES}; only what nobody else sees costs nothing."}
     if codec.is_stored("data", settings.data) and math.isfinite(settings.epsilon):
         grid = first(settings)
-        runs = [one for group in sweep.trials(grid) for one in sweep.cached(group)]
+        runs = [one for group in sweep.trials(grid) for one in sweep.cached_records(group)]
         if missing := sum(one is None for one in runs):
             title = f"Measure a first curve: {len(runs)} k at ε = {settings.epsilon:g}"
             jobs.sweeps(grid, title=title, cached=len(runs) - missing, total=len(runs), key="first", **shared)

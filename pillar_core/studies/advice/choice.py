@@ -26,8 +26,8 @@ from pillar_core.methods import METHODS
 from pillar_core.numerics import round_up
 from pillar_core.rng import Streams
 from pillar_core.runs.loading import load_features
-from pillar_core.runs.run import Solved, run_many, solve
-from pillar_core.runs.splitting import alike, is_known, named_features, public_features
+from pillar_core.runs.run import RunPlan, run_many, solve
+from pillar_core.runs.splitting import is_known, load_named_features, match_private, public_features
 from pillar_core.runs.splitting import split as split_of
 from pillar_core.screening import class_signal
 from pillar_core.studies.advice.free import FITTED, NONE, OWN, Prediction, held_words, kind_of, predicted, preferred, range_words
@@ -154,7 +154,7 @@ def _sides(
     for name, data in named.items():
         try:  # by what is public alone: a set that private rows rule out, because they are in it, ends the choice
             public = data if isinstance(data, FeatureSet) else _features(data, backbone, rows)
-            blind(alone, alike(public, rows)[0])
+            blind(alone, match_private(public, rows)[0])
         except DataError as problem:
             refused[name] = str(problem)
         else:
@@ -171,7 +171,7 @@ def _sides(
 
 def _features(source: Any, backbone: str | None, beside: FeatureSet | None = None) -> FeatureSet:
     if isinstance(source, str) and is_known(source):
-        return named_features(source, backbone)
+        return load_named_features(source, backbone)
     return load_features(source, backbone) if beside is None else public_features(source, beside, backbone)
 
 
@@ -212,7 +212,7 @@ def _learner(name: str, rows: SemiPrivateSplit, budget: PrivacyBudget, methods: 
     return Prediction(name, able[0], (0.0, 1.0), 0.5)
 
 
-def _training(method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int | None) -> Solved:
+def _training(method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int | None) -> RunPlan:
     spends = {} if METHODS[method].budget_setting is None else {"epsilon": budget.epsilon}
     return solve(method, rows, **spends, delta=budget.delta, relation=str(budget.relation), seed=seed)
 

@@ -17,8 +17,7 @@ from pillar_core.memo import Memo
 from pillar_core.methods import METHODS
 from pillar_core.methods.parts import rules
 from pillar_core.params import SEED, SHARE
-from pillar_core.runs.splitting import alike as like
-from pillar_core.runs.splitting import public_features
+from pillar_core.runs.splitting import match_private, public_features
 from pillar_core.studies.advice import simulation
 from pillar_core.types import Dataset, FeatureSet, NeighboringRelation, PrivacyBudget, SemiPrivateSplit
 
@@ -179,7 +178,7 @@ def _sides(split: SemiPrivateSplit, candidates: Mapping[str, Any] | None) -> tup
     sides, refused = {}, {}
     for name, data in candidates.items():
         try:
-            sides[name] = simulation.blind(split, like(public_features(data, split.features), split.features)[0])
+            sides[name] = simulation.blind(split, match_private(public_features(data, split.features), split.features)[0])
         except DataError as problem:
             refused[name] = str(problem)
     if not sides:

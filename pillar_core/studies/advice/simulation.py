@@ -10,7 +10,7 @@ from pillar_core import rng
 from pillar_core.arrays import Array
 from pillar_core.memo import Memo
 from pillar_core.methods import METHODS
-from pillar_core.runs.run import Solved, run_many, solve
+from pillar_core.runs.run import RunPlan, run_many, solve
 from pillar_core.splits import split_features, view_of
 from pillar_core.types import FeatureSet, PrivacyBudget, PublicFacts, PublicUse, SemiPrivateSplit
 
@@ -93,7 +93,7 @@ def logit(share: float) -> float:
     return math.log(inside / (1 - inside))
 
 
-def _play(real: Solved, rows: SemiPrivateSplit, seed: int) -> float:
+def _play(real: RunPlan, rows: SemiPrivateSplit, seed: int) -> float:
     order = rng.stream(seed, "advice").permutation(len(rows.public_x))[:MOST_ROWS]
     held = max(1, round(HELD_OUT * len(order)))
     test, train = order[:held], order[held:]

@@ -62,7 +62,7 @@ def cells(view: CompareView, setup: Setup) -> list[RunSpec]:
 
 def table_of(cells: list[RunSpec]) -> pd.DataFrame:
     """The runs of these cells that the cache holds, as a tidy table; empty where there are none."""
-    records = [record for record in sweep.cached(cells) if record is not None]
+    records = [record for record in sweep.cached_records(cells) if record is not None]
     return sweep.table(records) if records else pd.DataFrame()
 
 

@@ -34,7 +34,7 @@ from pillar_core.memo import Memo
 from pillar_core.methods import METHODS
 from pillar_core.methods.parts import descent
 from pillar_core.methods.parts.fields import HasDimension
-from pillar_core.runs.run import Solved, solve_spec
+from pillar_core.runs.run import RunPlan, solve_spec
 from pillar_core.splits import View
 from pillar_core.types import RunRecord, RunSpec, SemiPrivateSplit, TrainResult
 
@@ -197,7 +197,7 @@ def canary_audit(asked: RunSpec, split: SemiPrivateSplit, *, trials: int = 400, 
     )
 
 
-def noise_alone(one: Solved, seed: int | None) -> list[list[Array]]:
+def noise_alone(one: RunPlan, seed: int | None) -> list[list[Array]]:
     """By training without a canary, what each release holds beside the rows, in units of its noise."""
     view, canary = audit_rows(one.view, copies=one.guarantee.rows_per_person or 1)
     seeds = _seeds(seed, min(NOISE_RUNS, _at_once(one)), world=1)
@@ -208,12 +208,12 @@ def _seeds(seed: int | None, runs: int, *, world: int) -> list[int | None]:
     return [None if seed is None else (seed + 1) * 10**7 + 2 * run + world for run in range(runs)]
 
 
-def _at_once(one: Solved) -> int:
+def _at_once(one: RunPlan) -> int:
     each = plan_of(one).steps * size_of_head(one)
     return max(1, CHUNK_FLOATS // each)
 
 
-def canary_worlds(one: Solved, *, runs: int, seed: int | None) -> list[Array]:
+def canary_worlds(one: RunPlan, *, runs: int, seed: int | None) -> list[Array]:
     """The canary's scores of `runs` trainings with it and of as many without.
 
     Raises:
@@ -238,18 +238,18 @@ def supports(method: str) -> str:
     return ""
 
 
-def size_of_head(one: Solved) -> int:
+def size_of_head(one: RunPlan) -> int:
     """Numbers of a run's head."""
     k = one.settings.k if isinstance(one.settings, HasDimension) else None
     return int(one.view.facts.n_classes * ((k or one.view.facts.d) + 1))
 
 
-def plan_of(one: Solved) -> HeadPlan:
+def plan_of(one: RunPlan) -> HeadPlan:
     """The engine's plan of a solved run."""
     return descent.plan_of(one.settings, one.view.facts)
 
 
-def descent_run(asked: RunSpec, split: SemiPrivateSplit) -> Solved:
+def descent_run(asked: RunSpec, split: SemiPrivateSplit) -> RunPlan:
     """A solved run of full-batch descent on one head.
 
     Raises:
@@ -264,14 +264,14 @@ def descent_run(asked: RunSpec, split: SemiPrivateSplit) -> Solved:
     return one
 
 
-def linear_head(one: Solved, result: TrainResult) -> LinearClassifier:
+def linear_head(one: RunPlan, result: TrainResult) -> LinearClassifier:
     """What a run trained, which must be one linear head."""
     if not isinstance(result.classifier, LinearClassifier):
         raise UnsupportedError(f"{one.method.title} does not return a linear head.")
     return result.classifier
 
 
-def trained(one: Solved) -> "tuple[torch.Tensor, LinearClassifier]":
+def trained(one: RunPlan) -> "tuple[torch.Tensor, LinearClassifier]":
     """The releases (T, C, k + bias) of the run with its own seed, and its classifier, which they must give back."""
     tape = ReleaseTape()
     classifier = linear_head(one, one.method.train(one.settings, one.view, one.streams(one.seed), Ledger(tape)))
@@ -308,7 +308,7 @@ def audit_rows(view: View, *, copies: int = 1) -> tuple[View, tuple[Array, Array
     return dataclasses.replace(view, x=x, y=y, rows=None, memo=Memo()), added
 
 
-def _trials(one: Solved, without: View, world: View, canary: tuple[Array, Array], seeds: Sequence[int | None]) -> tuple[Array, Array]:
+def _trials(one: RunPlan, without: View, world: View, canary: tuple[Array, Array], seeds: Sequence[int | None]) -> tuple[Array, Array]:
     """(scores (H,), left over (H, T, numbers of a release)): releases less the other rows, in units of noise."""
     if one.method.fit_many is None:
         raise UnsupportedError(f"{one.method.title} cannot be repeated in one batched call.")

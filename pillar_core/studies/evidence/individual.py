@@ -23,7 +23,7 @@ from pillar_core.methods import METHODS
 from pillar_core.methods.parts.descent import HeadGroup
 from pillar_core.methods.parts.mixed import PublicRows
 from pillar_core.methods.public_gradients import adamix
-from pillar_core.runs.run import Solved, solve_spec
+from pillar_core.runs.run import RunPlan, solve_spec
 from pillar_core.studies.evidence import attacks as evidence
 from pillar_core.types import NeighboringRelation, RunSpec, SemiPrivateSplit
 
@@ -70,14 +70,14 @@ def supports(method: str) -> str:
     return "" if METHODS[method].is_mixed_descent else evidence.supports(method)
 
 
-def _descent(one: Solved) -> tuple[Array, Array]:
+def _descent(one: RunPlan) -> tuple[Array, Array]:
     released, classifier = evidence.trained(one)
     z = classifier.transform.rows(one.view.x, one.view.rows)
     mu = trajectory.individual_mu(released, HeadRows.of(z, one.view.y), evidence.plan_of(one))
     return mu, membership.log_losses(z @ classifier.weights + classifier.bias, one.view.y)
 
 
-def _mixed(one: Solved) -> tuple[Array, Array]:
+def _mixed(one: RunPlan) -> tuple[Array, Array]:
     """AdaMix: its step goes over the released sums again; the final weights must be the classifier's."""
     tape, settings, view = ReleaseTape(), one.settings, one.view
     classifier = one.method.train(settings, view, one.streams(one.seed), Ledger(tape)).classifier

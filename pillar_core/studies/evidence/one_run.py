@@ -19,7 +19,7 @@ from pillar_core.engine import HeadPlan
 from pillar_core.errors import SettingError, UnsupportedError
 from pillar_core.ledger import Ledger
 from pillar_core.memo import Memo
-from pillar_core.runs.run import Solved
+from pillar_core.runs.run import RunPlan
 from pillar_core.studies.evidence import attacks as evidence
 from pillar_core.types import RunSpec, SemiPrivateSplit
 
@@ -73,7 +73,7 @@ def one_run_audit(
     return OneRunAudit(canaries, guesses, correct, certified, expected, epsilon)
 
 
-def _estimates(one: Solved, coins: Array, stream: np.random.Generator) -> Array:
+def _estimates(one: RunPlan, coins: Array, stream: np.random.Generator) -> Array:
     """(m,) estimates of coin − ½ from one run with the canaries whose coin says so."""
     view, _ = evidence.audit_rows(one.view)
     centre = view.x_public.mean(axis=0) if len(view.x_public) else view.x.mean(axis=0)

@@ -12,7 +12,7 @@ from pillar_core.accounting.risk import turned_guesses
 from pillar_core.arrays import Array
 from pillar_core.data import features
 from pillar_core.runs.run import run, run_many, solve
-from pillar_core.runs.splitting import named_features, split
+from pillar_core.runs.splitting import load_named_features, split
 from pillar_core.types import FeatureSet, SemiPrivateSplit
 
 DATA = "digits"
@@ -77,7 +77,7 @@ def _accuracy(method: str, parts: SemiPrivateSplit, epsilon: float, seed: int, *
 
 @functools.lru_cache(maxsize=8)
 def _parts(seed: int) -> SemiPrivateSplit:
-    return split(named_features(DATA), public_fraction=PUBLIC_SHARE, seed=seed)
+    return split(load_named_features(DATA), public_fraction=PUBLIC_SHARE, seed=seed)
 
 
 def private_rows(parts: SemiPrivateSplit, count: int | None = None) -> FeatureSet:

@@ -15,7 +15,7 @@ from pillar_core.errors import DataError, LedgerError, SettingError, Unsupported
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import DpEvent, describe
 from pillar_core.rng import Stream, Streams
-from pillar_core.runs.run import Solved, run_many, solve_spec
+from pillar_core.runs.run import RunPlan, run_many, solve_spec
 from pillar_core.types import Guarantee, NeighboringRelation, PrivacyBudget, RunRecord, RunSpec, SemiPrivateSplit
 
 Candidate = Mapping[str, Any]
@@ -162,7 +162,7 @@ def _public_accuracy(record: RunRecord, split: SemiPrivateSplit) -> float:
     return float((record.classifier.predict(split.public_x) == split.public_y).mean())
 
 
-def refuse_more_than(mu: float, one: Solved, relation: NeighboringRelation = ADDED) -> None:
+def refuse_more_than(mu: float, one: RunPlan, relation: NeighboringRelation = ADDED) -> None:
     """Refuses a run that one Gaussian of that μ does not dominate, which is what a choice among such runs is charged as."""
     events = accounting.read(one.cost, relation)
     gaussian = not events.unsupported and all(release.is_full_gaussian for release in events.releases)

@@ -56,7 +56,7 @@ def test_sets_live_side_by_side_under_titles_of_their_own() -> None:
 
 def test_forgetting_removes_rows_card_and_all_that_was_made_from_them() -> None:
     name, other = uploads.keep(images()), uploads.keep(numbers())
-    splitting.named_features(name, "scattering")
+    splitting.load_named_features(name, "scattering")
     store.default().put_json("record", f"margins-{uploads.key_of(name)}-{32 * '0'}", {"rows": []})
     splitting.forget_data(name)
     assert uploads.card(name) is None

@@ -84,7 +84,7 @@ def test_no_set_file_program_or_address_but_those_of_the_library_is_named(become
             visitors.refuse_names({"kind": "sweep", "grid": GRID | more})
     for name, settings in (("cifar10", {}), ("hub:acme/rows", {}), ("drawn_digits", {"n": 10**9}), ("pneumonia", {"root": "/data"})):
         with pytest.raises(UnsupportedError, match="off on this public server"):
-            splitting.named_data(name, settings)
+            splitting.load_named_rows(name, settings)
 
 
 def test_what_the_pages_ask_for_is_offered(become: Become) -> None:

@@ -29,17 +29,17 @@ def _images(n: int = 60) -> Dataset:
 def test_images_kept_under_a_name_go_through_any_backbone_and_are_forgotten() -> None:
     data = _images()
     name = uploads.keep(data)
-    found = splitting.named_data(name)
+    found = splitting.load_named_rows(name)
     assert isinstance(found, Dataset)
     assert (found.fingerprint, found.classes, found.notes, found.name) == (data.fingerprint, data.classes, data.notes, "blots")
-    assert splitting.named_features(name).backbone == "raw_pixels"
-    scattered = splitting.named_features(name, "scattering")
+    assert splitting.load_named_features(name).backbone == "raw_pixels"
+    scattered = splitting.load_named_features(name, "scattering")
     assert (scattered.backbone, scattered.d, scattered.images.x_train.shape) == ("scattering", 81 * 9, (60, 12, 12))
     assert extraction.is_ready(found, backbone="scattering")
     splitting.forget_data(name)
     assert not extraction.is_ready(found, backbone="scattering")
     with pytest.raises(StoreError, match="Bring the same rows again"):
-        splitting.named_features(name)
+        splitting.load_named_features(name)
     assert not pc.store.default().ls("arrays")
 
 

@@ -65,7 +65,7 @@ def test_records_of_another_version_answer_nothing_and_enter_no_mean(age: Callab
         records._row.cache_clear()
         assert list(records.all_runs()["origin"]) == [records.OWN] * 2
     records._row.cache_clear()
-    assert sweep.cached(sweep.cells(GRID)) == [None, None]
+    assert sweep.cached_records(sweep.cells(GRID)) == [None, None]
     answers = pc.sweep(GRID | {"seed": [1, 2]})
     assert (answers["accuracy"] > 0.1).all()
     runs = records.all_runs()

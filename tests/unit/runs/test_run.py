@@ -54,7 +54,7 @@ def test_much_budget_is_near_no_noise_and_little_near_chance(split, method):
 def test_a_wrong_calibration_in_the_store_is_a_miss(split, monkeypatch, planted):
     cache = store.default()
     honest = pc.run("pillar", split, epsilon=1.0, steps=7)
-    cost, asked = [], running.calibrated
+    cost, asked = [], running.calibrate_setting
 
     def planting(of, budget, accountant):
         key = accounting.calibration_key(of, budget, accountant=accountant)
@@ -64,7 +64,7 @@ def test_a_wrong_calibration_in_the_store_is_a_miss(split, monkeypatch, planted)
         cost.append(accounting.ACCOUNTANTS["pillar"].epsilon(of(value), delta=budget.delta, relation=budget.relation).upper)
         return value
 
-    monkeypatch.setattr(running, "calibrated", planting)
+    monkeypatch.setattr(running, "calibrate_setting", planting)
     assert pc.run("pillar", split, epsilon=1.0, steps=7).settings == honest.settings
     assert 0.99 < cost[0] <= 1.0
 

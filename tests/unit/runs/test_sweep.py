@@ -50,8 +50,8 @@ def test_groups_of_one_split_follow_each_other_and_rows_are_read_once(monkeypatc
     splits = [group[0].split["split_seed"] for group in groups]
     assert splits == sorted(splits)
     read = []
-    load = sweeping.splitting.named_features
-    monkeypatch.setattr(sweeping.splitting, "named_features", lambda *names: read.append(names) or load(*names))
+    load = sweeping.splitting.load_named_features
+    monkeypatch.setattr(sweeping.splitting, "load_named_features", lambda *names: read.append(names) or load(*names))
     sweeping._rows.clear()
     pc.sweep({**GRID, "epsilon": 0.5, "k": 5, "seed": [0, 1, 2]})
     assert len(read) == 1
@@ -190,7 +190,7 @@ def test_a_refusal_is_kept_with_its_cause_and_not_tried_again(monkeypatch):
     first = pc.sweep(grid)
     monkeypatch.setattr(sweeping.run, "solve_spec", lambda *_: pytest.fail("a refused cell was tried again"))
     assert pc.sweep(grid).equals(first)
-    refused = [record for record in sweeping.cached(sweeping.cells(grid)) if record.get("error")]
+    refused = [record for record in sweeping.cached_records(sweeping.cells(grid)) if record.get("error")]
     assert {record["cause"] for record in refused} == {"DataError"}
     assert all(record["versions"]["pillar_core"] == pc.__version__ for record in refused)
 
@@ -233,7 +233,7 @@ def test_a_spending_that_was_not_declared_stops_the_sweep(monkeypatch):
 def test_records_say_what_made_them():
     grid = {**GRID, "method": "pillar", "k": 5, "seed": 0}
     pc.sweep(grid)
-    for record in sweeping.cached(sweeping.cells(grid)):
+    for record in sweeping.cached_records(sweeping.cells(grid)):
         assert record["versions"]["pillar_core"] == pc.__version__
         assert {"source", "Python", "numpy", "torch"} <= set(record["versions"])
 
