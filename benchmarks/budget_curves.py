@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pillar_core.data.cards import default_backbone
 from pillar_core.runs.loading import load_features
-from pillar_core.runs.splitting import named_features
+from pillar_core.runs.splitting import load_named_features
 from pillar_core.runs.sweep import sweep
 from pillar_core.studies import budget_curves
 
@@ -25,7 +25,7 @@ def main() -> None:
     parser.add_argument("--features", type=Path, help="a folder of npz with features of further sets")
     parser.add_argument("--seeds", type=int, default=3)
     options = parser.parse_args()
-    sets = {name: named_features(name, default_backbone(name)) for name in SETS}
+    sets = {name: load_named_features(name, default_backbone(name)) for name in SETS}
     sets |= {path.stem: load_features(path) for path in sorted(options.features.glob("*.npz"))} if options.features else {}
     lines = []
     for name, features in sets.items():
