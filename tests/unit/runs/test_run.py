@@ -117,7 +117,7 @@ def test_every_epsilon_assumes_that_no_scale_was_taken_from_private_rows(split):
 
 def test_a_learner_of_ones_own_says_that_nothing_has_held_it_to_its_charge(split, monkeypatch):
     own = pc.METHODS["pillar_one_shot"]
-    told = running.dataclasses.replace(own, name="mine", fit=lambda *given: own.fit(*given), fit_many=None)
+    told = running.dataclasses.replace(own, name="mine", fit=lambda *arguments: own.train(*arguments), fit_many=None)
     monkeypatch.setitem(pc.METHODS._items, "mine", told)
     said = [line for name in ("mine", own.name) for line in pc.run(name, split, epsilon=1.0).guarantee.assumptions if "no test" in line]
     assert [__name__.partition(".")[0] in line for line in said] == [True]
