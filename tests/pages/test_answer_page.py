@@ -20,6 +20,7 @@ from pillar_core.data import uploads
 from pillar_core.runs.private_tests import SHOWN
 from pillar_core.runs.statement import IN_SIGHT, RANKED_IN_SIGHT
 from pillar_core.studies.advice import free
+from pillar_core.types import Persons
 
 
 def test_the_page_says_what_to_do_and_reads_no_test_row_unasked(start):
@@ -205,3 +206,24 @@ def test_a_private_test_locks_the_rows_and_its_figure_is_in_the_statement(start,
     assert SHOWN not in said
     again = start("answer", data="breast_cancer", epsilon="1")
     assert "no exact figure of them is shown" in " ".join(item.value for item in again.info)
+
+
+def test_a_private_test_of_persons_counts_all_rows_of_one(start, monkeypatch):
+    handed = {}
+    monkeypatch.setattr(st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data}))
+    cancer = pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.1).features
+    persons = Persons(np.arange(len(cancer.x_train)) // 2, 2)
+    name = uploads.keep(dataclasses.replace(cancer, persons=persons), title="Visits")
+    app = start("answer", data=name, epsilon="1")
+    app.toggle(key="local-widget.answer-test").set_value(True).run()
+    assert not app.exception
+    assert "No person may have more than 2 of the test rows" in words(app)
+    app.toggle(key="local-widget.answer-test-coin").set_value(True).run()
+    assert "Training and this test: ε = 1 together, the larger of the two" in words(app)
+    handed["answer-train"]()
+    app.button(key="answer-test-run").click().run()
+    assert not app.exception
+    with zipfile.ZipFile(io.BytesIO(handed["answer-tested"]())) as archive:
+        said = archive.read("statement.txt").decode()
+    assert "for one person, with all of their private examples, of which at most 2 are used of the test rows" in said
+    assert "Training and tests together: ε ≤ 1 at δ = 1e-05, the larger of the two" in said

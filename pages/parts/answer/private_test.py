@@ -54,22 +54,25 @@ def panel(settings: Settings) -> None:
         most = None if data.persons is None else data.persons.most
         has_coin = not data.test_drawn and local.toggle("answer-test-coin")
         persons = f" No person may have more than {most} of the test rows." if most else ""
-        st.caption(f"{_together(settings, epsilon, has_coin, is_drawn=data.test_drawn)}{persons}")
-        asked = {"epsilon": epsilon, "metric": metric, "rows_per_person": most, "relation": settings.relation}
-        looks: dict[str, Any] = {"icon": ":material/lock:", "type": "primary", "key": "answer-test-run"}
-        st.button("Spend it and test", on_click=_spend, args=(settings, asked), help="It tests the model that you download above.", **looks)
+        st.caption(f"{_total_words(settings, epsilon, has_coin, is_drawn=data.test_drawn)}{persons}")
+        arguments = {"epsilon": epsilon, "metric": metric, "rows_per_person": most, "relation": settings.relation}
+        style: dict[str, Any] = {"icon": ":material/lock:", "type": "primary", "key": "answer-test-run"}
+        st.button(
+            "Spend it and test", on_click=_spend, args=(settings, arguments), help="It tests the model that you download above.", **style
+        )
         if _key(settings) not in _TRAINED:
+            st.caption("First train and download a model above; then press.")
             return
         record, split = _TRAINED.get(_key(settings), _forgotten)
         tests = private_tests.of_rows(_content(settings))
         _results(settings, record, split, tests, has_coin)
 
 
-def _spend(settings: Settings, asked: dict[str, Any]) -> None:
+def _spend(settings: Settings, arguments: dict[str, Any]) -> None:
     """A test of the model that was taken away last; the note of its release is in the cache before anything is drawn."""
     with failures.note_refusal("Nothing was spent"):
         record, split = _TRAINED.get(_key(settings), _forgotten)
-        pc.private_test(record, split.features, seed=None, **asked)
+        pc.private_test(record, split.features, seed=None, **arguments)
 
 
 def _results(settings: Settings, record: RunRecord, split: SemiPrivateSplit, tests: tuple[PrivateTest, ...], has_coin: bool) -> None:
@@ -79,7 +82,8 @@ def _results(settings: Settings, record: RunRecord, split: SemiPrivateSplit, tes
         value = f"{100 * test.value:.1f} % ({100 * test.low:.1f}–{100 * test.high:.1f})" if test.low > 0 or test.high < 1 else "cannot tell"
         st.metric(f"{private_tests.title_of(test.metric)}, ε = {test.epsilon:.3g}", value, help=plain.text(test.words))
         badges.show(Provenance.PRIVATE)
-        st.caption(plain.text(test.rare))
+        if test.unclear:
+            st.caption(plain.text(test.rare))
         if test.metric == "auc":
             table = roc(test)
             figure = private_roc(table, mode=theme.mode())
@@ -100,14 +104,14 @@ def _results(settings: Settings, record: RunRecord, split: SemiPrivateSplit, tes
     )
 
 
-def _together(settings: Settings, epsilon: float, has_coin: bool, *, is_drawn: bool) -> str:
-    """What training and tests cost together, in words."""
+def _total_words(settings: Settings, epsilon: float, has_coin: bool, *, is_drawn: bool) -> str:
+    """What training, earlier tests and this one cost together."""
     spent = sum(test.epsilon for test in private_tests.of_rows(_content(settings)))
-    earlier = f" Earlier tests of these rows spent ε = {spent:.3g}." if spent else ""
+    start = f"Training and this test{f', with ε = {spent:.3g} of earlier tests' if spent else ''}"
     if has_coin and settings.relation == "add_or_remove_one":
-        return f"Together with training: ε = {max(settings.epsilon, spent + epsilon):.3g}, {private_tests.LARGER}.{earlier}"
+        return f"{start}: ε = {max(settings.epsilon, spent + epsilon):.3g} together, {private_tests.LARGER}."
     drawn = " The app drew the test rows class by class, and not by such a coin." if is_drawn else ""
-    return f"Together with training: ε = {settings.epsilon + spent + epsilon:.3g}, {private_tests.SUM}.{drawn}{earlier}"
+    return f"{start}: ε = {settings.epsilon + spent + epsilon:.3g} together, {private_tests.SUM}.{drawn}"
 
 
 def _forgotten() -> tuple[RunRecord, SemiPrivateSplit]:
