@@ -13,15 +13,15 @@ def budget_curve(
     curve: pd.DataFrame,
     runs: pd.DataFrame,
     *,
-    here: tuple[float, float] | None,
+    present: tuple[float, float] | None,
     width: float,
-    held: tuple[int, int],
+    enough: tuple[int, int],
     mode: Mode = "light",
 ) -> go.Figure:
     """Test accuracy (percent) over ε, log axis. Every point's customdata starts with its ε.
 
-    curve: columns epsilon, mean, low, high; runs: columns epsilon, accuracy, all in [0, 1]. here: (ε, accuracy) of the present run.
-    width: half of the band; held: on how many of how many left-out sets it was wide enough.
+    curve: columns epsilon, mean, low, high; runs: columns epsilon, accuracy, all in [0, 1]. present: (ε, accuracy) of the present run.
+    width: half of the band; enough: on how many of how many left-out sets it was wide enough.
     """
     figure, colour = go.Figure(), categorical(1, mode)[0]
     marks.band(figure, curve["epsilon"], 100 * curve["low"], 100 * curve["high"], colour, opacity=0.16)
@@ -30,9 +30,9 @@ def budget_curve(
     marks.line(figure, curve["epsilon"], 100 * curve["mean"], colour, hover=f"{hover}, fitted", name="fitted", **points)
     places: dict[str, Any] = {"customdata": [[epsilon] for epsilon in runs["epsilon"]]}
     marks.dots(figure, runs["epsilon"], 100 * runs["accuracy"], colour, size=11, hover=f"{hover}, trained", name="trained", **places)
-    if here is not None:
-        star: dict[str, Any] = {"symbol": "star", "name": "you are here", "customdata": [[here[0]]]}
-        marks.dots(figure, [here[0]], [100 * here[1]], marks.MARKED[mode], size=17, hover=f"{hover}, you are here", **star)
+    if present is not None:
+        star: dict[str, Any] = {"symbol": "star", "name": "you are here", "customdata": [[present[0]]]}
+        marks.dots(figure, [present[0]], [100 * present[1]], marks.MARKED[mode], size=17, hover=f"{hover}, you are here", **star)
     figure.update_xaxes(marks.log_axis([float(epsilon) for epsilon in curve["epsilon"]], "ε, privacy budget (log scale)"))
-    fields = {"width": 100 * width, "inside": held[0], "sets": held[1], "first": curve.iloc[0], "last": curve.iloc[-1]}
+    fields = {"width": 100 * width, "inside": enough[0], "sets": enough[1], "first": curve.iloc[0], "last": curve.iloc[-1]}
     return finish_by_name(figure, "budget_curve", mode=mode, **fields)

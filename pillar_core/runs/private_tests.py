@@ -89,7 +89,7 @@ def of_rows(rows: str) -> tuple[PrivateTest, ...]:
     return tuple(tests)
 
 
-def tested(record: RunRecord, tests: Sequence[PrivateTest], *, has_coin: bool, is_shown: bool) -> RunRecord:
+def add_tests(record: RunRecord, tests: Sequence[PrivateTest], *, has_coin: bool, is_shown: bool) -> RunRecord:
     """The record, its statement naming private tests of its test rows.
 
     has_coin: a secret coin of each row or person alone decides between training and test. is_shown: an exact figure was shown.
@@ -107,16 +107,18 @@ def epsilon_with_tests(record: RunRecord) -> float | None:
     Guarantee: the sum composes both. The larger holds where a coin of each row alone decides and neighbours differ by one row or person
     added or removed: given everybody else's coins, either side of the coin changes one of the two releases.
     """
-    form, own = record.diagnostics.get(_NAME, ({"tests": ()}, None))[0], record.guarantee
-    if not form["tests"] or any((test.relation, test.rows_per_person) != (own.relation, own.rows_per_person) for test in form["tests"]):
+    form, guarantee = record.diagnostics.get(_NAME, ({"tests": ()}, None))[0], record.guarantee
+    if not form["tests"] or any(
+        (test.relation, test.rows_per_person) != (guarantee.relation, guarantee.rows_per_person) for test in form["tests"]
+    ):
         return None
     total = sum(test.epsilon for test in form["tests"])
-    return float(max(own.epsilon.upper, total) if _is_larger(record) else own.epsilon.upper + total)
+    return float(max(guarantee.epsilon.upper, total) if _is_larger(record) else guarantee.epsilon.upper + total)
 
 
 def lines(record: RunRecord) -> list[str]:
     """What a statement says of the tests of a record, line by line."""
-    form, own = record.diagnostics.get(_NAME, ({"tests": ()}, None))[0], record.guarantee
+    form, guarantee = record.diagnostics.get(_NAME, ({"tests": ()}, None))[0], record.guarantee
     tests: tuple[PrivateTest, ...] = form["tests"]
     if not tests:
         return []
@@ -134,7 +136,7 @@ def lines(record: RunRecord) -> list[str]:
         words.append("Training and tests protect different units, so no one ε covers both.")
     else:
         why = LARGER if _is_larger(record) else SUM
-        words.append(f"Training and tests together: ε ≤ {round_up(total)} at δ = {own.delta:g}, {why}.")
+        words.append(f"Training and tests together: ε ≤ {round_up(total)} at δ = {guarantee.delta:g}, {why}.")
     return [*words, *([SHOWN] if form["is_shown"] else [])]
 
 
@@ -145,8 +147,8 @@ def fields(record: RunRecord) -> dict[str, Any]:
         return {}
     names = ("metric", "value", "low", "high", "level", "epsilon", "relation", "rows_per_person")
     model = model_of(record.classifier) if record.classifier is not None else ""
-    own = [{name: getattr(test, name) for name in names} for test in form["tests"] if test.model == model]
-    return {"private_tests": own, "epsilon_with_tests": epsilon_with_tests(record), "exact_figure_shown": form["is_shown"]}
+    figures = [{name: getattr(test, name) for name in names} for test in form["tests"] if test.model == model]
+    return {"private_tests": figures, "epsilon_with_tests": epsilon_with_tests(record), "exact_figure_shown": form["is_shown"]}
 
 
 def _is_larger(record: RunRecord) -> bool:

@@ -91,8 +91,8 @@ def _fit(epsilons: tuple[float, ...], accuracies: tuple[float, ...], floor: floa
         return _accuracy(np.array(epsilons), floor, *at) - known
 
     start = (min(best + 0.01, 0.9995), 0.8, math.log(min(epsilons)))
-    found = least_squares(error, start, bounds=((best, *_BOUNDS[0]), (1.0, *_BOUNDS[1])))
-    return float(found.x[0]), float(found.x[1]), float(found.x[2])
+    solution = least_squares(error, start, bounds=((best, *_BOUNDS[0]), (1.0, *_BOUNDS[1])))
+    return float(solution.x[0]), float(solution.x[1]), float(solution.x[2])
 
 
 def _accuracy(epsilons: Array, floor: float, top: float, slope: float, middle: float) -> Array:

@@ -118,8 +118,8 @@ def private_test(
     numerator = math.floor(epsilon / (most * worst) * DENOMINATOR)
     while numerator * most * worst > epsilon * DENOMINATOR:
         numerator -= 1
-    ledger, asked = Ledger(), fingerprint(x, y, counts, metric, numerator)
-    mechanism = GeometricMechanism(numerator, Streams(seed, asked).secret("private test"), ledger, label=f"{metric} of test rows")
+    ledger, use = Ledger(), fingerprint(x, y, counts, metric, numerator)
+    mechanism = GeometricMechanism(numerator, Streams(seed, use).secret("private test"), ledger, label=f"{metric} of test rows")
     cells = mechanism.release(counts)
     event = of_person(ledger.total_event, most)
     upper = event.epsilon_add_remove if worst == 1 else event.epsilon_replace_one

@@ -29,7 +29,7 @@ def test_a_move_draws_no_curve_and_looks_for_no_page_again(start: Start, monkeyp
 def test_two_data_sets_with_nothing_measured_keep_their_own_curves(start: Start) -> None:
     start("home")
     digits, mnist = (curves.read(Settings(data=name)) for name in ("digits", "mnist"))
-    assert (digits.found, mnist.found) == (0, 0)
+    assert (digits.cached, mnist.cached) == (0, 0)
     assert digits.grids[0]["dataset"] == "digits"
     assert mnist.grids[0]["dataset"] == "mnist"
     assert digits.key != mnist.key

@@ -28,7 +28,7 @@ FREE = {
     "curves": ["_curves"],
     "jobs": ["pc.jobs.spec"],
     "noise": ["_figure"],
-    "views": ["_measured"],
+    "views": ["_curves_figure"],
     "lesson": ["_figure"],
     "results": ["_lines"],
     "shapes": ["_complete", "rows"],

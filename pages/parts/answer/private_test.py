@@ -90,7 +90,7 @@ def _results(settings: Settings, record: RunRecord, split: SemiPrivateSplit, tes
             show_figure(figure, table, FigureInfo(f"private_roc_{place}", settings, [badges.PRIVATE]))
     if not any(test.model == model for test in tests):
         return
-    named = private_tests.tested(record, tests, has_coin=has_coin, is_shown=history.in_sight(settings) == IN_SIGHT)
+    named = private_tests.add_tests(record, tests, has_coin=has_coin, is_shown=history.in_sight(settings) == IN_SIGHT)
     st.markdown("\n".join(f"- {plain.text(line)}" for line in private_tests.lines(named)))
     st.download_button(
         "Download the model again, with its tests in the statement",

@@ -41,35 +41,39 @@ def sentence(advice: Advice, target: float | None) -> None:
             use = f"Use no public rows, {learner}"
         expected = free.range_words(advice.predicted, advice.expected_accuracy, advice.metric)
         st.markdown(f"### {first}{use}; expect {expected} at ε = {advice.epsilon:g}.")
-        st.markdown("\n".join(f"- {plain.text(_named(reason, advice))}" for reason in advice.reasons))
+        st.markdown("\n".join(f"- {plain.text(_with_titles(reason, advice))}" for reason in advice.reasons))
         navigation.link("explore", "See it in Explore, curves and all", changes=_in_explore(advice))
 
 
 def figures_of(advice: Advice, settings: Settings, names: list[str], alike: list[str]) -> None:
     """By learner, by public set, by budget."""
-    learner, public, said = pc.METHODS[advice.method].title, advice.public or free.NONE, _MEASURES[advice.metric]
-    by_learner = [(pc.METHODS[one.method].title, one.middle, *one.accuracy) for one in advice.predictions if one.public == public]
-    best = {one.public: one for one in reversed(advice.predictions) if one.metric == advice.metric}
-    by_public = [(question.title(name), one.middle, *one.accuracy) for name, one in best.items()]
+    learner, public, measure = pc.METHODS[advice.method].title, advice.public or free.NONE, _MEASURES[advice.metric]
+    by_learner = [
+        (pc.METHODS[prediction.method].title, prediction.middle, *prediction.accuracy)
+        for prediction in advice.predictions
+        if prediction.public == public
+    ]
+    best = {prediction.public: prediction for prediction in reversed(advice.predictions) if prediction.metric == advice.metric}
+    by_public = [(question.title(name), prediction.middle, *prediction.accuracy) for name, prediction in best.items()]
     budgets = sorted({*BUDGETS, advice.epsilon})
     over = question.over_budgets(settings, names, alike, budgets)
-    by_budget = [(f"ε = {epsilon:g}", one.middle, *one.accuracy) for epsilon, one in zip(budgets, over, strict=True)]
+    by_budget = [(f"ε = {epsilon:g}", prediction.middle, *prediction.accuracy) for epsilon, prediction in zip(budgets, over, strict=True)]
     drawings = (
         (
             "learners",
             by_learner,
             learner,
             "By learner",
-            f"{said}, with this public set. For the learner named, {free.held_words(advice.held)}.",
+            f"{measure}, with this public set. For the learner named, {free.held_words(advice.held)}.",
         ),
         (
             "public",
             by_public,
             question.title(public),
             "By public set",
-            f"{said} of the best learner with each, if the set's rows are like yours, which cannot be told without spending some ε.",
+            f"{measure} of the best learner with each, if the set's rows are like yours, which cannot be told without spending some ε.",
         ),
-        ("budgets", by_budget, f"ε = {advice.epsilon:g}", "By budget", f"{said} of the best learner up to each ε."),
+        ("budgets", by_budget, f"ε = {advice.epsilon:g}", "By budget", f"{measure} of the best learner up to each ε."),
     )
     for column, (name, rows, chosen, title, caption) in zip(st.columns(3), drawings, strict=True):
         table = pd.DataFrame(rows, columns=["name", "mean", "low", "high"])
@@ -99,7 +103,7 @@ def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
         title, cached = f"Measure {len(choices)} choices, {SEEDS} seeds each", len(records) - missing
         jobs.sweeps(*grids, title=title, each=_SECONDS, cached=cached, total=len(records), cost="", key="answer-measure")
         return
-    measured = {name: _measured(choice) for name, choice in choices.items()}
+    measured = {name: _measures(choice) for name, choice in choices.items()}
     titles = {name: f"{pc.METHODS[choice.method].title}, {_public(choice, advice)}" for name, choice in choices.items()}
     rows = [
         {"learner": pc.METHODS[choices[name].method].title, "public set": _public(choices[name], advice)} | _in_words(runs)
@@ -112,7 +116,7 @@ def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
     )
     metric = _MEASURES[advice.metric]
     scores = [(name, seed, run.get(metric, run["Accuracy"])[0]) for name, runs in measured.items() for seed, run in enumerate(runs) if run]
-    _compared(advice, pd.DataFrame(scores, columns=["method", "seed", "accuracy"]), choices, titles)
+    _show_verdict(advice, pd.DataFrame(scores, columns=["method", "seed", "accuracy"]), choices, titles)
     costs.panel(core.run(settings), settings)
     navigation.link("explore", "Confusion matrix and misread rows, in Explore", changes=_in_explore(advice) | {"view": "classes"})
 
@@ -135,7 +139,7 @@ def _public(choice: Settings, advice: Advice) -> str:
     return question.title(free.NONE if reads_none else choice.public)
 
 
-def _compared(advice: Advice, runs: pd.DataFrame, choices: dict[str, Settings], titles: dict[str, str]) -> None:
+def _show_verdict(advice: Advice, runs: pd.DataFrame, choices: dict[str, Settings], titles: dict[str, str]) -> None:
     advised, (low, high) = next(iter(choices)), advice.expected_accuracy
     verdict = compare.judge_advice(runs, advised, expected=(low, high), titles=titles)
     if verdict.agrees is None:
@@ -156,15 +160,15 @@ def _compared(advice: Advice, runs: pd.DataFrame, choices: dict[str, Settings], 
         st.markdown(plain.text(verdict.words))
 
 
-def _measured(settings: Settings) -> list[dict[str, tuple[float, float, float]]]:
+def _measures(settings: Settings) -> list[dict[str, tuple[float, float, float]]]:
     """What test rows say of each seed's run, by measure; {} without test labels."""
     runs = [dataclasses.replace(settings, seed=settings.seed + place) for place in range(SEEDS)]
     return [core.measures(core.run(run), run) for run in runs]
 
 
-def _in_words(found: list[dict[str, tuple[float, float, float]]]) -> dict[str, str]:
+def _in_words(runs: list[dict[str, tuple[float, float, float]]]) -> dict[str, str]:
     """Each measure's mean over seeds with its interval."""
-    means = {title: metrics.over_runs([one[title][0] for one in found if title in one]) for title in found[0]}
+    means = {title: metrics.over_runs([run[title][0] for run in runs if title in run]) for title in runs[0]}
     return {title: f"{100 * mean:.1f} % ({100 * low:.1f}–{100 * high:.1f})" for title, (mean, low, high) in means.items()}
 
 
@@ -172,8 +176,8 @@ def _in_explore(advice: Advice) -> dict[str, Any]:
     return {"method": advice.method, "k": RULE, "epsilon": advice.epsilon}
 
 
-def _named(reason: str, advice: Advice) -> str:
+def _with_titles(reason: str, advice: Advice) -> str:
     """A reason with the titles of sets in the place of their names."""
-    for name in {one.public for one in advice.predictions} - {free.OWN, free.NONE}:
+    for name in {prediction.public for prediction in advice.predictions} - {free.OWN, free.NONE}:
         reason = reason.replace(name, question.title(name))
     return reason

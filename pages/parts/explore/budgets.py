@@ -40,7 +40,7 @@ def panel(record: RunRecord, settings: Settings) -> None:
     curve = fit_budget_curve(list(known["epsilon"]), list(known["accuracy"]), n_classes=record.facts.n_classes)
     table = curve.table(_DRAWN)
     star = (settings.epsilon, record.accuracy) if record.accuracy is not None and math.isfinite(settings.epsilon) else None
-    figure = budget_curve(table, known, here=star, mode=theme.mode(), width=curve.half_width, held=(curve.inside, curve.sets))
+    figure = budget_curve(table, known, present=star, mode=theme.mode(), width=curve.half_width, enough=(curve.inside, curve.sets))
     info = FigureInfo(_NAME, settings, [*badges.DIAGNOSTIC, badges.FITTED], is_accuracy=True)
     show_figure(figure, table, info, on_select=_take_budget)
     st.caption(f"Click a point to take its ε. Below ε = {curve.smallest:g} nothing is drawn: there such fits miss by far more.")

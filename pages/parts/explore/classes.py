@@ -51,7 +51,7 @@ def panel(record: RunRecord, settings: Settings) -> None:
             wrong = pairs[pairs["class"] != pairs["taken for"]]
             st.markdown(f"**{len(wrong):,} of {len(pairs):,} test rows are misread**" + ("; the first:" if len(wrong) > _MOST else ""))
             badges.show(Provenance.NON_PRIVATE)
-            words = [f"{one} taken for {other}" for one, other in wrong.head(_MOST).itertuples(index=False)]
+            words = [f"{name} taken for {guess}" for name, guess in wrong.head(_MOST).itertuples(index=False)]
             samples.rows(tested, list(wrong.index[:_MOST]), words)
 
 

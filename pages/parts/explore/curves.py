@@ -29,7 +29,7 @@ class Curves:
     """
 
     table: pd.DataFrame
-    found: int
+    cached: int
     total: int
     grids: tuple[dict[str, Any], ...]
     seeds: tuple[int, int] | None
@@ -38,7 +38,7 @@ class Curves:
     @property
     def is_complete(self) -> bool:
         """Whether every run of the grid is there."""
-        return self.found == self.total
+        return self.cached == self.total
 
 
 def read(settings: Settings) -> Curves:
@@ -53,9 +53,9 @@ def grids_of(settings: Settings) -> tuple[dict[str, Any], ...]:
     seeds = list(range(settings.seed, settings.seed + settings.seeds))
     shared = {**core.axes(settings), **core.public_axis(settings), "seed": seeds}
     ks = ladder(settings)
-    own = settings.epsilon if codec.is_stored("data", settings.data) and math.isfinite(settings.epsilon) else BUDGETS[0]
+    epsilon = settings.epsilon if codec.is_stored("data", settings.data) and math.isfinite(settings.epsilon) else BUDGETS[0]
     return (
-        {**shared, "method": method_of(settings), "k": ks, "epsilon": sorted({*BUDGETS, own})},
+        {**shared, "method": method_of(settings), "k": ks, "epsilon": sorted({*BUDGETS, epsilon})},
         {**shared, "method": "dp_sgd", "epsilon": list(BUDGETS)},
         {**shared, "method": "non_private", "k": [*ks, None]},
     )
@@ -95,20 +95,20 @@ def panel(curves: Curves, record: RunRecord, settings: Settings) -> None:
     shared: dict[str, Any] = {"each": record.seconds + OVERHEAD, "cost": f"{jobs.RELEASES}; only what nobody else sees costs nothing."}
     if codec.is_stored("data", settings.data) and math.isfinite(settings.epsilon):
         grid = first(settings)
-        runs = [one for group in sweep.trials(grid) for one in sweep.cached_records(group)]
-        if missing := sum(one is None for one in runs):
+        runs = [form for group in sweep.trials(grid) for form in sweep.cached_records(group)]
+        if missing := runs.count(None):
             title = f"Measure a first curve: {len(runs)} k at ε = {settings.epsilon:g}"
             jobs.sweeps(grid, title=title, cached=len(runs) - missing, total=len(runs), key="first", **shared)
     ks, budgets = (len(curves.grids[0][axis]) for axis in ("k", "epsilon"))
     title = f"Measure the curves: {ks} k × {budgets} ε × {settings.seeds} seeds, floor and ceiling"
-    jobs.sweeps(*curves.grids, title=title, cached=curves.found, total=curves.total, **shared)
+    jobs.sweeps(*curves.grids, title=title, cached=curves.cached, total=curves.total, **shared)
 
 
 @memory.cache(max_entries=16, is_free=True)
 def _curves(fingerprint_: str, _runs: dict[str, dict[str, Any] | None], _grids: tuple[dict[str, Any], ...]) -> Curves:
-    found = [record for record in _runs.values() if record is not None]
-    trained = [record for record in found if record.get("error") is None]
+    records = [record for record in _runs.values() if record is not None]
+    trained = [record for record in records if record.get("error") is None]
     table = sweep.table(trained) if trained else pd.DataFrame(columns=["method", "k", "epsilon", "seed", "accuracy"])
     points = table[(table["method"] == _grids[0]["method"]) & table["accuracy"].notna()].groupby(["k", "epsilon"])["seed"].nunique()
     seeds = (int(points.min()), int(points.max())) if len(points) else None
-    return Curves(table, len(found), len(_runs), _grids, seeds, fingerprint_)
+    return Curves(table, len(records), len(_runs), _grids, seeds, fingerprint_)

@@ -14,13 +14,13 @@ LEARNER = kalman_reasons.LEARNER
 def panel(settings: Settings) -> None:
     """The three pictures of the run that the settings describe."""
     st.markdown("## Why it works")
-    found = _reasons(core.run_key(settings), settings)
-    if found is None:
+    reasons = _reasons(core.run_key(settings), settings)
+    if reasons is None:
         st.caption("This run left the public directions aside, for its private rows spread elsewhere: there is no prior to show.")
         return
     mode = theme.mode()
     prior = plots.by_direction(
-        found.prior,
+        reasons.prior,
         {"expected": "expected under the prior", "noise": "noise alone", "seen": "seen"},
         title="1. The prior",
         y_title="mean square (log scale)",
@@ -29,25 +29,25 @@ def panel(settings: Settings) -> None:
         mode=mode,
     )
     believed = plots.by_direction(
-        found.believed,
+        reasons.believed,
         {"all": "after all sums", "first": "after the first"},
         title="2. What is believed",
         y_title="share known from data",
-        caption=f"A direction moves the head as far as its noise allows: all {len(found.believed)} count for {found.effective:.1f}.",
+        caption=f"A direction moves the head as far as its noise allows: all {len(reasons.believed)} count for {reasons.effective:.1f}.",
         mode=mode,
     )
-    words = "" if found.accuracies is None else f" Test accuracy {' → '.join(f'{100 * part:.1f} %' for part in found.accuracies)}."
+    words = "" if reasons.accuracies is None else f" Test accuracy {' → '.join(f'{100 * part:.1f} %' for part in reasons.accuracies)}."
     distilled = plots.by_direction(
-        found.distilled,
+        reasons.distilled,
         {"after": "after the public rows", "before": "before"},
         title="3. Distillation",
         y_title="size of the head",
         caption="The head is fitted to its own answers on public rows: directions without a noisy sum join in." + words,
         mode=mode,
     )
-    drawings = (("prior", prior, found.prior), ("believed", believed, found.believed), ("distilled", distilled, found.distilled))
+    drawings = (("prior", prior, reasons.prior), ("believed", believed, reasons.believed), ("distilled", distilled, reasons.distilled))
     for column, (name, figure, table) in zip(st.columns(3), drawings, strict=True):
-        provenance = [badges.PRIVATE, *([badges.NON_PRIVATE] if name == "distilled" and found.accuracies else []), badges.EXPERIMENT]
+        provenance = [badges.PRIVATE, *([badges.NON_PRIVATE] if name == "distilled" and reasons.accuracies else []), badges.EXPERIMENT]
         with column:
             show_figure(figure, table, FigureInfo(f"kalman_{name}", settings, provenance))
     st.caption(

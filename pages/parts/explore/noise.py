@@ -15,21 +15,21 @@ from pillar_core.studies import training_steps as steps
 
 def panel(settings: Settings) -> None:
     """The animation or the strip for slides, and one step in numbers."""
-    shown = settings if settings.method == "pillar" else dataclasses.replace(settings, method="pillar")
-    if shown is not settings:
+    pillar = settings if settings.method == "pillar" else dataclasses.replace(settings, method="pillar")
+    if pillar is not settings:
         st.caption("Shown for PILLAR, whose steps are sums over rows in few public directions.")
-    key = core.run_key(shown)
-    found = _steps(key, shown)
-    figure = _figure(key, theme.mode(), local.toggle("noise-strip"), found, shown)
-    info = FigureInfo("training_steps", shown, [badges.NON_PRIVATE, badges.PRIVATE, badges.EXPERIMENT])
-    show_figure(figure, found.pushes, info)
-    numbers = [int(step) for step in found.pushes["step"]]
+    key = core.run_key(pillar)
+    parts = _steps(key, pillar)
+    figure = _figure(key, theme.mode(), local.toggle("noise-strip"), parts, pillar)
+    info = FigureInfo("training_steps", pillar, [badges.NON_PRIVATE, badges.PRIVATE, badges.EXPERIMENT])
+    show_figure(figure, parts.pushes, info)
+    numbers = [int(step) for step in parts.pushes["step"]]
     step = local.slider("noise-step", numbers, numbers[0])
-    rows = found.opened[found.opened["step"] == step].drop(columns="step")
+    rows = parts.opened[parts.opened["step"] == step].drop(columns="step")
     st.dataframe(rows, hide_index=True, key="table-noise-step")
     st.caption(
-        f"Pushes of the head of “{plain.text(found.pushed)}” along the first two of k = {found.k} public directions, with their lengths "
-        f"over all directions and classes. Each number of a sum gets noise of standard deviation {found.noise:.3g}: more directions are "
+        f"Pushes of the head of “{plain.text(parts.pushed)}” along the first two of k = {parts.k} public directions, with their lengths "
+        f"over all directions and classes. Each number of a sum gets noise of standard deviation {parts.noise:.3g}: more directions are "
         "more numbers, and with a smaller ε each gets more."
     )
 
@@ -40,6 +40,6 @@ def _steps(run_key: str, _settings: Settings) -> steps.TrainingSteps:
 
 
 @memory.of_rows(max_entries=8, is_free=True)
-def _figure(run_key: str, mode: Mode, strip: bool, _found: steps.TrainingSteps, _settings: Settings) -> Any:
-    of: dict[str, Any] = {"noise": _found.noise, "pushed": _found.pushed, "classes": core.split(_settings).features.classes}
-    return training_in_steps(_found.points, _found.heads, _found.pushes, strip=strip, mode=mode, **of)
+def _figure(run_key: str, mode: Mode, strip: bool, _parts: steps.TrainingSteps, _settings: Settings) -> Any:
+    of: dict[str, Any] = {"noise": _parts.noise, "pushed": _parts.pushed, "classes": core.split(_settings).features.classes}
+    return training_in_steps(_parts.points, _parts.heads, _parts.pushes, strip=strip, mode=mode, **of)

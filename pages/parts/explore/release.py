@@ -35,7 +35,7 @@ def panel(settings: Settings) -> None:
             choosing = tuning.chosen_by()
             st.download_button(
                 "Train a release and download it",
-                data=lambda: model_bytes(tuning.released(settings, choosing), split=core.split(settings)),
+                data=lambda: model_bytes(tuning.train_release(settings, choosing), split=core.split(settings)),
                 file_name=f"{settings.method}-epsilon-{settings.epsilon:g}.zip",
                 mime="application/zip",
                 icon=":material/lock:",

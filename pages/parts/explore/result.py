@@ -26,10 +26,10 @@ def summary(record: RunRecord, settings: Settings) -> Any:
     pinned = pinned_run(settings)
     guarantee = record.guarantee
     with st.container(border=True, key="result"):
-        one, two, three, four = st.columns([1.5, 1, 1.15, 1])
-        with one:
+        left, second, third, last = st.columns([1.5, 1, 1.15, 1])
+        with left:
             _accuracy(record, pinned, core.n_test(settings))
-        two.metric(
+        second.metric(
             "ε, upper bound" if record.guarantee.covers_choice else "ε, choice unpaid",
             _epsilon(guarantee.epsilon.upper),
             help=f"What really ran, at δ = {guarantee.delta:g}, counted by “{guarantee.accountant}”: {'; '.join(guarantee.events)}. "
@@ -37,11 +37,11 @@ def summary(record: RunRecord, settings: Settings) -> Any:
         )
         trained = f"Used by the model, of {record.facts.d:,} features; trained in {_duration(record.seconds)}."
         words = " ".join([trained, *record.notes])
-        four.metric("Directions", _directions(record, settings), help=words)
+        last.metric("Directions", _directions(record, settings), help=words)
         _badges(record, settings)
     if pinned is not None:
         _comparison(settings, record, pinned)
-    return three
+    return third
 
 
 def gain(place: Any, record: RunRecord, settings: Settings) -> None:

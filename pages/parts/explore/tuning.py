@@ -25,7 +25,7 @@ def record(settings: Settings) -> RunRecord:
         st.info(f"The step size follows the rules: {reason}.", icon=":material/tune:")
         return core.run(settings)
     plain = core.run(settings)
-    outcome = _tuned(f"{core.run_key(settings)}-{choosing}", choosing, settings)
+    outcome = _choose_rate(f"{core.run_key(settings)}-{choosing}", choosing, settings)
     _price(choosing, outcome, plain)
     return outcome.record
 
@@ -33,20 +33,20 @@ def record(settings: Settings) -> RunRecord:
 def switch() -> None:
     """How the step size is chosen, closed while it is by the rules."""
     with st.expander("Advanced: the step size", icon=":material/tune:", expanded=chosen_by() is not Choosing.RULES):
-        local.choice("tuning", {name: said["words"] for name, said in SAID.items()}, str(Choosing.RULES))
+        local.choice("tuning", {name: words["words"] for name, words in SAID.items()}, str(Choosing.RULES))
 
 
 def chosen_by() -> Choosing:
     """What the switch says; rules where a link says what it cannot."""
-    said = str(local.linked_value("tuning", str(Choosing.RULES)))
-    return Choosing(said) if said in set(Choosing) else Choosing.RULES
+    value = str(local.linked_value("tuning", str(Choosing.RULES)))
+    return Choosing(value) if value in set(Choosing) else Choosing.RULES
 
 
-def released(settings: Settings, choosing: Choosing) -> RunRecord:
+def train_release(settings: Settings, choosing: Choosing) -> RunRecord:
     """As `record`, with secret noise and for a model to hand out: what `choosing` paid for is in its ε, the rest is declared."""
     way = Choosing.RULES if _reason(settings, choosing) else choosing
-    done = tuned.tuned(dataclasses.replace(core.spec(settings), seed=None), core.split(settings), choosing=way).record
-    return in_sight(rankings.counted(done, history.paid_rankings(settings)))
+    record = tuned.tuned(dataclasses.replace(core.spec(settings), seed=None), core.split(settings), choosing=way).record
+    return in_sight(rankings.counted(record, history.paid_rankings(settings)))
 
 
 def _reason(settings: Settings, choosing: Choosing) -> str:
@@ -67,5 +67,5 @@ def _price(choosing: Choosing, outcome: Tuned, plain: RunRecord) -> None:
 
 
 @memory.of_rows(max_entries=32, show_spinner="Choosing the step size …")
-def _tuned(key_: str, choosing: Choosing, _settings: Settings) -> Tuned:
+def _choose_rate(key_: str, choosing: Choosing, _settings: Settings) -> Tuned:
     return tuned.tuned(core.spec(_settings), core.split(_settings), choosing=choosing)

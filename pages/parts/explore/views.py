@@ -39,8 +39,8 @@ def choice(settings: Settings) -> str:
     hint = "Each view is drawn from the same run and the same curves; the choice is part of the link."
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     with left:
-        looks = session.widget("view") | {"label": "View", "help": hint}
-        st.segmented_control(options=list(_TITLES), format_func=_TITLES.__getitem__, **looks)
+        style = session.widget("view") | {"label": "View", "help": hint}
+        st.segmented_control(options=list(_TITLES), format_func=_TITLES.__getitem__, **style)
     with right:
         result.learner()
     return settings.view
@@ -68,11 +68,11 @@ def draw(view: str, curves: Curves, record: RunRecord, settings: Settings) -> No
 
 
 def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
-    here = None
+    star = None
     if record.accuracy is not None and record.settings.get("k"):
-        here = plots.Here(int(record.settings["k"]), settings.epsilon, record.accuracy)
+        star = plots.Here(int(record.settings["k"]), settings.epsilon, record.accuracy)
     ks, pinned = curves.grids[0]["k"], _pinned_curve(curves, settings)
-    reach = 0 if here is None or ks[0] <= here.k <= ks[-1] else here.k
+    reach = 0 if star is None or ks[0] <= star.k <= ks[-1] else star.k
     drawn_from = (
         curves.key,
         theme.mode(),
@@ -84,8 +84,8 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
         core.majority(settings),
     )
     base = "-".join(map(str, drawn_from))
-    measured = _measured(base, curves, settings, reach, pinned)
-    runs = accuracy.runs(measured, present=here, history=history.table(settings), mode=theme.mode())
+    measured = _curves_figure(base, curves, settings, reach, pinned)
+    runs = accuracy.runs(measured, present=star, history=history.table(settings), mode=theme.mode())
     info = FigureInfo("accuracy_against_k", settings, seeds=curves.seeds, is_accuracy=True)
     show_figure(measured, lambda: _with_star(curves.table, settings), info, base=base, runs=runs)
     if record.method == "pillar":
@@ -94,12 +94,12 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
 
 
 @memory.cache(max_entries=64, is_free=True)
-def _measured(key_: str, _curves: Curves, _settings: Settings, _reach: int, _pinned: pd.DataFrame | None) -> Any:
+def _curves_figure(key_: str, _curves: Curves, _settings: Settings, _reach: int, _pinned: pd.DataFrame | None) -> Any:
     """Explore's figure over k without the visit's own runs: to draw it anew would cost each move more than all the rest."""
     method, k_max = method_of(_settings), core.largest_k(_settings)
-    looks: dict[str, Any] = {"mode": theme.mode(), "method": method, "k_max": k_max, "pinned": _pinned, "reach": _reach or None}
-    looks["majority"] = core.majority(_settings)
-    return accuracy.accuracy_curves(_curves.table, budget=_settings.epsilon, **looks)
+    style: dict[str, Any] = {"mode": theme.mode(), "method": method, "k_max": k_max, "pinned": _pinned, "reach": _reach or None}
+    style["majority"] = core.majority(_settings)
+    return accuracy.accuracy_curves(_curves.table, budget=_settings.epsilon, **style)
 
 
 def _with_star(table: pd.DataFrame, settings: Settings) -> pd.DataFrame:
@@ -113,8 +113,8 @@ def _plane(curves: Curves, record: RunRecord, settings: Settings) -> None:
         st.info("The plane needs the grid below: run it once, it is kept.", icon=":material/grid_on:")
         return
     k = record.settings.get("k")
-    here = (int(k), settings.epsilon) if k else None
-    figure = plots.accuracy_heatmap(curves.table, mode=theme.mode(), method=method, present=here)
+    star = (int(k), settings.epsilon) if k else None
+    figure = plots.accuracy_heatmap(curves.table, mode=theme.mode(), method=method, present=star)
     info = FigureInfo("accuracy_plane", settings, seeds=curves.seeds, is_accuracy=True)
     show_figure(figure, curves.table, info, on_select=_take_cell)
     st.caption("Click a cell to take its k and ε.")
@@ -173,8 +173,8 @@ def _pinned_curve(curves: Curves, settings: Settings) -> pd.DataFrame | None:
         return None
     table = read(a).table
     rows = table[(table["method"] == a.method) & (table["epsilon"] == a.epsilon)]
-    one = {"method": a.method, "k": pinned.settings["k"], "epsilon": a.epsilon, "seed": a.seed, "accuracy": pinned.accuracy}
-    return rows if len(rows) else pd.DataFrame([one])
+    run = {"method": a.method, "k": pinned.settings["k"], "epsilon": a.epsilon, "seed": a.seed, "accuracy": pinned.accuracy}
+    return rows if len(rows) else pd.DataFrame([run])
 
 
 def _take_cell() -> None:

@@ -151,7 +151,7 @@ def test_a_statement_names_the_tests_of_its_rows_and_what_they_cost_together(mon
     upper, spent = released.guarantee.epsilon.upper, sum(test.epsilon for test in tests)
     assert 5.499 < spent <= 5.5
     for has_coin, total in ((False, upper + spent), (True, max(upper, spent))):
-        named = private_tests.tested(released, tests, has_coin=has_coin, is_shown=has_coin)
+        named = private_tests.add_tests(released, tests, has_coin=has_coin, is_shown=has_coin)
         statement = pc.statement(named)
         assert statement.fields["epsilon_with_tests"] == pytest.approx(total)
         assert [test["epsilon"] for test in statement.fields["private_tests"]] == pytest.approx([0.5, 1.0])
@@ -161,7 +161,7 @@ def test_a_statement_names_the_tests_of_its_rows_and_what_they_cost_together(mon
     zipped = pc.save_model(named, tmp_path / "model.zip", split=split)
     assert private_tests.model_of(pc.load_model(zipped).classifier) == tests[0].model
     elsewhere = pc.run("dp_sgd", split, epsilon=2.0, relation="replace_one", seed=None)
-    assert private_tests.epsilon_with_tests(private_tests.tested(elsewhere, tests, has_coin=True, is_shown=False)) is None
+    assert private_tests.epsilon_with_tests(private_tests.add_tests(elsewhere, tests, has_coin=True, is_shown=False)) is None
     table = roc(tests[1])
     assert (table.iloc[[0, -1]].to_numpy() == [[1.0] * 6, [0.0] * 6]).all()
     for rate in ("false_positive", "true_positive"):
