@@ -97,7 +97,7 @@ def _line(figure: go.Figure, means: pd.DataFrame, x: str, present: Any, unit: st
 def _bars(figure: go.Figure, means: pd.DataFrame, labels: list[str], is_here: "pd.Series[bool]", unit: str, mode: Mode) -> None:
     colours = [marks.MARKED[mode] if marked else fade(_LINE[mode], 0.55) for marked in is_here]
     text = [f"{mean:.1f}{unit}" for mean in means["mean"]]
-    style = {"text": text, "textposition": "inside", "insidetextanchor": "start", "textfont": {"color": INK[mode].text, "size": 16}}
+    style = {"text": text, "textfont": {"color": INK[mode].text, "size": 16}}
     error = None if means["low"].isna().all() else marks.reach(means, INK[mode].text, scale=1)
     figure.add_bar(x=labels, y=means["mean"], marker_color=colours, error_y=error, showlegend=False, **style)
 

@@ -37,8 +37,6 @@ def comparison(
         orientation="h",
         name="measured",
         text=[_text(row) for row in means.itertuples()],
-        textposition="inside",
-        insidetextanchor="start",
         textfont={"size": 13},
         error_x=marks.reach(means, INK[mode].text, thickness=1.4, width=4),
         marker={
@@ -49,15 +47,8 @@ def comparison(
         hovertemplate="%{y}: %{x:.1f} %<extra></extra>",
     )
     styles = [method_style(name) for name in names]
-    symbols = {"symbol": [style.symbol for style in styles], "color": [style.colour(mode) for style in styles]}
-    figure.add_scatter(
-        x=100 * means["mean"],
-        y=labels,
-        mode="markers",
-        marker={**symbols, "size": 11, "line": {"width": 1.5, "color": INK[mode].surface}},
-        hoverinfo="skip",
-        showlegend=False,
-    )
+    looks: dict[str, Any] = {"edge": (1.5, INK[mode].surface), "symbol": [style.symbol for style in styles], "showlegend": False}
+    marks.dots(figure, 100 * means["mean"], labels, [style.colour(mode) for style in styles], size=11, **looks)
     for place, (name, level) in enumerate(sorted((levels or {}).items(), key=lambda item: item[1])):
         ink = INK[mode].muted
         figure.add_vline(x=100 * level, line={"color": ink, "dash": "dot", "width": 1.4}, layer="below")
@@ -65,16 +56,8 @@ def comparison(
         marks.note(figure, 100 * level, 1, f"{name}: {100 * level:.1f} %", ink, size=12, **above)
     if "published" in table:
         published = table.groupby("method")["published"].first().reindex(names)
-        marks.dots(
-            figure,
-            100 * published,
-            labels,
-            INK[mode].text,
-            size=12,
-            symbol="diamond-open",
-            name="published",
-            hover="%{y}: %{x:.1f} % published",
-        )
+        hover = "%{y}: %{x:.1f} % published"
+        marks.dots(figure, 100 * published, labels, INK[mode].text, size=12, symbol="diamond-open", name="published", hover=hover)
     marks.names_axis(figure, labels)
     figure.update_layout(showlegend="published" in table)
     summary = "; ".join(f"{label} {100 * mean:.1f} percent" for label, mean in zip(labels, means["mean"], strict=True))
@@ -130,13 +113,7 @@ def overlay(runs: pd.DataFrame, lines: pd.DataFrame, *, labels: dict[str, str], 
         accuracies = 100 * runs.loc[runs["group"] == line["group"], "accuracy"].dropna()
         name = f"{number + 1}. {labels[str(line['group'])]}"
         reach = 0.0 if pd.isna(line["low"]) else 100 * (line["high"] - line["mean"])
-        figure.add_scatter(
-            x=accuracies,
-            y=[name] * len(accuracies),
-            mode="markers",
-            marker={"color": colour, "size": 7, "opacity": 0.4},
-            hovertemplate="%{x:.1f} %<extra>one seed</extra>",
-        )
+        marks.dots(figure, accuracies, [name] * len(accuracies), fade(colour, 0.4), size=7, hover="%{x:.1f} %<extra>one seed</extra>")
         marks.dots(
             figure,
             [100 * line["mean"]],

@@ -1,6 +1,7 @@
 """Classes: how many rows each has, and how well each is recognised."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -31,7 +32,7 @@ def class_balance(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
             y=rows["rows"],
             name=part,
             marker={"color": colours.get(part, INK[mode].muted), "cornerradius": 3},
-            hovertemplate="%{x}: %{y} rows<extra>" + part + "</extra>",
+            hovertemplate=f"%{{x}}: %{{y}} rows<extra>{part}</extra>",
         )
     figure.update_xaxes(categoryarray=order, showticklabels=len(order) <= 40)
     totals = table.groupby("class")["rows"].sum()
@@ -52,14 +53,9 @@ def per_class(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
     ink = INK[mode]
     figure = go.Figure()
     if "reference" in ordered:
-        figure.add_scatter(
-            x=100 * ordered["reference"],
-            y=names,
-            mode="markers",
-            name="without privacy",
-            marker={"symbol": "line-ns", "size": 14, "line": {"width": 2.4, "color": ink.muted}},
-            hovertemplate="%{y}: %{x:.1f} %<extra>without privacy</extra>",
-        )
+        looks: dict[str, Any] = {"symbol": "line-ns", "edge": (2.4, ink.muted), "name": "without privacy"}
+        hover = "%{y}: %{x:.1f} %<extra>without privacy</extra>"
+        marks.dots(figure, 100 * ordered["reference"], names, None, size=14, hover=hover, **looks)
     marks.dots(
         figure,
         100 * ordered["accuracy"],

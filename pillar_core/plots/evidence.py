@@ -24,25 +24,11 @@ def membership_roc(
     the most that any attack can reach.
     """
     figure, ink = go.Figure(), INK[mode]
-    forbidden = marks.MARKED[mode]
     ceiling = bound[bound["false_positive_rate"] >= LEAST_RATE / 3]
-    figure.add_scatter(
-        x=[*ceiling["false_positive_rate"], *ceiling["false_positive_rate"][::-1]],
-        y=[*ceiling["true_positive_rate"], *([1.0] * len(ceiling))],
-        fill="toself",
-        fillcolor=fade(forbidden, 0.13),
-        line={"width": 0},
-        hoverinfo="skip",
-        name="ruled out by the guarantee",
-    )
-    marks.line(
-        figure,
-        ceiling["false_positive_rate"],
-        ceiling["true_positive_rate"],
-        forbidden,
-        name=f"ceiling at ε = {epsilon:.3g}",
-        hover="at most %{y:.3g} of members at %{x:.3g} false alarms",
-    )
+    x, y = ceiling["false_positive_rate"], ceiling["true_positive_rate"]
+    marks.ruled_out(figure, [*x, *x[::-1]], [*y, *([1.0] * len(y))], mode, name="ruled out by the guarantee")
+    hover = "at most %{y:.3g} of members at %{x:.3g} false alarms"
+    marks.line(figure, x, y, marks.MARKED[mode], name=f"ceiling at ε = {epsilon:.3g}", hover=hover)
     diagonal = np.geomspace(LEAST_RATE, 1, 30)
     marks.line(figure, diagonal, diagonal, ink.muted, width=1.2, dash="dash", name="coin flip")
     for place, (name, rows) in enumerate(roc.groupby("attack", sort=False)):
@@ -167,10 +153,8 @@ def audit_power(table: pd.DataFrame, *, mode: Mode = "light", claimed: float, si
 
 def one_run_reach(table: pd.DataFrame, *, mode: Mode = "light", canaries: int) -> go.Figure:
     """What a single run with canaries could certify at best. table: columns epsilon, plain, curve (certified ε)."""
-    figure, ink = go.Figure(), INK[mode]
-    figure.add_scatter(
-        x=table["epsilon"], y=table["epsilon"], mode="lines", name="the truth", line={"color": ink.muted, "dash": "dash", "width": 1.3}
-    )
+    figure = go.Figure()
+    marks.line(figure, table["epsilon"], table["epsilon"], INK[mode].muted, width=1.3, dash="dash", name="the truth")
     for column, name, colour, dash in (
         ("curve", "testing the whole curve (f-DP)", categorical(7, mode)[2], "solid"),
         ("plain", "testing one (ε, δ) point", categorical(7, mode)[0], "dash"),
@@ -198,8 +182,6 @@ def right_guesses(table: pd.DataFrame, *, mode: Mode = "light", published: float
         y=labels,
         orientation="h",
         text=[f"{100 * value:.1f} %" for value in table["success"]],
-        textposition="inside",
-        insidetextanchor="start",
         error_x=marks.reach(table, ink.text, value="success", thickness=1.4),
         marker={"color": [fade(colours[5 if strong else 0], 0.75) for strong in is_strong], "cornerradius": 4},
         hovertemplate="%{y}: right in %{x:.1f} % of guesses<extra></extra>",

@@ -73,26 +73,11 @@ def margins_against_k(
         figure.add_hrect(y0=low - pad, y1=0, fillcolor=fade(marks.MARKED[mode], 0.06), line_width=0, layer="below")
         marks.note(figure, span[1], low - pad, "wrong side of the hyperplane", ink.muted, size=12, xanchor="right", yanchor="bottom")
     for name, rows in table.groupby("class", sort=False):
-        marks.line(
-            figure,
-            rows["k"],
-            rows[convention],
-            fade(ink.accent, 0.35),
-            width=1.3,
-            name=str(name),
-            hover=f"{name}: %{{y:.3f}} at k = %{{x}}",
-        )
-    marks.line(
-        figure,
-        lowest["k"],
-        lowest[convention],
-        ink.accent,
-        width=3,
-        mode="lines+markers",
-        marker={"size": 8, "color": ink.accent},
-        name="minimum over classes",
-        hover="minimum over classes: %{y:.3f} at k = %{x}",
-    )
+        hover = f"{name}: %{{y:.3f}} at k = %{{x}}"
+        marks.line(figure, rows["k"], rows[convention], fade(ink.accent, 0.35), width=1.3, name=str(name), hover=hover)
+    looks: dict[str, Any] = {"mode": "lines+markers", "marker": {"size": 8}, "name": "minimum over classes"}
+    hover = "minimum over classes: %{y:.3f} at k = %{x}"
+    marks.line(figure, lowest["k"], lowest[convention], ink.accent, width=3, hover=hover, **looks)
     end_labels(figure, [(float(lowest["k"].iloc[-1]), float(lowest[convention].iloc[-1]), "minimum", ink.accent)], low=low, high=high)
     _mark(figure, k, mode, top=high + pad)
     _k_axis(figure, table["k"])

@@ -34,7 +34,7 @@ def dots(
     *,
     size: float,
     hover: str = "",
-    symbol: str | None = None,
+    symbol: str | Sequence[str] | None = None,
     edge: tuple[float, str | None] | None = None,
     **looks: Any,
 ) -> None:
@@ -54,6 +54,12 @@ def band(figure: go.Figure, x: Iterable[float], low: Iterable[float], high: Iter
     xs = list(x)
     corners = {"x": [*xs, *xs[::-1]], "y": [*high, *list(low)[::-1]], "mode": "lines", "line_width": 0}
     figure.add_scatter(**corners, fill="toself", fillcolor=fade(colour, opacity), hoverinfo="skip", showlegend=False)
+
+
+def ruled_out(figure: go.Figure, x: Iterable[float], y: Iterable[float], mode: Mode, *, name: str) -> None:
+    """The area that no attack on a guarantee reaches, inside these corners."""
+    shape: dict[str, Any] = {"fill": "toself", "fillcolor": fade(MARKED[mode], 0.13), "line_width": 0, "hoverinfo": "skip"}
+    figure.add_scatter(x=list(x), y=list(y), mode="lines", name=name, **shape)
 
 
 def reach(

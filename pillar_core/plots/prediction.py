@@ -113,16 +113,8 @@ def best_k_against_epsilon(predicted: pd.DataFrame, measured: pd.DataFrame | Non
     colour = method_style("pillar").colour(mode)
     steps = _steps(line)
     marks.band(figure, steps["epsilon"], steps["low"], steps["high"], colour, opacity=0.13)
-    marks.line(
-        figure,
-        line["epsilon"],
-        line["k"],
-        colour,
-        width=2.8,
-        shape="hv",
-        name="predicted",
-        hover="ε = %{x}: best k = %{y}<extra>predicted</extra>",
-    )
+    hover = "ε = %{x}: best k = %{y}<extra>predicted</extra>"
+    marks.line(figure, line["epsilon"], line["k"], colour, width=2.8, shape="hv", name="predicted", hover=hover)
     summary = "; ".join(f"ε = {row.epsilon:g}: {row.k:g}" for row in line.itertuples())
     caption = "The predicted best k, a model; the band holds every k within one point of its accuracy."
     if measured is not None and len(measured):
@@ -157,8 +149,6 @@ def accuracy_drops(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
             name=side,
             marker={"color": fade(colour, 0.8), "cornerradius": 4},
             text=[f"{100 * value:.1f} %" for value in rows["drop"]],
-            textposition="inside",
-            insidetextanchor="start",
             textfont={"size": 13},
             error_y={"type": "data", "array": 100 * rows["half"].fillna(0), "color": INK[mode].text, "thickness": 1.2, "width": 4},
             hovertemplate=f"{side}, ε = %{{x}}: %{{y:.1f}} %<extra></extra>",
@@ -214,18 +204,9 @@ def accuracy_of_sets(table: pd.DataFrame, *, epsilon: float, mode: Mode = "light
         means = over_seeds(rows, by=["k"], value="accuracy", low=0, high=1).sort_values("k")
         counts.append(means["seeds"])
         k_curves.band(figure, means, colour, opacity=0.16)
-        marks.line(
-            figure,
-            means["k"],
-            100 * means["mean"],
-            colour,
-            width=2.4,
-            dash=dash,
-            mode="lines+markers",
-            name=str(name),
-            marker={"size": 6},
-            hover=f"{name}: %{{y:.1f}} % at k = %{{x}}",
-        )
+        looks: dict[str, Any] = {"mode": "lines+markers", "marker": {"size": 6}, "name": str(name)}
+        hover = f"{name}: %{{y:.1f}} % at k = %{{x}}"
+        marks.line(figure, means["k"], 100 * means["mean"], colour, width=2.4, dash=dash, hover=hover, **looks)
         top = best(means)
         marks.ring(figure, top["k"], 100 * top["mean"], colour, size=15)
         summary.append(f"{name} {100 * top['mean']:.1f} percent at k {top['k']:g}")

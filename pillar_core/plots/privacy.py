@@ -1,5 +1,7 @@
 """Accounting drawn: ε against steps and δ, the trade-off curve, noise against ε, the same noise under other rules."""
 
+from typing import Any
+
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -36,16 +38,9 @@ def epsilon_against_delta(table: pd.DataFrame, *, mode: Mode = "light", delta: f
     """The privacy profile. table: columns epsilon, delta: at each pair the run is (ε, δ)-DP."""
     figure = go.Figure()
     colour = categorical(1, mode)[0]
-    marks.line(
-        figure,
-        table["epsilon"],
-        table["delta"],
-        colour,
-        width=2.6,
-        fill="tozeroy",
-        fillcolor=fade(colour, 0.08),
-        hover="ε = %{x:.3g} at δ = %{y:.2g}",
-    )
+    hover = "ε = %{x:.3g} at δ = %{y:.2g}"
+    area: dict[str, Any] = {"fill": "tozeroy", "fillcolor": fade(colour, 0.08)}
+    marks.line(figure, table["epsilon"], table["delta"], colour, width=2.6, hover=hover, **area)
     figure.add_hline(
         y=delta,
         line={"color": INK[mode].muted, "dash": "dash", "width": 1.2},
@@ -57,20 +52,10 @@ def epsilon_against_delta(table: pd.DataFrame, *, mode: Mode = "light", delta: f
 def trade_off_curve(table: pd.DataFrame, *, mode: Mode = "light", advantage: float, best: float) -> go.Figure:
     """What the best attacker trades. table: columns false_positive_rate, true_positive_rate; best: where the gap is widest."""
     figure, ink = go.Figure(), INK[mode]
-    forbidden = marks.MARKED[mode]
     x, y = table["false_positive_rate"], table["true_positive_rate"]
-    figure.add_scatter(
-        x=[*x, 0],
-        y=[*y, 1],
-        fill="toself",
-        fillcolor=fade(forbidden, 0.12),
-        line={"width": 0},
-        name="ruled out for every attacker",
-        hoverinfo="skip",
-    )
-    marks.line(
-        figure, x, y, forbidden, width=2.6, name="best possible attacker", hover="finds %{y:.1%} of members at %{x:.1%} false alarms"
-    )
+    marks.ruled_out(figure, [*x, 0], [*y, 1], mode, name="ruled out for every attacker")
+    hover = "finds %{y:.1%} of members at %{x:.1%} false alarms"
+    marks.line(figure, x, y, marks.MARKED[mode], width=2.6, name="best possible attacker", hover=hover)
     marks.line(figure, [0, 1], [0, 1], ink.muted, width=1.2, dash="dash", name="coin flip")
     marks.line(figure, [best, best], [best, best + advantage], ink.text, width=2, showlegend=False)
     marks.note(figure, best, best + advantage / 2, f"advantage {advantage:.3g}", ink.text, size=14, xanchor="left", xshift=8)

@@ -126,7 +126,13 @@ def _lengths(pushes: pd.DataFrame, step: int, mode: Mode) -> go.Bar:
     values = [float(pushes["clean"].iloc[step]), float(pushes["noise"].iloc[step])]
     colours = [INK[mode].text, marks.MARKED[mode]]
     return go.Bar(
-        x=_BARS, y=values, text=[f"{value:.3g}" for value in values], marker={"color": colours}, cliponaxis=False, hoverinfo="skip"
+        x=_BARS,
+        y=values,
+        text=[f"{value:.3g}" for value in values],
+        marker={"color": colours},
+        cliponaxis=False,
+        hoverinfo="skip",
+        textposition="auto",
     )
 
 

@@ -140,7 +140,9 @@ def template(mode: Mode) -> go.layout.Template:
     words = {**dataclasses.asdict(INK[mode]), "font": FONT, "heading": HEADING_FONT}
     layout = tomllib.loads(_TEMPLATE.substitute(words))
     axis = layout.pop("axis")
-    return go.layout.Template(layout={**layout, "colorway": categorical(7, mode), "xaxis": axis, "yaxis": axis})
+    bars = [go.Bar(textposition="inside", insidetextanchor="start")]
+    layout |= {"colorway": categorical(7, mode), "xaxis": axis, "yaxis": axis}
+    return go.layout.Template(layout=layout, data={"bar": bars})
 
 
 def finish(figure: go.Figure, *, title: str, caption: str, alt: str, mode: Mode, height: int = 440, line: int = 112) -> go.Figure:
@@ -163,8 +165,11 @@ def finish(figure: go.Figure, *, title: str, caption: str, alt: str, mode: Mode,
 
 
 def finish_by_name(figure: go.Figure, name: str, *, mode: Mode, **fields: Any) -> go.Figure:
-    """`figure` as `finish` makes it, with words, axes, layout and size of `name` in figures.toml; said: what these leave open."""
-    words = _FIGURES[name]
+    """`figure` as `finish` makes it, with words, axes, layout and size of `name` in figures.toml.
+
+    fields: what these leave open; a title, caption or alt text that is not there is a field itself.
+    """
+    words = {"title": "{title}", "caption": "{caption}", "alt": "{alt}"} | _FIGURES[name]
     title, caption = (words[part].format_map(fields) for part in ("title", "caption"))
     alt = words["alt"].format_map({"caption": caption} | fields)
     figure.update_layout(words.get("layout", {}))

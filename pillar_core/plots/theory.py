@@ -1,6 +1,7 @@
 """Theory's pictures: competing rates, errors, rows needed against d, directions under shift, a choice, the component graph."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -56,16 +57,8 @@ def rates(table: pd.DataFrame, *, mode: Mode = "light", present: float | None = 
         if rows.empty:
             continue
         colour = method_style(style).colour(mode)
-        marks.line(
-            figure,
-            rows["x"],
-            rows["rows"],
-            colour,
-            width=3.4 if name == "PILLAR" else 2.2,
-            dash=dash,
-            name=name,
-            hover=f"{name}: %{{y:.3g}} rows at %{{x:.3g}}<extra>{rows['form'].iloc[0]}</extra>",
-        )
+        hover, width = f"{name}: %{{y:.3g}} rows at %{{x:.3g}}<extra>{rows['form'].iloc[0]}</extra>", 3.4 if name == "PILLAR" else 2.2
+        marks.line(figure, rows["x"], rows["rows"], colour, width=width, dash=dash, name=name, hover=hover)
         last = rows.iloc[-1]
         ends.append((float(last["x"]), math.log10(float(last["rows"])), name, colour))
         summary.append(f"{name} {float(last['rows']):.2g} at {float(last['x']):g}")
@@ -90,16 +83,8 @@ def mixture_errors(
         rows, colour = table[table["projection"] == name], method_style(style).colour(mode)
         drawn = rows if curve is None else curve[curve["projection"] == name]
         line = drawn.groupby("n_private", as_index=False)["predicted"].mean()
-        marks.line(
-            figure,
-            line["n_private"],
-            100 * line["predicted"],
-            colour,
-            width=2.8,
-            dash=dash,
-            name=f"{_SIDE_WORDS[name]}, predicted",
-            hover="predicted %{y:.2f} % at %{x:,} rows",
-        )
+        words: dict[str, Any] = {"name": f"{_SIDE_WORDS[name]}, predicted", "hover": "predicted %{y:.2f} % at %{x:,} rows"}
+        marks.line(figure, line["n_private"], 100 * line["predicted"], colour, width=2.8, dash=dash, **words)
         means = over_seeds(rows, by=["n_private"], value="error", low=0, high=1)
         marks.dots(
             figure,
@@ -118,17 +103,8 @@ def mixture_errors(
         ends.append((float(line["n_private"].iloc[-1]), 100 * float(line["predicted"].iloc[-1]), _SIDE_WORDS[name], colour))
     if floor is not None:
         figure.add_hline(y=100 * floor, line={"color": INK[mode].muted, "width": 1.4, "dash": "dot"})
-        marks.note(
-            figure,
-            0,
-            100 * floor,
-            f"best possible: {100 * floor:.2g} %",
-            INK[mode].muted,
-            xref="paper",
-            xanchor="left",
-            xshift=8,
-            yanchor="top",
-        )
+        place: dict[str, Any] = {"xref": "paper", "xanchor": "left", "xshift": 8, "yanchor": "top"}
+        marks.note(figure, 0, 100 * floor, f"best possible: {100 * floor:.2g} %", INK[mode].muted, **place)
     end_labels(figure, ends, low=-4, high=60, height=340)
     figure.update_xaxes(marks.log_axis(sorted(set(table["n_private"])), "private rows (log scale)", form=","))
     seeds = table.groupby(["projection", "n_private"])["seed"].nunique()
@@ -203,21 +179,12 @@ def choice_errors(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
         rows, colour = means[means["epsilon"] == epsilon], epsilon_colour(float(epsilon), mode)
         band = rows.dropna(subset=["low", "high"])
         marks.band(figure, band["n_private"], 100 * band["low"], 100 * band["high"], colour, opacity=0.14)
-        marks.line(
-            figure,
-            rows["n_private"],
-            100 * rows["mean"],
-            colour,
-            width=2.6,
-            mode="lines+markers",
-            marker={"size": 7, "color": colour},
-            hover=f"{epsilon_label(float(epsilon))}: %{{y:.2f}} % with %{{x:,}} rows",
-        )
-        first = rows.iloc[0]
-        ends.append((float(first["n_private"]), 100 * float(first["mean"]), epsilon_label(float(epsilon)), colour))
-        summary.append(
-            f"{epsilon_label(float(epsilon))}: {100 * float(rows['mean'].iloc[0]):.1f} to {100 * float(rows['mean'].iloc[-1]):.2g} percent"
-        )
+        label, looks = epsilon_label(float(epsilon)), dict[str, Any](mode="lines+markers", marker={"size": 7})
+        hover = f"{label}: %{{y:.2f}} % with %{{x:,}} rows"
+        marks.line(figure, rows["n_private"], 100 * rows["mean"], colour, width=2.6, hover=hover, **looks)
+        first, last = (100 * float(rows["mean"].iloc[place]) for place in (0, -1))
+        ends.append((float(rows["n_private"].iloc[0]), first, label, colour))
+        summary.append(f"{label}: {first:.1f} to {last:.2g} percent")
     for x, y, text, colour in ends:
         marks.note(figure, math.log10(x), y, text, colour, size=14, weight=600, xanchor="right", xshift=-12)
     counts = sorted(set(table["n_private"]))
