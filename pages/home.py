@@ -1,14 +1,18 @@
 """Home: four doors, the picture that explains the idea, six things to try."""
 
 import dataclasses
+from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
-from pages.frame import badges, core, navigation, presets, session, theme, words
+from pages.frame import badges, core, navigation, session, theme, words
 from pages.frame import settings as codec
 from pages.frame.figures import FigureInfo, show_figure
 from pillar_core import plots
+from pillar_core.registry import toml_tables
 
+_OFFERS: dict[str, Any] = dict(toml_tables(Path(__file__).with_name("home.toml")))
 _DATA = "Fashion-MNIST through EfficientNet-Lite0: 1,800 private images, 200 public"
 
 navigation.begin()
@@ -19,11 +23,11 @@ words.title("home")
 first, second = st.container(), st.container()
 doors, picture = (second, first) if theme.is_narrow() else (first, second)
 with doors:
-    for column, door in zip(st.columns(len(presets.DOORS)), presets.DOORS, strict=True):
-        with column, st.container(border=True, key=f"door-{door.name}", height="stretch"):
-            st.markdown(f"## {door.icon} {door.title}")
-            st.markdown(door.text)
-            navigation.link(door.page, door.action, changes=door.changes)
+    for column, door in zip(st.columns(len(_OFFERS["doors"])), _OFFERS["doors"], strict=True):
+        with column, st.container(border=True, key=f"door-{door['name']}", height="stretch"):
+            st.markdown(f"## {door['icon']} {door['title']}")
+            st.markdown(door["text"])
+            navigation.link(door["page"], door["action"], changes=door["changes"])
     st.space("small")
 with picture:
     table = core.hero_table()
@@ -45,11 +49,11 @@ with picture:
         )
 
 st.header("Six things to try", anchor=False)
-for row in (presets.PRESETS[:3], presets.PRESETS[3:]):
+for row in (_OFFERS["presets"][:3], _OFFERS["presets"][3:]):
     for column, preset in zip(st.columns(3), row, strict=True):
-        with column, st.container(border=True, key=f"preset-{preset.name}", height="stretch"):
-            st.markdown(f"**{preset.title}**")
-            st.markdown(preset.notice)
-            navigation.link("explore", "Open", changes=dataclasses.asdict(codec.Settings()) | dict(preset.changes))
+        with column, st.container(border=True, key=f"preset-{preset['name']}", height="stretch"):
+            st.markdown(f"**{preset['title']}**")
+            st.markdown(preset["notice"])
+            navigation.link("explore", "Open", changes=dataclasses.asdict(codec.Settings()) | preset["changes"])
 
 words.explain("home")

@@ -1,7 +1,7 @@
 """Controls that belong to one page: their values outlive a page change in the session, as text and numbers.
 
-`local.toml` holds what is always the same of a control, by its name: label, help, and perhaps options, default and form of an option. What
-is said where it is made wins. Links carry each of them, unless it says why not (`unlinked`).
+`local.toml` has what is always the same of a control, by its name: label, help, and perhaps options, default and form of an option. A
+keyword at the call wins. Links carry each of them, unless its entry has a reason not to (`unlinked`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,12 +22,12 @@ _CONTROLS = toml_tables(Path(__file__).with_suffix(".toml"))
 
 
 def value(name: str, default: Any) -> Any:
-    """The value kept under `name`, else `default`."""
+    """The value stored under `name`, else `default`."""
     return controls.parse_value(st.session_state.get(controls.LOCAL + name, default), default)
 
 
 def put(name: str, new: Any) -> None:
-    """Keeps a value out of links; its widget shows it in the next run."""
+    """Stores a value that links do not carry; its widget shows it in the next run."""
     st.session_state[controls.LOCAL + name] = new
 
 
@@ -53,7 +53,7 @@ def unlinked_key(key: str, why: str) -> str:
 def choice(
     name: str, options: Options | None = None, default: Any = None, *, of: str = "", title: Title | None = None, **overrides: Any
 ) -> Any:
-    """A choice of one among a few. of: what a further control of this name is for; said: keywords in the place of the table's."""
+    """A choice of one among a few. of: what a further control of this name is for; overrides: entries in the table's place."""
     current, keywords = _control(name, options, default, of, title, overrides)
     st.segmented_control(**keywords | {"format_func": _plainly(keywords["format_func"])})
     return current
@@ -89,38 +89,38 @@ def sliders(*names: str) -> list[Any]:
 def choices(
     name: str, options: Options | None = None, default: list[str] | None = None, *, title: Title | None = None, **overrides: Any
 ) -> list[str]:
-    """A choice of one or more names, kept as text; where there are many of them, in a list that opens."""
-    facts_ = _CONTROLS.get(name, {}) | overrides
-    options, title = _titles(facts_["options"] if options is None else options, title, facts_)
-    usual: list[str] = list(facts_["default"] if default is None else default)
-    codes = str(_read(name, _SEPARATOR.join(usual), facts_.get("unlinked", ""))).split(_SEPARATOR)
+    """A choice of one or more names, stored as text; where there are many of them, in a list that opens."""
+    entry = _CONTROLS.get(name, {}) | overrides
+    options, title = _titles(entry["options"] if options is None else options, title, entry)
+    usual: list[str] = list(entry["default"] if default is None else default)
+    codes = str(_read(name, _SEPARATOR.join(usual), entry.get("unlinked", ""))).split(_SEPARATOR)
     current = [option for item in codes for option in options if item in (option, controls.code(option))]
     session.fill(_WIDGET + name, current or usual)
-    shared = {"help": facts_["help"], **_widget(name, facts_.get("unlinked", "")), "on_change": _keep_several}
-    if facts_.get("are_many"):
-        return st.multiselect(facts_["label"], options, format_func=title, **shared) or usual
-    return st.pills(facts_["label"], options, selection_mode="multi", format_func=_plainly(title), **shared) or usual
+    shared = {"help": entry["help"], **_widget(name, entry.get("unlinked", "")), "on_change": _keep_several}
+    if entry.get("are_many"):
+        return st.multiselect(entry["label"], options, format_func=title, **shared) or usual
+    return st.pills(entry["label"], options, selection_mode="multi", format_func=_plainly(title), **shared) or usual
 
 
 def toggle(name: str, default: bool = False) -> bool:
     """A switch."""
-    facts_ = _CONTROLS[name]
-    why = facts_.get("unlinked", "")
+    entry = _CONTROLS[name]
+    why = entry.get("unlinked", "")
     is_on = bool(_read(name, default, why))
     session.fill(_WIDGET + name, is_on)
-    st.toggle(facts_["label"], help=facts_["help"], **_widget(name, why))
+    st.toggle(entry["label"], help=entry["help"], **_widget(name, why))
     return is_on
 
 
 def text(name: str) -> str:
     """A line of text, or with a height in pixels several, under a hidden label; out of links."""
-    facts_ = _CONTROLS[name]
+    entry = _CONTROLS[name]
     session.fill(_WIDGET + name, value(name, ""))
-    shared = {"help": facts_["help"], "placeholder": facts_.get("placeholder", ""), **_widget(name, facts_["unlinked"])}
-    if "height" in facts_:
-        st.text_area(facts_["label"], height=facts_["height"], label_visibility="collapsed", **shared)
+    shared = {"help": entry["help"], "placeholder": entry.get("placeholder", ""), **_widget(name, entry["unlinked"])}
+    if "height" in entry:
+        st.text_area(entry["label"], height=entry["height"], label_visibility="collapsed", **shared)
     else:
-        st.text_input(facts_["label"], **shared)
+        st.text_input(entry["label"], **shared)
     return str(value(name, "")).strip()
 
 
@@ -142,16 +142,16 @@ def field(param: Param, *, name: str, placeholder: str = "") -> Any:
 def _control(
     name: str, options: Options | None, default: Any, of: str, title: Title | None, overrides: dict[str, Any]
 ) -> tuple[Any, dict[str, Any]]:
-    """(the value kept, the keywords of the widget that shows it)."""
-    facts_, full = _CONTROLS.get(name, {}) | overrides, f"{name}-{of}" if of else name
-    offered, title = _titles(facts_["options"] if options is None else options, title, facts_)
-    why = facts_.get("unlinked", "")
-    current = _current(full, offered, facts_.get("default") if default is None else default, why)
-    return current, {"label": facts_["label"], "options": offered, "format_func": title, "help": facts_["help"], **_widget(full, why)}
+    """(the stored value, the keywords of its widget)."""
+    entry, key = _CONTROLS.get(name, {}) | overrides, f"{name}-{of}" if of else name
+    offered, title = _titles(entry["options"] if options is None else options, title, entry)
+    why = entry.get("unlinked", "")
+    current = _current(key, offered, entry.get("default") if default is None else default, why)
+    return current, {"label": entry["label"], "options": offered, "format_func": title, "help": entry["help"], **_widget(key, why)}
 
 
-def _titles(options: Options, title: Title | None, facts_: Mapping[str, Any]) -> tuple[list[Any], Title]:
-    form = facts_.get("form", "")
+def _titles(options: Options, title: Title | None, entry: Mapping[str, Any]) -> tuple[list[Any], Title]:
+    form = entry.get("form", "")
     if form == "percent":
         return list(options), lambda share: f"{100 * share:g} %"
     usual: Title = form.format if form else str
@@ -163,13 +163,13 @@ def _plainly(title: Title) -> Callable[[Any], str]:
     return lambda option: plain.text(title(option))
 
 
-def _read(name: str, default: Any, unlinked_key: str) -> Any:
-    return value(name, default) if unlinked_key else linked_value(name, default)
+def _read(name: str, default: Any, why: str) -> Any:
+    return value(name, default) if why else linked_value(name, default)
 
 
-def _current(name: str, options: list[Any], default: Any, unlinked_key: str) -> Any:
-    """The value kept if it is among the options, else the default; the widget is made to show it."""
-    current = _read(name, default, unlinked_key)
+def _current(name: str, options: list[Any], default: Any, why: str) -> Any:
+    """The stored value if it is among the options, else the default; the widget shows it."""
+    current = _read(name, default, why)
     current = current if current in options else next((option for option in options if controls.code(option) == current), default)
     session.fill(_WIDGET + name, current)
     return current

@@ -13,7 +13,6 @@ _FIRST = (
     "pages.frame.sidebar",
     "pages.frame.status",
     "pages.frame.figures",
-    "pages.frame.presets",
     "pages.parts.explore.release",
     "pages.parts.explore.tuning",
     "pages.parts.explore.views",
