@@ -116,7 +116,7 @@ def _reached(rows, kind, epsilon, seed):
         except PillarError as refusal:
             print(method, refusal, file=sys.stderr)
     can_play = kind == "labelled" and simulation.can_play(rows)
-    plays = {method: simulation.played(method, rows, budget, 0) for method in LEARNERS[kind]} if can_play else {}
+    plays = {method: simulation.mean_play(method, rows, budget, 0) for method in LEARNERS[kind]} if can_play else {}
     facts, directions = rows.facts, simulation.effective_directions(rows) if kind == "unlabelled" else 1.0
     sizes = {"N": facts.n_private, "m": facts.n_public, "d": facts.d, "C": facts.n_classes, "mu": mu_of(epsilon, budget.delta)}
     return sizes | {"metric": metric, "directions": directions, "reached": reached, "plays": plays}

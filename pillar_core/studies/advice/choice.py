@@ -30,7 +30,7 @@ from pillar_core.runs.run import RunPlan, run_many, solve
 from pillar_core.runs.splitting import is_known, load_named_features, match_private, public_features
 from pillar_core.runs.splitting import split as split_of
 from pillar_core.screening import class_signal
-from pillar_core.studies.advice.free import FITTED, NONE, OWN, Prediction, held_words, kind_of, predicted, preferred, range_words
+from pillar_core.studies.advice.free import FITTED, NONE, OWN, Prediction, held_words, kind_of, predict, preferred_prediction, range_words
 from pillar_core.studies.advice.simulation import blind
 from pillar_core.studies.compare.learners import obstacle
 from pillar_core.studies.tuning.selection import guarantee_of, refuse_more_than
@@ -111,12 +111,12 @@ def choose(
     after = dataclasses.replace(budget, epsilon=accounting.epsilon_of_mu(rest * (1 - ROOM), delta))
     firsts = {name: _learner(name, blind(rows), after, methods, seed or 0) for name, rows in sides.items()}
     trainings = {name: _training(firsts[name].method, rows, after, seed) for name, rows in sides.items()}
-    for one in trainings.values():
-        refuse_more_than(rest * (1 - ROOM), one, budget.relation)
+    for plan in trainings.values():
+        refuse_more_than(rest * (1 - ROOM), plan, budget.relation)
     factor, most = 2.0 if budget.relation is NeighboringRelation.REPLACE_ONE else 1.0, alone.rows_per_person or 1
     noise_multiplier = factor * most / (total * math.sqrt(SHARE))
-    asked = fingerprint("choice", noise_multiplier, [rows.fingerprint for rows in sides.values()])
-    name, is_near, why = _chosen(sides, noise_multiplier, Streams(seed, asked))
+    identity = fingerprint("choice", noise_multiplier, [rows.fingerprint for rows in sides.values()])
+    name, is_near, why = _choose_set(sides, noise_multiplier, Streams(seed, identity))
     record = run_many([trainings[name]], sides[name])[0]
     spent = compose(events.of_person(events.gaussian(noise_multiplier), most), events.gaussian(factor / rest))
     assumptions = (*record.guarantee.assumptions, CHOSEN_WITHIN)
@@ -126,9 +126,9 @@ def choose(
     record = dataclasses.replace(record, guarantee=dataclasses.replace(guarantee, paid_choice=named))
     first, kind = firsts[name], kind_of(sides[name])
     if kind in ("labelled", "unlabelled") and not is_near:  # what holds for rows like the private ones does not hold for these
-        first = predicted(name, "pillar_kalman", blind(sides[name]), after, seed or 0, "foreign")
+        first = predict(name, "pillar_kalman", blind(sides[name]), after, seed or 0, "foreign")
     price = f"paid: {SHARE:.0%} of μ² of the total ε = {epsilon:g} went into the choice among {len(sides)}, the rest into training"
-    left_out = (f"{other} is left out: {reason}" for other, reason in refused.items())
+    left_out = (f"{candidate} is left out: {reason}" for candidate, reason in refused.items())
     reasons = (why, price, held_words(first.held), *left_out)
     return Choice(name, backbone, record.method, record.settings, record, sides[name], first.accuracy, reasons, first.metric, first.middle)
 
@@ -146,8 +146,10 @@ def _sides(
         rows = _private_rows(private)
     else:
         rows = _features(private, backbone)
-    if taken := sorted({OWN, NONE} & {*named}):
-        raise SettingError(f"{taken[0]!r} stands for {'a part of the private rows' if taken[0] == OWN else 'no public rows'}; rename it.")
+    if reserved := sorted({OWN, NONE} & {*named}):
+        raise SettingError(
+            f"{reserved[0]!r} stands for {'a part of the private rows' if reserved[0] == OWN else 'no public rows'}; rename it."
+        )
     if rows.y_train is None:
         raise DataError(f"{rows.name!r} has no labels, which a choice needs; bring labels of the private rows.")
     alone = split_of(rows)
@@ -169,10 +171,10 @@ def _sides(
     return sides, refused
 
 
-def _features(source: Any, backbone: str | None, beside: FeatureSet | None = None) -> FeatureSet:
+def _features(source: Any, backbone: str | None, private: FeatureSet | None = None) -> FeatureSet:
     if isinstance(source, str) and is_known(source):
         return load_named_features(source, backbone)
-    return load_features(source, backbone) if beside is None else public_features(source, beside, backbone)
+    return load_features(source, backbone) if private is None else public_features(source, private, backbone)
 
 
 def _private_rows(split: SemiPrivateSplit) -> FeatureSet:
@@ -181,13 +183,16 @@ def _private_rows(split: SemiPrivateSplit) -> FeatureSet:
     Raises:
         UnsupportedError: persons that the data themselves do not declare.
     """
-    own, rows = split.features, split.private
-    if split.rows_per_person is not None and own.persons is None:
+    features, rows = split.features, split.private
+    if split.rows_per_person is not None and features.persons is None:
         raise UnsupportedError(
             "a choice counts persons where the data declare them; load them with person=, or pass features with persons."
         )
-    labels, persons = None if own.y_train is None else own.y_train[rows], None if own.persons is None else own.persons.at(rows)
-    return dataclasses.replace(own, x_train=own.x_train[rows], y_train=labels, persons=persons, images=None)
+    labels, persons = (
+        None if features.y_train is None else features.y_train[rows],
+        None if features.persons is None else features.persons.at(rows),
+    )
+    return dataclasses.replace(features, x_train=features.x_train[rows], y_train=labels, persons=persons, images=None)
 
 
 def _content(side: SemiPrivateSplit) -> str:
@@ -200,12 +205,12 @@ def _learner(name: str, rows: SemiPrivateSplit, budget: PrivacyBudget, methods: 
     kind = kind_of(rows)
     known = FITTED[kind]["learners"]
     if methods is None and kind == "foreign":
-        return predicted(name, "pillar_kalman", rows, budget, seed)
-    found = [predicted(name, method, rows, budget, seed) for method in known if methods is None or method in methods]
+        return predict(name, "pillar_kalman", rows, budget, seed)
+    predictions = [predict(name, method, rows, budget, seed) for method in known if methods is None or method in methods]
     if methods is None:
-        return preferred(found, rows)
-    if found:
-        return max(found, key=lambda one: one.middle)
+        return preferred_prediction(predictions, rows)
+    if predictions:
+        return max(predictions, key=lambda prediction: prediction.middle)
     able = [method for method in methods if not obstacle(METHODS[method], rows)]
     if not able:
         raise SettingError(f"none of the methods {', '.join(methods)} fits the public set {name!r}; name one that does.")
@@ -217,7 +222,7 @@ def _training(method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: 
     return solve(method, rows, **spends, delta=budget.delta, relation=str(budget.relation), seed=seed)
 
 
-def _chosen(sides: Mapping[str, SemiPrivateSplit], noise_multiplier: float, streams: Streams) -> tuple[str, bool, str]:
+def _choose_set(sides: Mapping[str, SemiPrivateSplit], noise_multiplier: float, streams: Streams) -> tuple[str, bool, str]:
     """(the name of the choice, whether its rows look like the private ones, why), from one release of the private rows' class sums."""
     public = {name: rows.public_x for name, rows in sides.items() if name != NONE}
     centre = class_signal.public_centre(list(public.values()))
@@ -225,17 +230,17 @@ def _chosen(sides: Mapping[str, SemiPrivateSplit], noise_multiplier: float, stre
     alone = sides[NONE]
     noise = streams.secret("choice")
     private = _private_rows(alone)
-    made = class_signal.released(private, alone.facts.n_private, centre, noise_multiplier=noise_multiplier, noise=noise, ledger=Ledger())
-    signals = {name: float(class_signal.signal(made, one)[0]) for name, one in bases.items()}
+    release = class_signal.released(private, alone.facts.n_private, centre, noise_multiplier=noise_multiplier, noise=noise, ledger=Ledger())
+    signals = {name: float(class_signal.signal(release, basis)[0]) for name, basis in bases.items()}
     best = max(signals, key=lambda name: signals[name])
-    apart = made.sums - made.sums.mean(axis=1, keepdims=True)
+    apart = release.sums - release.sums.mean(axis=1, keepdims=True)
     places = len(centre) * (private.n_classes - 1)
-    whole = float(np.square(apart).sum()) - places * made.noise_std**2
-    clear = whole / (math.sqrt(2 * places) * made.noise_std**2)
-    kept = signals[best] * made.n**2 / private.n_classes / whole
-    said = f"the signal of all features is {max(clear, 0.0):.1f} standard deviations of the release's noise"
+    total_signal = float(np.square(apart).sum()) - places * release.noise_std**2
+    clear = total_signal / (math.sqrt(2 * places) * release.noise_std**2)
+    share = signals[best] * release.n**2 / private.n_classes / total_signal
+    strength = f"the signal of all features is {max(clear, 0.0):.1f} standard deviations of the release's noise"
     if clear < CLEAR:
-        return best, best == OWN, f"{said}, too little to do without directions: {best} keeps most of it"
-    if best != OWN and kept < NEAR:
-        return NONE, False, f"{said}, and {best}, the best set, keeps {kept:.0%} of it: all features keep more"
-    return best, True, f"{said}, of which {best} keeps {kept:.0%}, the most"
+        return best, best == OWN, f"{strength}, too little to do without directions: {best} keeps most of it"
+    if best != OWN and share < NEAR:
+        return NONE, False, f"{strength}, and {best}, the best set, keeps {share:.0%} of it: all features keep more"
+    return best, True, f"{strength}, of which {best} keeps {share:.0%}, the most"

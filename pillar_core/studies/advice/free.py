@@ -115,14 +115,14 @@ def advise(
     sides, refused = _sides(split, candidates)
     if strangers := sorted({*alike} - {*sides, *refused}):
         raise SettingError(f"alike names {', '.join(strangers)}, which is no candidate; candidates are {', '.join({*sides} - {NONE})}.")
-    found = {
-        name: [predicted(name, method, rows, budget, seed or 0) for method in FITTED[kind_of(rows)]["learners"]]
+    predictions = {
+        name: [predict(name, method, rows, budget, seed or 0) for method in FITTED[kind_of(rows)]["learners"]]
         for name, rows in sides.items()
     }
     known = {*alike} | ({OWN} if candidates or split.settings.get("public") is None else set())
-    best = preferred(found[NONE], sides[NONE])
-    of_public = [preferred(found[name], sides[name]) for name in sides if name in known and name != NONE]
-    first = max(of_public, key=lambda one: one.middle, default=best)
+    best = preferred_prediction(predictions[NONE], sides[NONE])
+    of_public = [preferred_prediction(predictions[name], sides[name]) for name in sides if name in known and name != NONE]
+    first = max(of_public, key=lambda prediction: prediction.middle, default=best)
     if first.metric != best.metric or first.middle >= best.accuracy[0]:  # numbers of two metrics do not compare
         best = first
     is_unknown = best.public == NONE and not of_public and len(sides) > 1
@@ -134,10 +134,15 @@ def advise(
         *((UNKNOWN,) if is_unknown else ()),
         held_words(best.held),
         _size(rows, budget),
-        *_grounds(best, rows, found[best.public]),
+        *_grounds(best, rows, predictions[best.public]),
         *(f"{name} is left out: {why}" for name, why in refused.items()),
     )
-    every = tuple(sorted((one for each in found.values() for one in each), key=lambda one: (one.metric != best.metric, -one.middle)))
+    every = tuple(
+        sorted(
+            (prediction for of_set in predictions.values() for prediction in of_set),
+            key=lambda prediction: (prediction.metric != best.metric, -prediction.middle),
+        )
+    )
     named = None if is_unknown else best.public
     return Advice(
         best.method, {}, best.accuracy, named, float(epsilon), sentence, reasons, FREE, every, best.metric, best.held, best.middle
@@ -150,21 +155,23 @@ def range_words(middle: float, accuracy: tuple[float, float], metric: str) -> st
     return f"{100 * middle:.0f} ({low:.0f} to {high:.0f}) %{IN_WORDS[metric]}"
 
 
-def held_words(held: tuple[int, int]) -> str:
+def held_words(counts: tuple[int, int]) -> str:
     """How far a range can be relied on: a count of data sets, for so few carry no level in percent."""
-    inside, n_sets = held
+    inside, n_sets = counts
     return f"the range held on {inside} of {n_sets} data sets that were left out of the fit in turn" if n_sets else "no range was measured"
 
 
-def _reaching(split: SemiPrivateSplit, target: float, **asked: Any) -> Advice:
+def _reaching(split: SemiPrivateSplit, target: float, **request: Any) -> Advice:
     """The advice at the smallest budget that should reach the target; at the largest, with a reason, where none does."""
-    at = functools.cache(lambda place: advise(split, epsilon=BUDGETS[place], **asked))
+    at = functools.cache(lambda place: advise(split, epsilon=BUDGETS[place], **request))
     low = bisect.bisect_left(range(len(BUDGETS) - 1), True, key=lambda place: at(place).predicted >= target)
-    found = at(low)
-    if found.predicted >= target:
-        return dataclasses.replace(found, reasons=(f"ε = {BUDGETS[low]:g} is the smallest that should reach {target:.0%}", *found.reasons))
+    advice = at(low)
+    if advice.predicted >= target:
+        return dataclasses.replace(
+            advice, reasons=(f"ε = {BUDGETS[low]:g} is the smallest that should reach {target:.0%}", *advice.reasons)
+        )
     missed = f"no ε up to {BUDGETS[-1]:g} should reach {target:.0%}: bring more private rows, or public rows that are nearer"
-    return dataclasses.replace(found, reasons=(missed, *found.reasons))
+    return dataclasses.replace(advice, reasons=(missed, *advice.reasons))
 
 
 def _sides(split: SemiPrivateSplit, candidates: Mapping[str, Any] | None) -> tuple[dict[str, SemiPrivateSplit], dict[str, str]]:
@@ -193,10 +200,10 @@ def kind_of(rows: SemiPrivateSplit) -> str:
     return "labelled" if simulation.can_play(rows) else "unlabelled" if len(rows.public_x) else "none"
 
 
-def predicted(name: str, method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int, kind: str = "") -> Prediction:
+def predict(name: str, method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int, kind: str = "") -> Prediction:
     """What one learner of the fitted table should reach with these public rows. Guarantee: as `advise`, for rows without private ones."""
     kind = kind or kind_of(rows)
-    sizes = {"plays": simulation.played(method, rows, budget, seed)} if kind == "labelled" else {}
+    sizes = {"plays": simulation.mean_play(method, rows, budget, seed)} if kind == "labelled" else {}
     if kind == "unlabelled":
         sizes = {"directions": rows.memo.get("directions", lambda: simulation.effective_directions(rows))}
     terms = simulation.regressors(rows.facts, rules.gaussian_mu(budget), sizes)
@@ -207,16 +214,16 @@ def predicted(name: str, method: str, rows: SemiPrivateSplit, budget: PrivacyBud
     return Prediction(name, method, ends, share, metric, (measured["inside"], len(measured["sets"])))
 
 
-def preferred(found: list[Prediction], rows: SemiPrivateSplit) -> Prediction:
+def preferred_prediction(predictions: list[Prediction], rows: SemiPrivateSplit) -> Prediction:
     """Of one public set's predictions the learner that did best on other data sets, unless plays put another clearly above it."""
-    by_method = {one.method: one for one in found}
+    by_method = {prediction.method: prediction for prediction in predictions}
     if kind_of(rows) == "none":
         return by_method["dp_raft"]
     if kind_of(rows) == "foreign":
         return by_method["dp_sgd"]
     if "adamix" not in by_method:
-        return by_method.get("pillar" if rows.facts.n_public < FEW_PUBLIC else "pillar_kalman", found[0])
-    first, best = by_method["adamix"], max(found, key=lambda one: one.middle)
+        return by_method.get("pillar" if rows.facts.n_public < FEW_PUBLIC else "pillar_kalman", predictions[0])
+    first, best = by_method["adamix"], max(predictions, key=lambda prediction: prediction.middle)
     is_clear = best.middle > first.middle + MARGIN and not _is_few(rows)
     return best if is_clear else first
 
@@ -225,15 +232,19 @@ def _is_few(rows: SemiPrivateSplit) -> bool:
     return rows.facts.n_public < FEW_A_CLASS * rows.facts.n_classes
 
 
-def _grounds(best: Prediction, rows: SemiPrivateSplit, found: list[Prediction]) -> tuple[str, ...]:
+def _grounds(best: Prediction, rows: SemiPrivateSplit, predictions: list[Prediction]) -> tuple[str, ...]:
     """Why this learner, how sure, and how much better than guessing."""
-    others = sorted((one for one in found if one.method != best.method), key=lambda one: -one.middle)[:2]
-    next_ones = "; ".join(f"{METHODS[one.method].title} {100 * one.middle:.0f} %" for one in others)
+    runners_up = sorted(
+        (prediction for prediction in predictions if prediction.method != best.method), key=lambda prediction: -prediction.middle
+    )[:2]
+    next_words = "; ".join(f"{METHODS[prediction.method].title} {100 * prediction.middle:.0f} %" for prediction in runners_up)
     like_public = "a hypothesis" if best.public == NONE else "a hypothesis for rows like the public ones"
-    words = [f"predicted from {_BASIS[kind_of(rows)]}; {like_public}", f"next: {next_ones}"]
-    if others and others[0].middle > best.middle:
+    words = [f"predicted from {_BASIS[kind_of(rows)]}; {like_public}", f"next: {next_words}"]
+    if runners_up and runners_up[0].middle > best.middle:
         words.append(f"it did best on other sets: another learner is named where plays put it more than {100 * MARGIN:.0f} points above")
-    if (alone := next((one for one in found if one.method == "only_public"), None)) is not None and best is not alone:
+    if (
+        alone := next((prediction for prediction in predictions if prediction.method == "only_public"), None)
+    ) is not None and best is not alone:
         gain = 100 * (best.middle - alone.middle)
         words.append(f"it gains {gain:.1f} points over reading no private row ({METHODS[alone.method].title}: {100 * alone.middle:.0f} %)")
     if rows.public_y is not None and len(rows.public_y):

@@ -29,8 +29,8 @@ def blind(split: SemiPrivateSplit, public: FeatureSet | None = None) -> SemiPriv
 
     Guarantee: nothing that is computed from what comes back depends on a private, validation or test row.
     """
-    own = split.features
-    nothing = FeatureSet(np.zeros((1, own.d), dtype=np.float32), np.zeros(1, dtype=np.int64), None, None, own.classes)
+    features = split.features
+    nothing = FeatureSet(np.zeros((1, features.d), dtype=np.float32), np.zeros(1, dtype=np.int64), None, None, features.classes)
     tried = split if public is None else split_features(nothing, public=public)
     return dataclasses.replace(
         tried,
@@ -56,7 +56,7 @@ def metric_of(rows: SemiPrivateSplit) -> str:
     return "balanced_accuracy" if len(labels) and np.bincount(labels).max() > UNBALANCED * len(labels) else "accuracy"
 
 
-def played(method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int) -> float:
+def mean_play(method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int) -> float:
     """Mean `metric_of` on held-out public rows of `method` trained on the other public rows, signal against noise kept as it will be.
 
     n rows play the N private ones: the noise multiplier is n/N of the real one, so that μn stays μN. A learner without public labels has
@@ -78,13 +78,13 @@ def effective_directions(rows: SemiPrivateSplit) -> float:
 def regressors(facts: PublicFacts, mu: float, sizes: Mapping[str, float]) -> dict[str, float]:
     """What the fitted table multiplies. sizes: `plays`, their accuracy, or `directions`."""
     signal = math.log(min(max(mu * facts.n_private / facts.n_classes, 1e-3), 1e6))
-    found = {
+    terms = {
         "constant": 1.0,
         "signal": signal,
         "rows": math.log(max(facts.n_public, 1) / facts.n_classes),
         "classes": math.log(facts.n_classes),
     }
-    return found | {name: math.log(size) if name == "directions" else logit(size) for name, size in sizes.items()}
+    return terms | {name: math.log(size) if name == "directions" else logit(size) for name, size in sizes.items()}
 
 
 def logit(share: float) -> float:
@@ -95,8 +95,8 @@ def logit(share: float) -> float:
 
 def _play(real: RunPlan, rows: SemiPrivateSplit, seed: int) -> float:
     order = rng.stream(seed, "advice").permutation(len(rows.public_x))[:MOST_ROWS]
-    held = max(1, round(HELD_OUT * len(order)))
-    test, train = order[:held], order[held:]
+    n_held_out = max(1, round(HELD_OUT * len(order)))
+    test, train = order[:n_held_out], order[n_held_out:]
     half, use = len(train) // 2, real.method.public_use
     public, private = (train, train)
     if real.method.budget_setting is not None and use is PublicUse.LABELLED:

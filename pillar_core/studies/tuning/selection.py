@@ -65,7 +65,7 @@ def trial_epsilon(epsilon: float, *, delta: float, mean_trials: float) -> float:
     return accounting.epsilon_of_mu(1 / trial_noise(epsilon, delta=delta, mean_trials=mean_trials), delta)
 
 
-def tune(asked: RunSpec, split: SemiPrivateSplit, grid: Sequence[Candidate], *, mean_trials: float = 10.0) -> Tuned:
+def tune(spec: RunSpec, split: SemiPrivateSplit, grid: Sequence[Candidate], *, mean_trials: float = 10.0) -> Tuned:
     """The best of a random number of trials, each of a candidate drawn uniformly from `grid`, by random stopping.
 
     Guarantee: (ε, δ) under add/remove for winner and choice together. Every candidate is a full Gaussian run of the same
@@ -75,21 +75,21 @@ def tune(asked: RunSpec, split: SemiPrivateSplit, grid: Sequence[Candidate], *, 
         DataError: no public labels to score on. SettingError: an empty grid, or no budget.
         UnsupportedError: a candidate that is no full Gaussian run, or another relation. LedgerError: a bug, more trials than were drawn.
     """
-    epsilon, delta = _budget(asked, split), asked.delta
+    epsilon, delta = _budget(spec, split), spec.delta
     if not grid:
         raise SettingError("grid must hold at least one candidate; got none.")
     noise = trial_noise(epsilon, delta=delta, mean_trials=mean_trials)
     event = ledger.best_of(ledger.gaussian(noise), mean_trials=mean_trials, shape=SHAPE)
     each = accounting.epsilon_of_mu(1 / noise, delta)
     best: tuple[float, RunRecord, Candidate] | None = None
-    name = fingerprint(asked.form, [dict(one) for one in grid], mean_trials, Law.LOGARITHMIC, split.fingerprint)
-    secret = Streams(asked.seed, name).secret("tuning")
+    name = fingerprint(spec.form, [dict(candidate) for candidate in grid], mean_trials, Law.LOGARITHMIC, split.fingerprint)
+    secret = Streams(spec.seed, name).secret("tuning")
     drawn, scores = _trials(mean_trials, secret), list[float]()
     for place in range(drawn):
         candidate = grid[min(int(secret.random(1)[0] * len(grid)), len(grid) - 1)]
-        one = solve_spec(_trial(asked, each, place, candidate), split)
-        refuse_more_than(1 / noise, one)
-        record = run_many([one], split)[0]
+        plan = solve_spec(_trial(spec, each, place, candidate), split)
+        refuse_more_than(1 / noise, plan)
+        record = run_many([plan], split)[0]
         scores.append(_public_accuracy(record, split))
         if best is None or scores[-1] > best[0]:
             best = scores[-1], record, dict(candidate)
@@ -100,20 +100,20 @@ def tune(asked: RunSpec, split: SemiPrivateSplit, grid: Sequence[Candidate], *, 
     return Tuned(dataclasses.replace(winner, guarantee=_joined(guarantee, winner.guarantee)), chosen, guarantee, each)
 
 
-def budget_of(asked: RunSpec) -> float:
+def budget_of(spec: RunSpec) -> float:
     """The ε to stay within.
 
     Raises:
         SettingError: none is asked for.
     """
-    if asked.epsilon is None:
+    if spec.epsilon is None:
         raise SettingError("choosing settings needs a budget to stay within: pass epsilon.")
-    return asked.epsilon
+    return spec.epsilon
 
 
-def with_settings(asked: RunSpec, candidate: Candidate) -> RunSpec:
+def with_settings(spec: RunSpec, candidate: Candidate) -> RunSpec:
     """What is asked, with a candidate's settings."""
-    return dataclasses.replace(asked, settings={**asked.settings, **candidate})
+    return dataclasses.replace(spec, settings={**spec.settings, **candidate})
 
 
 def gamma_of(mean_trials: float) -> float:
@@ -141,19 +141,19 @@ def _trials(mean_trials: float, secret: Stream) -> int:
     return count
 
 
-def _budget(asked: RunSpec, split: SemiPrivateSplit) -> float:
+def _budget(spec: RunSpec, split: SemiPrivateSplit) -> float:
     """The ε to stay within, where candidates can be scored and the price of choosing is known."""
     if not split.has_public_labels:
         raise DataError("tuning scores candidates on public labelled rows and this split has none; bring labels for the public rows.")
-    if asked.relation != NeighboringRelation.ADD_OR_REMOVE_ONE:
-        raise UnsupportedError(f"{PRICED}; got {asked.relation}.")
-    return budget_of(asked)
+    if spec.relation != NeighboringRelation.ADD_OR_REMOVE_ONE:
+        raise UnsupportedError(f"{PRICED}; got {spec.relation}.")
+    return budget_of(spec)
 
 
-def _trial(asked: RunSpec, epsilon: float, place: int, candidate: Candidate) -> RunSpec:
+def _trial(spec: RunSpec, epsilon: float, place: int, candidate: Candidate) -> RunSpec:
     """One trial of a candidate at its own budget, with independent noise."""
-    seed = None if asked.seed is None else 1000 * (asked.seed + 1) + place
-    return dataclasses.replace(with_settings(asked, candidate), epsilon=epsilon, seed=seed)
+    seed = None if spec.seed is None else 1000 * (spec.seed + 1) + place
+    return dataclasses.replace(with_settings(spec, candidate), epsilon=epsilon, seed=seed)
 
 
 def _public_accuracy(record: RunRecord, split: SemiPrivateSplit) -> float:
@@ -162,13 +162,13 @@ def _public_accuracy(record: RunRecord, split: SemiPrivateSplit) -> float:
     return float((record.classifier.predict(split.public_x) == split.public_y).mean())
 
 
-def refuse_more_than(mu: float, one: RunPlan, relation: NeighboringRelation = ADDED) -> None:
+def refuse_more_than(mu: float, plan: RunPlan, relation: NeighboringRelation = ADDED) -> None:
     """Refuses a run that one Gaussian of that μ does not dominate, which is what a choice among such runs is charged as."""
-    events = accounting.read(one.cost, relation)
+    events = accounting.read(plan.cost, relation)
     gaussian = not events.unsupported and all(release.is_full_gaussian for release in events.releases)
     if not gaussian or not events.gaussian_mu <= mu * (1 + 1e-9):
         raise UnsupportedError(
-            f"{one.method.name} with these settings is no full-batch Gaussian run, so one event does not cover whatever is chosen."
+            f"{plan.method.name} with these settings is no full-batch Gaussian run, so one event does not cover whatever is chosen."
         )
 
 

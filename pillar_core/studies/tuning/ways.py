@@ -32,21 +32,21 @@ SAID = toml_tables(Path(__file__).with_suffix(".toml"))
 """By the way's name: its `words` and, where something is tried, its `price`."""
 
 
-def supports(asked: RunSpec, split: SemiPrivateSplit, *, choosing: Choosing) -> str:
+def supports(spec: RunSpec, split: SemiPrivateSplit, *, choosing: Choosing) -> str:
     """Empty where this choice can be made, else the reason why not."""
     if choosing is Choosing.RULES:
         return ""
-    reason = evidence.supports(asked.method)
+    reason = evidence.supports(spec.method)
     if reason:
         return f"{reason}, and tuning here is for those"
     if choosing is Choosing.PAPERS:
         return "" if split.features.x_test is not None and len(split.features.x_test) else "there are no test rows to choose on"
-    if asked.relation != NeighboringRelation.ADD_OR_REMOVE_ONE:
+    if spec.relation != NeighboringRelation.ADD_OR_REMOVE_ONE:
         return tuning.PRICED
     return "" if split.has_public_labels else "candidates are scored on public labels, and the public rows have none"
 
 
-def tuned(asked: RunSpec, split: SemiPrivateSplit, *, choosing: Choosing) -> Tuned:
+def tuned(spec: RunSpec, split: SemiPrivateSplit, *, choosing: Choosing) -> Tuned:
     """One run with its step size chosen that way; what is not asked for follows the learner's rules.
 
     Guarantee: (ε, δ) for run and choice together, but for `Choosing.PAPERS`, whose record says so.
@@ -54,32 +54,32 @@ def tuned(asked: RunSpec, split: SemiPrivateSplit, *, choosing: Choosing) -> Tun
     Raises:
         UnsupportedError: `supports` says why. Errors of `tuning` and `run`.
     """
-    reason = supports(asked, split, choosing=choosing)
+    reason = supports(spec, split, choosing=choosing)
     if reason:
         raise UnsupportedError(f"the step size cannot be chosen so: {reason}.")
-    epsilon = tuning.budget_of(asked)
+    epsilon = tuning.budget_of(spec)
     match choosing:
         case Choosing.STOPPING:
-            each = tuning.trial_epsilon(epsilon, delta=asked.delta, mean_trials=MEAN_TRIALS)
-            return tuning.tune(asked, split, _grid(dataclasses.replace(asked, epsilon=each), split), mean_trials=MEAN_TRIALS)
+            each = tuning.trial_epsilon(epsilon, delta=spec.delta, mean_trials=MEAN_TRIALS)
+            return tuning.tune(spec, split, _grid(dataclasses.replace(spec, epsilon=each), split), mean_trials=MEAN_TRIALS)
         case Choosing.PAPERS:
-            return _as_the_papers_do(asked, split, _grid(asked, split))
-    record = run_spec(asked, split)
+            return _as_the_papers_do(spec, split, _grid(spec, split))
+    record = run_spec(spec, split)
     return Tuned(record, {}, record.guarantee, epsilon)
 
 
-def _grid(asked: RunSpec, split: SemiPrivateSplit) -> list[Candidate]:
+def _grid(spec: RunSpec, split: SemiPrivateSplit) -> list[Candidate]:
     """Three step sizes around the rule at this budget, with the rule's number of steps."""
-    rule = solve_spec(asked, split).settings
+    rule = solve_spec(spec, split).settings
     return [{"learning_rate": rule.learning_rate * factor, "steps": rule.steps} for factor in SCALING_FACTORS]
 
 
-def _as_the_papers_do(asked: RunSpec, split: SemiPrivateSplit, grid: list[Candidate]) -> Tuned:
-    records = run_many([solve_spec(tuning.with_settings(asked, candidate), split) for candidate in grid], split)
+def _as_the_papers_do(spec: RunSpec, split: SemiPrivateSplit, grid: list[Candidate]) -> Tuned:
+    records = run_many([solve_spec(tuning.with_settings(spec, candidate), split) for candidate in grid], split)
     scores = [-1.0 if record.accuracy is None else record.accuracy for record in records]
     best = max(range(len(grid)), key=scores.__getitem__)
     if scores[best] < 0:
         raise DataError("choosing as the papers do needs test rows with labels.")
     assumptions = (*records[best].guarantee.assumptions, UNPAID)
     guarantee = dataclasses.replace(records[best].guarantee, assumptions=assumptions, covers_choice=False)
-    return Tuned(dataclasses.replace(records[best], guarantee=guarantee), grid[best], guarantee, tuning.budget_of(asked))
+    return Tuned(dataclasses.replace(records[best], guarantee=guarantee), grid[best], guarantee, tuning.budget_of(spec))

@@ -160,7 +160,7 @@ def test_what_the_choice_promises_hangs_on_no_choice(sets, monkeypatch):
     found = []
     for name in (*public, "none"):
         with monkeypatch.context() as patch:
-            patch.setattr(choice_module, "_chosen", lambda *_, name=name: (name, True, "forced"))
+            patch.setattr(choice_module, "_choose_set", lambda *_, name=name: (name, True, "forced"))
             found.append(pc.choose(private, public, epsilon=1.0))
     assert [one.public for one in found] == [*public, "none"]
     assert len({one.method for one in found}) == 2
@@ -169,7 +169,7 @@ def test_what_the_choice_promises_hangs_on_no_choice(sets, monkeypatch):
 
 def test_what_cannot_be_chosen_among_is_refused_before_any_private_row_is_read(sets, digits, monkeypatch):
     private, public = sets
-    monkeypatch.setattr(choice_module, "_chosen", None)
+    monkeypatch.setattr(choice_module, "_choose_set", None)
     with pytest.raises(UnsupportedError, match="no full-batch Gaussian run"):
         pc.choose(private, public, epsilon=1.0, methods=["prototypes", "dp_raft"])
     with pytest.raises(UnsupportedError, match="lower ε"):
