@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from pillar_core.deferred import import_whole
 from pillar_core.errors import PillarError, PluginError, UnknownNameError, shown
+from pillar_core.memo import Memo
 
 
 class Named(Protocol):
@@ -42,8 +43,6 @@ PLUGIN_GROUPS = {
 }
 """The group of entry points that add to each registry, by what the registry holds."""
 _LOADING = threading.RLock()
-_BUILT = 256
-"""Items of families that are kept, so that equal names give the same item."""
 
 
 class Registry(Mapping[str, T]):
@@ -65,7 +64,7 @@ class Registry(Mapping[str, T]):
         self._items: dict[str, T] = {}
         self._families: dict[str, Callable[[str], T]] = {}
         self._linkable: dict[str, Callable[[str], bool]] = {}
-        self._built: dict[str, T] = {}
+        self._built = Memo(256)
 
     def register(self, item: T) -> T:
         """`item`, now found under its name. Raises ValueError where the name or the title is taken."""
@@ -110,7 +109,7 @@ class Registry(Mapping[str, T]):
                 return self._items[name]
             prefix, colon, rest = name.partition(":")
             if colon and rest and prefix in self._families:
-                return self._of_family(prefix, name)
+                return self._built.get(name, lambda: self._families[prefix](name))
         near = difflib.get_close_matches(str(name)[:80], self._items, n=3, cutoff=0.5)
         known = [*self._items, *(f"{prefix}:…" for prefix in self._families)]
         hint = f" Did you mean {', '.join(near)}?" if near else f" Known: {', '.join(known)}."
@@ -162,15 +161,6 @@ class Registry(Mapping[str, T]):
                 where = f"The entry point {entry.name!r} = {entry.value!r} (group {group}) of the package {package!r}"
                 raise PluginError(f"{where} cannot be used: {type(cause).__name__}: {cause} Mend or uninstall that package.") from cause
             self._plugged.add(entry)
-
-    def _of_family(self, prefix: str, name: str) -> T:
-        item = self._built.get(name)
-        if item is None:
-            item = self._families[prefix](name)
-            if len(self._built) >= _BUILT:
-                self._built.clear()
-            self._built[name] = item
-        return item
 
 
 @functools.cache

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from pillar_core.arrays import Array
+from pillar_core.deferred import torch
 from pillar_core.errors import SettingError
 
 
@@ -48,24 +49,16 @@ class DeviceStream:
     """Seeded uniforms and normals drawn where a tensor lives, as float64 tensors; other numbers than the CPU's for one seed."""
 
     def __init__(self, seed: int, purpose: str, device: str) -> None:
-        import torch
-
         self._generator = torch.Generator(device=device)
         self._generator.manual_seed(int(stream(seed, purpose, "device").integers(2**63)))
 
     def random(self, size: int | tuple[int, ...]) -> Any:
         """A float64 tensor of uniforms in [0, 1) on the device."""
-        import torch
-
-        shape = (size,) if isinstance(size, int) else size
-        return torch.rand(shape, generator=self._generator, device=self._generator.device, dtype=torch.float64)
+        return torch.rand(size, generator=self._generator, device=self._generator.device, dtype=torch.float64)
 
     def standard_normal(self, size: int | tuple[int, ...]) -> Any:
         """A float64 tensor of standard normals on the device."""
-        import torch
-
-        shape = (size,) if isinstance(size, int) else size
-        return torch.randn(shape, generator=self._generator, device=self._generator.device, dtype=torch.float64)
+        return torch.randn(size, generator=self._generator, device=self._generator.device, dtype=torch.float64)
 
 
 class Streams:

@@ -41,13 +41,13 @@ def calibrate(cost: Cost, budget: PrivacyBudget, *, accountant: str = "auto", re
     key = calibration_key(cost, budget, accountant=accountant, relative_tolerance=relative_tolerance)
     tolerance = min(relative_tolerance, EXACT_TOLERANCE) if chosen.is_exact else relative_tolerance
 
-    def solve() -> "_Remembered":
+    def solve() -> tuple[float, str]:
         value = _solve(cost, budget, chosen, tolerance)
-        return _Remembered(value, read(cost(value), budget.relation).key)
+        return value, read(cost(value), budget.relation).key
 
-    remembered = _MEMO.get(key, solve)
-    is_own = read(cost(remembered.value), budget.relation).key == remembered.spent
-    return remembered.value if is_own else solve().value
+    value, spent = _MEMO.get(key, solve)
+    is_same_cost = read(cost(value), budget.relation).key == spent
+    return value if is_same_cost else solve()[0]
 
 
 def calibration_key(cost: Cost, budget: PrivacyBudget, *, accountant: str = "auto", relative_tolerance: float = 1e-3) -> str:
@@ -59,12 +59,6 @@ def calibration_key(cost: Cost, budget: PrivacyBudget, *, accountant: str = "aut
     spent = [read(cost(probe), budget.relation).key for probe in PROBES]
     target = (float(budget.epsilon), budget.delta, budget.relation, float(relative_tolerance))
     return fingerprint("calibration", VERSION, chosen.name, chosen.version, spent, target)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Remembered:
-    value: float
-    spent: str
 
 
 _MEMO = Memo(MEMORY)

@@ -81,7 +81,7 @@ def _is_allocation(event: DpEvent) -> bool:
 
 def _is_full(event: DpEvent) -> bool:
     """A pass whose amplification is not computed."""
-    return _is_allocation(event) and not is_covered(1 / event.noise_multiplier)
+    return _is_allocation(event) and not LOSSES[0] <= 1 / event.noise_multiplier <= LOSSES[1]
 
 
 def _without_sampling(events: ElementaryEvents, delta: float) -> float:
@@ -149,12 +149,7 @@ TAIL = 1e-14
 MASS_ERROR = 1e-11
 """Relative error of one lognormal's masses, roundings of the sums included."""
 LOSSES = (1e-3, 8.0)
-"""Losses of a row (clip norm / noise) whose lognormal float64 holds to that accuracy."""
-
-
-def is_covered(loss: float) -> bool:
-    """Whether amplification is computed for it; elsewhere the bound of a full release a pass stands."""
-    return LOSSES[0] <= loss <= LOSSES[1]
+"""Losses of a row (clip norm / noise) whose lognormal float64 holds to that accuracy; elsewhere the bound of a full release stands."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

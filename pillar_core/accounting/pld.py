@@ -24,17 +24,14 @@ def _bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
 def _distribution(release: ElementaryRelease, events: ElementaryEvents, interval: float) -> Any:
     """The loss distribution of one release; the library's own replace-one factor of 2 is taken out where ours is in."""
     match release.kind:
-        case Kind.GAUSSIAN if release.is_full_gaussian:
-            return pld.privacy_loss_distribution.from_gaussian_mechanism(
-                standard_deviation=1 / release.loss, value_discretization_interval=interval
-            )
         case Kind.GAUSSIAN:
             relation = privacy_accountant.NeighboringRelation
+            is_replaced = events.relation is REPLACE_ONE and not release.is_full_gaussian
             return pld.privacy_loss_distribution.from_gaussian_mechanism(
                 standard_deviation=1 / release.loss,
                 sampling_prob=release.sampling_probability,
                 value_discretization_interval=interval,
-                neighboring_relation=relation.REPLACE_ONE if events.relation is REPLACE_ONE else relation.ADD_OR_REMOVE_ONE,
+                neighboring_relation=relation.REPLACE_ONE if is_replaced else relation.ADD_OR_REMOVE_ONE,
             )
         case Kind.LAPLACE:
             return pld.privacy_loss_distribution.from_laplace_mechanism(

@@ -19,6 +19,7 @@ from pillar_core.accounting.gaussian_runs import SAMPLING_PROBABILITY, gaussian_
 from pillar_core.arrays import Array
 from pillar_core.errors import SettingError
 from pillar_core.ledger import DpEvent
+from pillar_core.numerics import smallest_passing
 from pillar_core.params import CHANCE, COUNT
 from pillar_core.types import NeighboringRelation
 
@@ -179,15 +180,8 @@ def noise_for_risk(
         return (advantage(curve) / 2 if false_positive_rate is None else tpr_at(curve, false_positive_rate)) <= most
 
     # where the central limit meets it; closed form for full batches
-    high = low = 1 / math.sqrt(math.log1p((mu / (sampling_probability * math.sqrt(steps))) ** 2))
-    while not is_met(high):
-        low, high = high, 1.3 * high
-    while low == high or is_met(low):
-        low, high = low / 1.3, low
-    while high > low * 1.001:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if is_met(middle) else (middle, high)
-    return high
+    start = 1 / math.sqrt(math.log1p((mu / (sampling_probability * math.sqrt(steps))) ** 2))
+    return smallest_passing(is_met, start=start, low=0.0, high=1e12, relative_tolerance=1e-3)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -190,15 +190,12 @@ def trained_state(
             return torch.stack([mechanism.release(part) for mechanism, part in zip(used, total, strict=True)]).float()
 
     state = _initial(heads, z.shape[1], n_classes, first.bias).to(z.device)
-    step = _descent(heavy_ball(plans, state)) if start is None else start(state)
+    descend = heavy_ball(plans, state)
+    step: Step = (lambda number, state, noisy_sum: descend(state, noisy_sum(state))) if start is None else start(state)
     with threads_for(2 * first.sampling_probability * z.numel() * len(heads) * n_classes):
         for number in range(first.steps):
             state = step(number, state, noisy_sum)
     return state
-
-
-def _descent(descend: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> Step:
-    return lambda number, state, noisy_sum: descend(state, noisy_sum(state))
 
 
 def _mechanisms(heads: Sequence[Head], noise: Sequence[Stream], norms: Sequence[float]) -> list[GaussianMechanism]:

@@ -57,10 +57,14 @@ class BinghamMechanism:
 
 def bingham(exponent: Array, stream: Stream) -> Array:
     """(s,) float64 unit vector with density ∝ exp(xᵀ · exponent · x) on the sphere; exponent: (s, s) symmetric, finite."""
+    from scipy.optimize import brentq
+
     values, vectors = np.linalg.eigh((exponent + exponent.T) / 2)
     gaps = values[-1] - values
     size = len(gaps)
-    width = _envelope(gaps)
+    width = float(size)  # of the tightest envelope, Σ 1/(width + 2·gap) = 1; any in (0, size] gives the same law, only slower
+    if float(gaps.max()) > 0:
+        width = float(brentq(lambda width: float(np.sum(1.0 / (width + 2.0 * gaps))) - 1.0, 1e-6, len(gaps) + 1.0))
     precision = 1.0 + 2.0 * gaps / width
     log_bound = -(size - width) / 2 + size / 2 * math.log(size / width)
     while True:
@@ -72,12 +76,3 @@ def bingham(exponent: Array, stream: Stream) -> Array:
         if len(accepted):
             drawn: Array = vectors @ proposals[accepted[0]]
             return drawn
-
-
-def _envelope(gaps: Array) -> float:
-    """The width b of the tightest envelope: Σ 1/(b + 2·gap) = 1, in [1, s]. Any b in (0, s] gives the same law, only slower."""
-    from scipy.optimize import brentq
-
-    if not float(gaps.max()) > 0:
-        return float(len(gaps))
-    return float(brentq(lambda width: float(np.sum(1.0 / (width + 2.0 * gaps))) - 1.0, 1e-6, len(gaps) + 1.0))

@@ -67,7 +67,9 @@ def top_directions(rows: torch.Tensor, k: int, *, products: torch.Tensor | None 
         raise DataError(f"the gradients span only {rank} directions, fewer than k = {k}: many examples are alike. Lower k.")
     coefficients = torch.from_numpy(np.ascontiguousarray(vectors / np.sqrt(largest)))
     spanned = (rows.T @ coefficients.to(rows.dtype)).double().numpy()
-    return Directions(_orthonormal(spanned), np.sqrt(largest), 1)
+    basis, triangle = np.linalg.qr(spanned)
+    signs = np.where(np.diag(triangle) < 0, -1.0, 1.0)  # as given, so that equal rows give equal bases
+    return Directions(np.asarray(basis * signs), np.sqrt(largest), 1)
 
 
 def singular_values(products: torch.Tensor) -> Array:
@@ -96,13 +98,6 @@ def streamed_directions(chunks: Callable[[], Iterable[torch.Tensor]], k: int, *,
     for chunk in chunks():
         total, start = total + left[start : start + len(chunk)].T @ chunk, start + len(chunk)
     return dataclasses.replace(top_directions(total, k), passes=2)
-
-
-def _orthonormal(columns: Array) -> Array:
-    """The same span, orthonormal in float64; signs as given, so that equal rows give equal bases."""
-    basis, triangle = np.linalg.qr(columns)
-    signs = np.where(np.diag(triangle) < 0, -1.0, 1.0)
-    return np.asarray(basis * signs)
 
 
 CHUNK_NUMBERS = 64_000_000

@@ -46,15 +46,10 @@ def resolve_hyperparameters(settings: DpRaftSettings, facts: PublicFacts) -> Pla
     """Fills the rate, so that the path is as long as plain descent's; k stays as it is (None: all features)."""
     if settings.k is not None:
         rules.check_k(settings.k, rules.public_rank(facts))
-    return _with_momentum(Plan(settings), facts)
+    return _fill_rate(Plan(settings), facts)
 
 
-def resolve_projected_hyperparameters(settings: DpRaftPillarSettings, facts: PublicFacts) -> Plan[DpRaftPillarSettings]:
-    """Fills k and the rate."""
-    return _with_momentum(rules.resolve_k(settings, facts), facts)
-
-
-def _with_momentum(plan: Plan[Raft], facts: PublicFacts) -> Plan[Raft]:
+def _fill_rate(plan: Plan[Raft], facts: PublicFacts) -> Plan[Raft]:
     settings = plan.settings
     if settings.learning_rate is not None:
         return plan
@@ -78,7 +73,7 @@ METHODS.register(
         "dp_raft_pillar",
         DpRaftPillarSettings,
         fit_many,
-        resolve_projected_hyperparameters,
+        lambda settings, facts: _fill_rate(rules.resolve_k(settings, facts), facts),
         public_use=PublicUse.UNLABELLED,
         public_statistics=rules.public_statistics,
     )

@@ -25,7 +25,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterator
-from functools import partial
 
 import numpy as np
 
@@ -37,13 +36,12 @@ from pillar_core.engine import LinearClassifier, cross_entropy_residuals
 from pillar_core.engine.gradient import bounded_logits, clipped_residuals, row_sum, squared_lengths, squared_residuals
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
-from pillar_core.memo import Memo
 from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs, words_of
 from pillar_core.methods.parts import rules
 from pillar_core.methods.parts.fields import require, toml_setting
 from pillar_core.rng import Stream
 from pillar_core.splits import Transform, View, has_units, public_basis
-from pillar_core.types import PrivacyBudget, Provenance, PublicFacts, PublicUse, TrainResult
+from pillar_core.types import Provenance, PublicFacts, PublicUse, TrainResult
 
 FEWEST_DIRECTIONS = 10
 PUBLIC_DIRECTIONS = 300
@@ -319,17 +317,12 @@ def descend(settings: KalmanSettings, view: View, stream: Stream, ledger: Ledger
     facts, prepared = view.facts, view.prepare(standardise=None if centre else False, centre=centre, normalise=True)
     rows = torch.from_numpy(prepared.z)
     features = Features(rows, np.zeros((0, facts.d)), facts.d, prepared.transform)
-    releases, head = (
-        Releases(features, torch.from_numpy(view.y), lengths_of(features), stream, ledger),
-        np.zeros((facts.d, facts.n_classes)),
-    )
+    releases = Releases(features, torch.from_numpy(view.y), lengths_of(features), stream, ledger)
+    head = np.zeros((facts.d, facts.n_classes))
     noise = float(settings.noise_multiplier or 0.0)
     path = rules.path_length(1.0 / noise if noise > 0 else math.inf, facts)
-    shares = (
-        [settings.first_share, *[(1.0 - settings.first_share) / (settings.steps - 1)] * (settings.steps - 1)]
-        if settings.steps > 1
-        else [1.0]
-    )
+    later = settings.steps - 1
+    shares = [settings.first_share, *[(1.0 - settings.first_share) / later] * later] if later else [1.0]
     multipliers = noise_multipliers(settings, check_share(settings, facts))
     for share, multiplier, clip in zip(shares, multipliers, clip_norms(settings, facts.n_classes), strict=True):
         rate = min(path * share, rules.LARGEST_RATE_PER_DIMENSION * facts.d) / (facts.n_private * clip)
@@ -341,20 +334,15 @@ def descend(settings: KalmanSettings, view: View, stream: Stream, ledger: Ledger
 @group_runs("k", "whitening")
 def fit_many(view: View, runs: list[Run[KalmanSettings]]) -> Iterator[TrainResult]:
     """One after the other; runs that agree on the features share them."""
-    shared = Memo(1)
+    features: Features | None = None
     for settings, streams, ledger in runs:
         stream = streams.secret("noise")
         fit, informative = directions_fit(settings, view, stream, ledger)
         if fit:
-            features = shared.get("features", partial(features_of, settings, view))
+            features = features or features_of(settings, view)
             yield learn(settings, features, view, stream, ledger)
         else:
             yield descend(settings, view, stream, ledger, centre=informative)
-
-
-def resolve_schedule(settings: KalmanSettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[KalmanSettings]:
-    """Nothing: the schedule is the settings'."""
-    return Plan(settings)
 
 
 def resolve_hyperparameters(settings: KalmanSettings, facts: PublicFacts) -> Plan[KalmanSettings]:
@@ -376,7 +364,6 @@ _KALMAN = Method(
     cost=cost,
     public_statistics=lambda settings, view: {"public_rank": view.basis(standardise=None, centre=True).rank},
     fit_many=fit_many,
-    resolve_schedule=resolve_schedule,
     resolve_hyperparameters=resolve_hyperparameters,
     version=2,
 )

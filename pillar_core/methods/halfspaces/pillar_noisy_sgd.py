@@ -101,11 +101,13 @@ def fit_many(view: View, heads: list[Run[PillarNoisySgdSettings]]) -> Iterator[T
     prepared, loss = halfspaces.project(first, view), loss_of(first)
     printed = first.variant == "as_printed"
     candidates = [_printed_runs(*settings, prepared, view, loss) for settings in heads] if printed else _runs(heads, prepared, view, loss)
+    margin = f"The scaled hinge assumes a margin γ₀ = {first.margin:g} and ξ₀ = {first.xi:g} of the private rows, unchecked."
+    notes = (margin,) if first.loss == "scaled_hinge" else ()
     for (settings, streams, ledger), weights in zip(heads, candidates, strict=True):
         scores = -losses(prepared.z, view.y, weights, loss, n_classes=view.facts.n_classes)
         spread = loss.spread * (1 + ROUNDING)
         choice = ExponentialMechanism(float(settings.choice_epsilon or math.nan), spread, streams.secret("choice"), ledger)
-        yield halfspaces.result_of(weights[choice.choose(scores)], prepared, _notes(settings))
+        yield halfspaces.result_of(weights[choice.choose(scores)], prepared, notes)
 
 
 def _runs(group: list[Run[PillarNoisySgdSettings]], prepared: Prepared, view: View, loss: Loss) -> "list[torch.Tensor]":
@@ -164,12 +166,6 @@ def _fill_printed_steps(settings: PillarNoisySgdSettings, facts: PublicFacts) ->
 
 def _run_delta(settings: PillarNoisySgdSettings, facts: PublicFacts) -> float:
     return float(settings.runs_delta or math.nan) / (runs(settings) * problems(facts.n_classes))
-
-
-def _notes(settings: PillarNoisySgdSettings) -> tuple[str, ...]:
-    if settings.loss != "scaled_hinge":
-        return ()
-    return (f"The scaled hinge assumes a margin γ₀ = {settings.margin:g} and ξ₀ = {settings.xi:g} of the private rows, unchecked.",)
 
 
 METHODS.register(

@@ -34,18 +34,13 @@ class HasPreprocessing(HasMoments, Protocol):
     def normalise(self) -> bool: ...
 
 
-class HasSteps(Protocol):
-    """Noisy steps."""
+class HasBatch(Protocol):
+    """Noisy steps on Poisson samples, or on all rows where batch_size is None."""
 
     @property
     def steps(self) -> int | None: ...
     @property
     def noise_multiplier(self) -> float | None: ...
-
-
-class HasBatch(HasSteps, Protocol):
-    """On Poisson samples, or on all rows where batch_size is None."""
-
     @property
     def batch_size(self) -> int | None: ...
 
@@ -57,15 +52,6 @@ class HasRate(HasBatch, Protocol):
     def learning_rate(self) -> float | None: ...
 
 
-class HasMomentum(HasRate, Protocol):
-    """With heavy-ball momentum on clipped sums."""
-
-    @property
-    def l2_clip_norm(self) -> float: ...
-    @property
-    def momentum(self) -> float: ...
-
-
 @runtime_checkable
 class HasSampling(Protocol):
     """How batches are drawn; where a learner leaves this out, as Poisson samples."""
@@ -74,9 +60,13 @@ class HasSampling(Protocol):
     def sampling(self) -> str: ...
 
 
-class HasDescent(HasMomentum, Protocol):
+class HasDescent(HasRate, Protocol):
     """All that the engine's plan of one head names."""
 
+    @property
+    def l2_clip_norm(self) -> float: ...
+    @property
+    def momentum(self) -> float: ...
     @property
     def bias(self) -> bool: ...
     @property
@@ -95,12 +85,8 @@ class HasChosenDimension(HasMoments, HasDimension, Protocol):
     """And whether there is a projection at all."""
 
 
-class HasProjection(HasBatch, HasDimension, Protocol):
-    """Noisy steps in k directions."""
-
-
-class HasProjectedMomentum(HasMomentum, HasProjection, Protocol):
-    """Descent with momentum in k directions."""
+class HasProjectedDescent(HasDescent, HasDimension, Protocol):
+    """Descent in k directions."""
 
 
 class HasPublicHead(Protocol):

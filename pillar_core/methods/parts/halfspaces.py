@@ -18,7 +18,7 @@ from pillar_core.types import PrivacyBudget, PublicFacts, TrainResult
 
 STEP = 5.0
 """Step size on the mean gradient where noise is small: far enough to leave the start."""
-FEWEST_STEPS, MOST_STEPS, STEPS_PER_MU = 5, 40, 10.0
+STEPS_PER_MU = 10.0
 """Few long steps do best in the ball at small budgets, as measured on real features."""
 
 RATE = dataclasses.replace(
@@ -54,12 +54,7 @@ def project(settings: HalfspaceSettings, view: View) -> Prepared:
 
 def resolve_schedule(settings: H, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[H]:
     """Fills `steps`."""
-    if settings.steps is not None or budget is None or math.isinf(budget.epsilon):
-        return rules.resolve_schedule(settings, facts, budget)
-    mu = rules.gaussian_mu(budget)
-    steps = round(min(max(STEPS_PER_MU * mu, FEWEST_STEPS), MOST_STEPS))
-    why = (f"steps = {steps}: {STEPS_PER_MU:g} μ within {FEWEST_STEPS} … {MOST_STEPS}, with μ = {mu:.3g} of the budget.",)
-    return Plan(dataclasses.replace(settings, steps=steps), why)
+    return rules.resolve_schedule(settings, facts, budget, steps_per_mu=STEPS_PER_MU)
 
 
 def resolve_hyperparameters(settings: H, facts: PublicFacts) -> Plan[H]:
@@ -72,7 +67,9 @@ def resolve_hyperparameters(settings: H, facts: PublicFacts) -> Plan[H]:
         why.append(f"k = {k}: the general rule, with μN = {reach:,.0f} of one run; at least {rules.SMALLEST_K} and at most the rank.")
         settings = dataclasses.replace(settings, k=k)
     if settings.learning_rate is None:
-        per_step = require(settings.noise_multiplier, "noise_multiplier") / (facts.n_private * _probability(settings, facts))
+        per_step = require(settings.noise_multiplier, "noise_multiplier") / (
+            facts.n_private * rules.sampling_probability(settings.batch_size, facts)
+        )
         rate = STEP / (settings.l2_clip_norm * math.sqrt(1 + problems(facts.n_classes) * require(settings.k, "k") * per_step**2))
         why.append(f"learning_rate = {rate:.4g}: {STEP:g} over the norm of one noisy mean gradient at most; step t takes it over √t.")
         settings = dataclasses.replace(settings, learning_rate=rate)
@@ -96,7 +93,3 @@ def result_of(halfspaces: "torch.Tensor", prepared: Prepared, notes: tuple[str, 
     """Halfspaces (P, k) as a linear classifier."""
     weights = class_weights(halfspaces.numpy())
     return TrainResult(LinearClassifier(prepared.transform, weights, np.zeros(weights.shape[1], dtype=np.float32)), notes=notes)
-
-
-def _probability(settings: HalfspaceSettings, facts: PublicFacts) -> float:
-    return 1.0 if settings.batch_size is None else min(1.0, settings.batch_size / facts.n_private)

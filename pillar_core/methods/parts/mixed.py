@@ -27,7 +27,7 @@ from pillar_core.errors import DataError, SettingError
 from pillar_core.ledger import DpEvent
 from pillar_core.methods.method import Plan
 from pillar_core.methods.parts import descent, rules
-from pillar_core.methods.parts.fields import HasBatch, HasPublicHead, HasRate, HasSteps, require, toml_setting
+from pillar_core.methods.parts.fields import HasBatch, HasPublicHead, HasRate, require, toml_setting
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PrivacyBudget, PublicFacts, TrainResult
 
@@ -36,7 +36,7 @@ STEPS_OF_PUBLIC_MEAN = 40
 
 RATE_RULE = "each step the rule of path length over steps and clip norm"
 
-Steps = TypeVar("Steps", bound=HasSteps)
+Steps = TypeVar("Steps", bound=HasBatch)
 Rate = TypeVar("Rate", bound=HasRate)
 
 

@@ -14,16 +14,7 @@ from pillar_core import params
 from pillar_core.accounting import mu_of
 from pillar_core.errors import DataError
 from pillar_core.methods.method import Plan
-from pillar_core.methods.parts.fields import (
-    HasBatch,
-    HasChosenDimension,
-    HasMoments,
-    HasMomentum,
-    HasProjectedMomentum,
-    HasProjection,
-    HasSteps,
-    require,
-)
+from pillar_core.methods.parts.fields import HasBatch, HasChosenDimension, HasDescent, HasMoments, HasProjectedDescent, require
 from pillar_core.splits import View
 from pillar_core.types import NeighboringRelation, PrivacyBudget, PublicFacts
 
@@ -36,13 +27,14 @@ LARGEST_RATE_PER_DIMENSION = 4.0
 SMALLEST_K = 5
 K_FACTOR = 0.65
 
-Steps = TypeVar("Steps", bound=HasSteps)
-Descent = TypeVar("Descent", bound=HasMomentum)
-Projection = TypeVar("Projection", bound=HasProjection)
-ProjectedDescent = TypeVar("ProjectedDescent", bound=HasProjectedMomentum)
+Steps = TypeVar("Steps", bound=HasBatch)
+Descent = TypeVar("Descent", bound=HasDescent)
+Projected = TypeVar("Projected", bound=HasProjectedDescent)
 
 
-def resolve_schedule(settings: Steps, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[Steps]:
+def resolve_schedule(
+    settings: Steps, facts: PublicFacts, budget: PrivacyBudget | None, *, steps_per_mu: float = STEPS_PER_MU
+) -> Plan[Steps]:
     """Fills `steps`."""
     if settings.steps is not None:
         return Plan(settings)
@@ -52,12 +44,14 @@ def resolve_schedule(settings: Steps, facts: PublicFacts, budget: PrivacyBudget 
         steps, reason = FEWEST_STEPS, "few steps share the noise that was set"
     else:
         mu = gaussian_mu(budget)
-        steps = round(min(max(STEPS_PER_MU * mu, FEWEST_STEPS), MOST_STEPS))
-        reason = f"50 μ within {FEWEST_STEPS} … {MOST_STEPS}, with μ = {mu:.3g} of the budget; more steps share the same budget"
+        steps = round(min(max(steps_per_mu * mu, FEWEST_STEPS), MOST_STEPS))
+        reason = (
+            f"{steps_per_mu:g} μ within {FEWEST_STEPS} … {MOST_STEPS}, with μ = {mu:.3g} of the budget; more steps share the same budget"
+        )
     return Plan(params.replace_settings(settings, steps=steps), (f"steps = {steps}: {reason}.",))
 
 
-def resolve_projection(settings: ProjectedDescent, facts: PublicFacts, *, k_ceiling: int | None = None) -> Plan[ProjectedDescent]:
+def resolve_projection(settings: Projected, facts: PublicFacts, *, k_ceiling: int | None = None) -> Plan[Projected]:
     """Fills `k` (at most `k_ceiling`, else the public rank) and `learning_rate`, from the noise solved.
 
     Raises DataError for an explicit k above that.
@@ -76,7 +70,7 @@ def resolve_hyperparameters(settings: Descent, facts: PublicFacts, *, dimensions
     return Plan(params.replace_settings(settings, learning_rate=rate), (f"learning_rate = {rate:.4g}: {reason}.",))
 
 
-def resolve_k(settings: Projection, facts: PublicFacts, *, k_ceiling: int | None = None) -> Plan[Projection]:
+def resolve_k(settings: Projected, facts: PublicFacts, *, k_ceiling: int | None = None) -> Plan[Projected]:
     """Fills `k` alone; as `resolve_projection`."""
     ceiling = k_ceiling or public_rank(facts)
     check_k(settings.k, ceiling)
@@ -88,7 +82,7 @@ def resolve_k(settings: Projection, facts: PublicFacts, *, k_ceiling: int | None
     return Plan(params.replace_settings(settings, k=k), (why,))
 
 
-def descent_rate(settings: HasMomentum, facts: PublicFacts, *, dimensions: int | None) -> float:
+def descent_rate(settings: HasDescent, facts: PublicFacts, *, dimensions: int | None) -> float:
     """The rule's step size of descent without momentum, in units of 1 / l2_clip_norm."""
     rate = path_length(noise_scale(settings, facts), facts) / require(settings.steps, "steps")
     return float(min(rate, LARGEST_RATE_PER_DIMENSION * (dimensions or facts.d)) / settings.l2_clip_norm)
@@ -115,8 +109,13 @@ def noise_scale(settings: HasBatch, facts: PublicFacts) -> float:
     """μ = q·√T/σ, ∞ without noise."""
     if not settings.noise_multiplier:
         return math.inf
-    q = 1.0 if settings.batch_size is None else min(1.0, settings.batch_size / facts.n_private)
+    q = sampling_probability(settings.batch_size, facts)
     return q * math.sqrt(require(settings.steps, "steps")) / float(settings.noise_multiplier)
+
+
+def sampling_probability(batch_size: int | None, facts: PublicFacts) -> float:
+    """q of a Poisson sample of so many expected rows; 1 without a batch size."""
+    return 1.0 if batch_size is None else min(1.0, batch_size / facts.n_private)
 
 
 def public_statistics(settings: HasMoments, view: View) -> dict[str, int | float]:

@@ -21,8 +21,6 @@ from pillar_core.engine import Clipping, NoisySum, Step, per_head
 from pillar_core.methods.method import METHODS, Method, Plan, words_of
 from pillar_core.methods.parts import descent, mixed, rules
 from pillar_core.methods.parts.fields import require, toml_setting
-from pillar_core.rng import Streams
-from pillar_core.splits import Prepared, View
 from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse
 
 LIPSCHITZ = math.sqrt(2.0)
@@ -34,6 +32,7 @@ class AdamixTheorySettings:
     """What Algorithm 3 leaves open; rows always have unit norm."""
 
     batch_size: ClassVar[None] = None
+    normalise: ClassVar[bool] = True
     steps: int | None = params.setting(params.STEPS)
     strong_convexity: float | None = toml_setting("adamix_theory", "strong_convexity")
     radius: float = toml_setting("adamix_theory", "radius")
@@ -88,11 +87,6 @@ def resolve_hyperparameters(settings: AdamixTheorySettings, facts: PublicFacts) 
     return Plan(dataclasses.replace(settings, regularisation=value), (why,))
 
 
-def unit_rows(settings: AdamixTheorySettings, view: View, streams: Streams) -> Prepared:
-    """All features, at unit norm."""
-    return view.prepare(standardise=settings.standardise, centre=settings.centre, normalise=True)
-
-
 def one_public_pass(settings: AdamixTheorySettings, group: descent.HeadGroup) -> Array:
     """(d, C) float32 last iterate from zero of one pass over the public rows in a random order: the start, and what is pulled back to.
 
@@ -113,7 +107,7 @@ def one_public_pass(settings: AdamixTheorySettings, group: descent.HeadGroup) ->
 
 fit_many = descent.fit_many_by(
     mixed.plan_of,
-    unit_rows,
+    descent.all_features,
     ("standardise", "centre", "strong_convexity", "radius"),
     per_seed=True,
     start=one_public_pass,

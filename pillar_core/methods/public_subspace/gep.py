@@ -103,17 +103,14 @@ class _AnchoredRows:
     anchor_products: Array
 
 
-@group_runs(*descent.PREPROCESSING)
+@group_runs(*descent.PREPROCESSING, "anchors", per_seed=True)
 def fit_many(view: View, runs: list[Run[GepSettings]]) -> Iterator[TrainResult]:
-    """Runs of one seed share anchors and products; runs that agree on the preprocessing share the rows."""
-    prepared = descent.all_features(runs[0][0], view, runs[0][1])
-    shared: dict[tuple[object, ...], _AnchoredRows] = {}
+    """Runs of one seed share anchors and products."""
+    first, first_streams, _ = runs[0]
+    prepared = descent.all_features(first, view, first_streams)
+    rows = _with_anchors(first, prepared, view, first_streams)
     for settings, streams, ledger in runs:
-        key = (streams.identity, settings.anchors)
-        if key not in shared:
-            shared.clear()
-            shared[key] = _with_anchors(settings, prepared, view, streams)
-        yield _fit(settings, prepared, shared[key], view.facts, streams, ledger)
+        yield _fit(settings, prepared, rows, view.facts, streams, ledger)
 
 
 def _with_anchors(settings: GepSettings, prepared: Prepared, view: View, streams: Streams) -> _AnchoredRows:

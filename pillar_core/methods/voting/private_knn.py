@@ -41,15 +41,12 @@ class PrivateKnnSettings(voting.VotingSettings):
     )
 
 
-def sampling_probability(settings: PrivateKnnSettings, facts: PublicFacts) -> float:
-    """q of each query's sample."""
-    return 1.0 if settings.batch_size is None else min(1.0, settings.batch_size / facts.n_private)
-
-
 def cost(settings: PrivateKnnSettings, facts: PublicFacts) -> DpEvent:
     """One Gaussian a query, each on its own Poisson sample."""
     query = voting.query_event(float(settings.noise_multiplier or 0.0))
-    return events.repeat(events.subsample(query, sampling_probability(settings, facts)), voting.queries_of(settings, facts))
+    return events.repeat(
+        events.subsample(query, rules.sampling_probability(settings.batch_size, facts)), voting.queries_of(settings, facts)
+    )
 
 
 def resolve_hyperparameters(settings: PrivateKnnSettings, facts: PublicFacts) -> Plan[PrivateKnnSettings]:
@@ -61,7 +58,7 @@ def resolve_hyperparameters(settings: PrivateKnnSettings, facts: PublicFacts) ->
         why.append(f"k = {k}: distances in the public rows' first {k} directions.")
         settings = dataclasses.replace(settings, k=k)
     if settings.neighbours is None:
-        present = facts.n_private * sampling_probability(settings, facts)
+        present = facts.n_private * rules.sampling_probability(settings.batch_size, facts)
         neighbours = max(1, round(present * min(MOST_SHARE, 1.0 / facts.n_classes)))
         why.append(f"neighbours = {neighbours}: n/C of the {present:,.0f} rows that can vote, at most a quarter of them.")
         settings = dataclasses.replace(settings, neighbours=neighbours)
@@ -81,7 +78,7 @@ def _fit(
     settings: PrivateKnnSettings, prepared: Prepared, view: View, streams: Streams, ledger: Ledger, votes: dict[int, Array]
 ) -> TrainResult:
     """votes: those of asked rows, by row, where all private rows vote; what is missing is added."""
-    probability = sampling_probability(settings, view.facts)
+    probability = rules.sampling_probability(settings.batch_size, view.facts)
     queries = voting.query_rows(settings, view.facts, streams)
     mechanism = voting.vote_mechanism(float(settings.noise_multiplier or 0.0), streams.secret("noise"), ledger)
     if probability == 1:
