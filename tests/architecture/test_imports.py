@@ -13,14 +13,13 @@ from pillar_core import deferred
 REPOSITORY = Path(__file__).resolve().parents[2]
 CORE = REPOSITORY / "pillar_core"
 ROWS = (
-    {"errors", "arrays", "deferred"},
+    {"errors", "arrays", "deferred", "memo"},
     {
         "params",
         "registry",
         "fingerprint",
         "rng",
         "numerics",
-        "memo",
         "grouping",
         "threads",
         "spreadsheets",

@@ -95,10 +95,7 @@ ONE_RELEASE: dict[str, Ask] = {
     "paid choice, unlabelled": functools.partial(chosen, candidates={name: without_labels(one) for name, one in CANDIDATES.items()}),
 }
 """Those whose first release is their own, and hangs on the rows alone."""
-ANSWERS: dict[str, Ask] = {
-    **ONE_RELEASE,
-    "screen": ranked_by_gradients,
-}
+ANSWERS: dict[str, Ask] = {**ONE_RELEASE, "screen": ranked_by_gradients}
 TUNE: Ask = functools.partial(tuned, way="tune", grid=GRID, mean_trials=2.0)
 """Beside the others: what it promises is no composition of its trials."""
 

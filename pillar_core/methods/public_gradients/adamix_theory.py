@@ -18,7 +18,7 @@ from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step, per_head
-from pillar_core.methods.method import METHODS, Method, Plan, words_of
+from pillar_core.methods.method import METHODS, FitMany, Method, Plan, words_of
 from pillar_core.methods.parts import descent, mixed, rules
 from pillar_core.methods.parts.fields import require, toml_setting
 from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse
@@ -105,7 +105,7 @@ def one_public_pass(settings: AdamixTheorySettings, group: descent.HeadGroup) ->
     return np.ascontiguousarray(weights.T.astype(np.float32))
 
 
-fit_many = descent.fit_many_by(
+fit_many: FitMany[AdamixTheorySettings] = descent.fit_many_by(
     mixed.plan_of,
     descent.all_features,
     ("standardise", "centre", "strong_convexity", "radius"),
