@@ -6,22 +6,23 @@ nobody: it reaches no state of a page but through that control.
 """
 
 import re
-from collections.abc import Mapping, MutableMapping
-from typing import Any
+from collections.abc import Callable, Mapping, MutableMapping
+from typing import Any, TypeVar, cast
 
+T = TypeVar("T")
 LOCAL, LINK = "local.", "link."
 LONGEST = 2000
 UNSAFE = re.compile(r"[^A-Za-z0-9_.:;,+-]")
 """What no link carries of a control."""
 
 
-def link_word(state: Mapping[Any, Any]) -> str:
+def link_word(state: Mapping[str | int, object]) -> str:
     """The word for a link, from the session's values."""
     codes = {str(key).removeprefix(LINK): state[key] for key in state if str(key).startswith(LINK)}
     return ";".join(f"{name}:{codes[name]}" for name in sorted(codes))
 
 
-def take(word: str, state: MutableMapping[Any, Any]) -> None:
+def take(word: str, state: MutableMapping[str | int, Any]) -> None:
     """Puts a link's values into the session; linked controls that it does not name go back to their defaults."""
     for key in [key for key in state if str(key).startswith(LINK)]:
         del state[key]
@@ -32,7 +33,7 @@ def take(word: str, state: MutableMapping[Any, Any]) -> None:
             state[LINK + name] = value
 
 
-def claim(name: str, state: MutableMapping[Any, Any]) -> None:
+def claim(name: str, state: MutableMapping[str | int, Any]) -> None:
     """A linked control's word that `name` is its own: it shows what the link says, and from then on the link says what it shows."""
     if LOCAL + name in state:
         state[LINK + name] = code(state[LOCAL + name])
@@ -40,18 +41,18 @@ def claim(name: str, state: MutableMapping[Any, Any]) -> None:
         state[LOCAL + name] = state[LINK + name]
 
 
-def code(value: Any) -> str:
+def code(value: object) -> str:
     """A value as links write it; different options of a control have different codes."""
     return UNSAFE.sub("", f"{value:.12g}" if isinstance(value, float) else str(value)).replace(";", "")
 
 
-def parse_value(value: Any, default: Any) -> Any:
+def parse_value(value: Any, default: T) -> T:
     """What a link brought, in the type of the control's default; the default where it cannot be read."""
     if not isinstance(value, str) or isinstance(default, str):
-        return value
+        return cast(T, value)
     if isinstance(default, bool):
-        return value in ("True", "1")
+        return cast(T, value in ("True", "1"))
     try:
-        return type(default)(float(value))
+        return cast(Callable[[float], T], type(default))(float(value))
     except (ValueError, OverflowError):
         return default

@@ -6,7 +6,7 @@ bounded in number.
 
 import contextlib
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -29,6 +29,10 @@ from pillar_core.types import Dataset, FeatureSet, PublicFacts, RunRecord, RunSp
 
 NOT_EXTRACTED = "are not in the cache yet: open Data & backbone and press Extract."
 _SPLIT = ("data", "backbone", "public", "public_fraction", "seed")
+Axes = dict[str, Any]
+"""The values of a sweep's axes by name."""
+Record = dict[str, Any]
+"""A run's record as the store has it."""
 _LOADED: set[str] = set()
 """The splits, by `key`, that some session of this process has loaded."""
 
@@ -103,7 +107,7 @@ def spec(settings: Settings) -> RunSpec:
     return sweep.cells(grid)[0]
 
 
-def find_runs(grids: Sequence[Mapping[str, Any]]) -> dict[str, tuple[RunSpec, dict[str, Any] | None]]:
+def find_runs(grids: Sequence[Axes]) -> dict[str, tuple[RunSpec, Record | None]]:
     """Every run of some grids by cache key, with its record where the cache holds it; what was found once is kept in memory."""
     wanted = [{name: value for name, value in grid.items() if value is not None} for grid in grids]
     contents = [splitting.content(str(grid["dataset"]), grid.get("backbone")) for grid in grids if splitting.lies_in_files(grid["dataset"])]
@@ -114,13 +118,13 @@ def find_runs(grids: Sequence[Mapping[str, Any]]) -> dict[str, tuple[RunSpec, di
     return runs
 
 
-def axes(settings: Settings) -> dict[str, Any]:
+def axes(settings: Settings) -> Axes:
     """The axes of a sweep that name the data and say how privacy is counted."""
     counted = {name: getattr(settings, name) for name in ("delta", "relation", "accountant")}
     return {"dataset": settings.data, "backbone": backbone(settings), **counted}
 
 
-def public_axis(settings: Settings) -> dict[str, Any]:
+def public_axis(settings: Settings) -> Axes:
     """The axis that says which rows are public."""
     return {"public_fraction": settings.public_fraction} if settings.public == PART else {"public": settings.public}
 
@@ -266,7 +270,7 @@ def _features(data: str, name: str | None, state: str) -> FeatureSet:
 
 
 @memory.cache(max_entries=32, is_free=True)
-def _specs_by_key(fingerprint_: str, _grids: Sequence[Mapping[str, Any]]) -> dict[str, tuple[RunSpec, dict[str, Any] | None]]:
+def _specs_by_key(fingerprint_: str, _grids: Sequence[Axes]) -> dict[str, tuple[RunSpec, Record | None]]:
     cells = [cell for grid in _grids for cell in sweep.cells(grid)]
     return {key: (cell, None) for key, cell in zip(sweep.keys_of(cells), cells, strict=True)}
 

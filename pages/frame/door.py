@@ -4,7 +4,7 @@ import hashlib
 import hmac
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
@@ -18,6 +18,12 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from pillar_core import mode
 from pillar_core.errors import SettingError
 
+Scope = MutableMapping[str, Any]
+"""A request or a message of ASGI."""
+Receive = Callable[[], Awaitable[Scope]]
+Send = Callable[[Scope], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+Address = tuple[str, int]
 _PROXIED = ("forwarded", "x-forwarded-", "x-real-ip", "via", "cf-")
 _MESSAGES = ("rerun_script", "stop_script", "file_urls_request", "app_heartbeat", "deferred_file", "dataframe_chunk")
 """What a visitor's browser may send; the rest of Streamlit's messages name files of a checkout, and write beside the app."""
@@ -41,21 +47,21 @@ def check() -> None:
 class Door:
     """Around the server's answers: refuses whom the mode does not let in, and no page of another origin frames the app."""
 
-    def __init__(self, app: Any) -> None:
+    def __init__(self, app: App) -> None:
         self._app = app
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers as the app does, or says why not. The health check is for everybody."""
         kind, is_demo = scope["type"], mode.is_demo()
 
-        async def answer(message: dict[str, Any]) -> None:
+        async def answer(message: Scope) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [*message["headers"], (b"content-security-policy", b"frame-ancestors 'self'")]
             if is_demo and message.get("bytes"):  # Streamlit tells every browser where on the disk the app lies
                 message["bytes"] = message["bytes"].replace(_FOLDER, b"-" * len(_FOLDER))
             await send(message)
 
-        async def ask() -> Any:
+        async def ask() -> Scope:
             message = await receive()
             while is_demo and message["type"] == "websocket.receive" and not _is_for_visitors(message.get("bytes") or b""):
                 message = await receive()
@@ -76,13 +82,13 @@ class Door:
         await self._app(scope, ask, answer)
 
 
-async def _respond(send: Any, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
+async def _respond(send: Send, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
     shape = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode()), *headers]
     await send({"type": "http.response.start", "status": status, "headers": shape})
     await send({"type": "http.response.body", "body": body})
 
 
-def _refusal(scope: Any, headers: dict[str, str]) -> str:
+def _refusal(scope: Scope, headers: dict[str, str]) -> str:
     """Why this request is not let in, "" where it is."""
     host, origin = headers.get("host", ""), headers.get("origin")
     if origin is not None and urlsplit(origin).netloc != host and origin not in st.get_option("server.corsAllowedOrigins"):
@@ -98,7 +104,7 @@ def _refusal(scope: Any, headers: dict[str, str]) -> str:
     return ""
 
 
-def _account(client: Any, server: Any) -> int | None:
+def _account(client: Address | None, server: Address) -> int | None:
     """The account behind a connection over the loopback, by what the kernel says of its other end; None where it names none.
 
     Where the kernel keeps no such list, as on macOS, it is one's own.
@@ -110,7 +116,7 @@ def _account(client: Any, server: Any) -> int | None:
     return next(_accounts(lists, ends), None) if lists else os.getuid()
 
 
-def _accounts(lists: list[Path], ends: Any) -> Iterator[int]:
+def _accounts(lists: list[Path], ends: tuple[Address, Address]) -> Iterator[int]:
     for path in lists:
         for line in path.read_text(encoding="ascii").splitlines()[1:]:
             _, local, remote, *_, account, _, inode = line.split()[:10]
@@ -148,7 +154,7 @@ def _has_cookie(written: str) -> bool:
     return name in cookies and hmac.compare_digest(cookies[name].value.encode(), value.encode())
 
 
-def _new_cookie(scope: Any) -> bytes | None:
+def _new_cookie(scope: Scope) -> bytes | None:
     """The cookie for a request that brings the token, None for every other."""
     token = os.environ.get(mode.TOKEN)
     brought = dict(parse_qsl(scope.get("query_string", b"").decode("latin-1"))).get("token", "")

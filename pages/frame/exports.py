@@ -10,6 +10,7 @@ import yaml
 
 from pages.frame import core
 from pages.frame.settings import AUTO, PINNED, VERSION, Settings
+from pillar_core.plots.theme import Figure
 from pillar_core.spreadsheets import without_formulas
 from pillar_core.store.codec import decode_yaml
 
@@ -53,7 +54,7 @@ def csv(table: pd.DataFrame) -> bytes:
     return without_formulas(table).to_csv(index=False).encode()
 
 
-def page(figure: Any) -> bytes:
+def page(figure: Figure) -> bytes:
     """The figure as a page of its own that asks no server for anything; the same bytes each time."""
     return bytes(figure.to_html(div_id="figure").encode())
 

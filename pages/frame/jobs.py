@@ -68,9 +68,7 @@ def panel(specs: Sequence[Spec], work: Work, *, key: str = "job") -> None:
         )
 
 
-def sweeps(
-    *grids: Mapping[str, Any], title: str, each: float, cached: int, total: int, cost: str = f"{RELEASES}.", key: str = "job"
-) -> None:
+def sweeps(*grids: Spec, title: str, each: float, cached: int, total: int, cost: str = f"{RELEASES}.", key: str = "job") -> None:
     """Draws `panel` for the runs that grids lack so far; a run takes `each` seconds."""
     work = Work(title, each * (total - cached), cost, cached, total)
     panel([{"kind": "sweep", "grid": grid} for grid in grids], work, key=key)
@@ -141,7 +139,7 @@ def _waiting(live: Sequence[JobStatus]) -> str:
     return " · starting the workers" if all(status.state == "queued" for status in live) else ""
 
 
-def _submit(specs: list[dict[str, Any]]) -> None:
+def _submit(specs: Sequence[Spec]) -> None:
     with failures.note_refusal("The job could not be started"):
         shares.ask("job")
         for spec in specs:

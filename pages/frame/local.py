@@ -6,7 +6,7 @@ keyword at the call wins. Links carry each of them, unless its entry has a reaso
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -17,27 +17,28 @@ from pillar_core.registry import toml_tables
 Options = Sequence[Any] | Mapping[Any, str]
 """What is offered, perhaps with the words of each."""
 Title = Callable[[Any], Any]
+T = TypeVar("T")
 _WIDGET, _UNLINKED, _SEPARATOR = "local-widget.", "unlinked.", ","
 _CONTROLS = toml_tables(Path(__file__).with_suffix(".toml"))
 
 
-def value(name: str, default: Any) -> Any:
+def value(name: str, default: T) -> T:
     """The value stored under `name`, else `default`."""
     return controls.parse_value(st.session_state.get(controls.LOCAL + name, default), default)
 
 
-def put(name: str, new: Any) -> None:
+def put(name: str, new: object) -> None:
     """Stores a value that links do not carry; its widget shows it in the next run."""
     st.session_state[controls.LOCAL + name] = new
 
 
-def linked_value(name: str, default: Any) -> Any:
+def linked_value(name: str, default: T) -> T:
     """The value of a control that links carry, as the link or the user left it, else `default`."""
     controls.claim(name, st.session_state)
     return value(name, default)
 
 
-def link(name: str, new: Any) -> None:
+def link(name: str, new: object) -> None:
     """A callback's way to set a control that links carry."""
     put(name, new)
     controls.claim(name, st.session_state)
@@ -163,7 +164,7 @@ def _plainly(title: Title) -> Callable[[Any], str]:
     return lambda option: plain.text(title(option))
 
 
-def _read(name: str, default: Any, why: str) -> Any:
+def _read(name: str, default: T, why: str) -> T:
     return value(name, default) if why else linked_value(name, default)
 
 
@@ -181,12 +182,12 @@ def _widget(name: str, why: str) -> dict[str, Any]:
     return {"key": key, "on_change": _keep, "args": (name, put if why else link)}
 
 
-def _keep(name: str, keep: Callable[[str, Any], None]) -> None:
+def _keep(name: str, keep: Callable[[str, object], None]) -> None:
     """Keeps what a widget shows; a choice that was emptied stays as it was."""
     new = st.session_state[_WIDGET + name]
     if new is not None:
         keep(name, new)
 
 
-def _keep_several(name: str, keep: Callable[[str, Any], None]) -> None:
+def _keep_several(name: str, keep: Callable[[str, object], None]) -> None:
     keep(name, _SEPARATOR.join(st.session_state[_WIDGET + name]))

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from pages.frame import memory
-from pillar_core.plots.theme import narrow_copy, script
+from pillar_core.plots.theme import Figure, narrow_copy, script
 
 _SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 _LIBRARY = "plotly-" + version("plotly") + ".min.js"
@@ -27,7 +27,7 @@ def route() -> Any:
     return Route("/".join(["", *filter(None, [st.get_option("server.baseUrlPath").strip("/")]), _LIBRARY]), send)
 
 
-def chart(figure: Any, *, runs: Mapping[str, Any], base: str, is_narrow: bool, key: str, alt: str, config: dict[str, Any]) -> None:
+def chart(figure: Figure, *, runs: Mapping[str, Any], base: str, is_narrow: bool, key: str, alt: str, config: dict[str, Any]) -> None:
     """Draws `figure` and on it the traces and annotations of `runs` into the node that has this key.
 
     `base` names the figure: while it stays, only the runs move.
@@ -38,5 +38,5 @@ def chart(figure: Any, *, runs: Mapping[str, Any], base: str, is_narrow: bool, k
 
 
 @memory.cache(max_entries=64, is_free=True)
-def _json(base_: str, is_narrow: bool, _figure: Any) -> str:
+def _json(base_: str, is_narrow: bool, _figure: Figure) -> str:
     return str((narrow_copy(_figure) if is_narrow else _figure).to_json(validate=False))

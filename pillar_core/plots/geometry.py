@@ -106,7 +106,9 @@ def spectrum_and_gaps(table: pd.DataFrame, *, mode: Mode = "light", k: int | Non
     return finish_by_name(figure, "spectrum_and_gaps", mode=mode, rows=rows, directions=len(table), summary=summary)
 
 
-def _panels(columns: Sequence[tuple[Any, Any]], hovers: Sequence[str], titles: Sequence[str], *, k: int | None, mode: Mode) -> go.Figure:
+def _panels(
+    columns: Sequence[tuple[pd.Series, pd.Series]], hovers: Sequence[str], titles: Sequence[str], *, k: int | None, mode: Mode
+) -> go.Figure:
     """Panels over a logarithmic k, which is marked: a spectrum as a line, the share of it as an area, gaps as points."""
     colour, figure = INK[mode].accent, make_subplots(cols=len(columns), horizontal_spacing=0.1)
     for place, ((x, y), hover, title) in enumerate(zip(columns, hovers, titles, strict=True), start=1):
@@ -129,7 +131,7 @@ def _panels(columns: Sequence[tuple[Any, Any]], hovers: Sequence[str], titles: S
     return figure.update_xaxes(type="log", dtick=1)
 
 
-def _above_zero(table: pd.DataFrame, column: str) -> tuple[Any, Any]:
+def _above_zero(table: pd.DataFrame, column: str) -> tuple[pd.Series, pd.Series]:
     """Components and what a logarithmic axis can show of a column."""
     return table["component"], table[column].where(table[column] > 0)
 
@@ -158,7 +160,7 @@ def _k_axis(figure: go.Figure, ks: pd.Series) -> None:
     figure.update_xaxes(marks.log_axis(ticks, "k, directions kept (log scale)"))
 
 
-def _first_middle_last(rows: pd.DataFrame) -> list[Any]:
+def _first_middle_last(rows: pd.DataFrame) -> list[pd.Series]:
     return [rows.iloc[place] for place in sorted({0, len(rows) // 2, len(rows) - 1})]
 
 

@@ -1,7 +1,6 @@
 """The picture on the front page: why fewer directions make a private model better."""
 
 import math
-from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -99,7 +98,7 @@ def _rule(
     return [(span[1], 100 * level, f"{text} {100 * level:.0f} %", INK[mode].muted)]
 
 
-def _story(figure: go.Figure, main: pd.DataFrame, *, top: Any, low_level: float | None, mode: Mode) -> None:
+def _story(figure: go.Figure, main: pd.DataFrame, *, top: pd.Series, low_level: float | None, mode: Mode) -> None:
     """The annotations that make the curve readable without any text around it."""
     ink = INK[mode]
     x, y = math.log10(top["k"]), 100 * float(top["mean"])

@@ -7,17 +7,20 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.plots.theme import Mode, fade
 
+Values = Iterable[Any]
+"""Numbers or names along an axis."""
 MARKED: dict[Mode, str] = {"light": "#D55E00", "dark": "#FF9152"}
 """The colour of what stands out: the present setting, a stated ε, what a guarantee rules out."""
 _ROUND = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
 
 
 def line(
-    figure: go.Figure, x: Any, y: Any, colour: str, *, hover: str = "", width: float = 2.2, dash: str | None = None, **looks: Any
+    figure: go.Figure, x: Values, y: Values, colour: str, *, hover: str = "", width: float = 2.2, dash: str | None = None, **looks: Any
 ) -> None:
     """A line through points."""
     stroke: dict[str, Any] = {"color": colour, "width": width, "dash": dash}
@@ -28,9 +31,9 @@ def line(
 
 def dots(
     figure: go.Figure,
-    x: Any,
-    y: Any,
-    colour: Any,
+    x: Values,
+    y: Values,
+    colour: str | Sequence[str] | None,
     *,
     size: float,
     hover: str = "",
@@ -63,7 +66,7 @@ def ruled_out(figure: go.Figure, x: Iterable[float], y: Iterable[float], mode: M
 
 
 def reach(
-    rows: Any, colour: str, *, value: str = "mean", scale: float = 100, thickness: float = 1.2, width: float | None = None
+    rows: pd.DataFrame, colour: str, *, value: str = "mean", scale: float = 100, thickness: float = 1.2, width: float | None = None
 ) -> dict[str, Any]:
     """Bars from `low` to `high` of each row around its `value`; none where an end is unknown."""
     ends = {"array": rows["high"] - rows[value], "arrayminus": rows[value] - rows["low"]}

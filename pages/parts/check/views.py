@@ -83,7 +83,7 @@ def _is_confirmed(result: check.RunCheck, script: str) -> bool:
         return st.checkbox("Yes: my run has these numbers and meets these conditions. Show its ε.", key=local.unlinked_key(key, why))
 
 
-def _show_lines(words: tuple[str, ...], show: Callable[..., Any], icon: str) -> None:
+def _show_lines(words: tuple[str, ...], show: Callable[..., object], icon: str) -> None:
     show("\n".join(f"- {plain.text(line)}" for line in words), icon=icon)
 
 

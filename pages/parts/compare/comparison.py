@@ -15,6 +15,7 @@ from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pillar_core import plots
 from pillar_core.fingerprint import fingerprint
+from pillar_core.plots.theme import Figure
 from pillar_core.runs import starter, sweep
 from pillar_core.studies import papers
 from pillar_core.studies.advice import Advice
@@ -126,7 +127,7 @@ def _take_point() -> None:
 
 
 @memory.cache(max_entries=32, is_free=True)
-def _against_epsilon(key: str, mode: plots.Mode, _lines: pd.DataFrame) -> Any:
+def _against_epsilon(key: str, mode: plots.Mode, _lines: pd.DataFrame) -> Figure:
     return plots.error_against_epsilon(_lines, mode=mode)
 
 

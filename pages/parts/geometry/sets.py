@@ -1,7 +1,5 @@
 """The geometry page's comparison of several feature sets: accuracy against k of every set whose runs the cache holds."""
 
-from typing import Any
-
 import streamlit as st
 
 from pages.frame import badges, local, theme
@@ -17,10 +15,11 @@ from pillar_core.studies import feature_sets
 def draw(settings: Settings) -> None:
     """One line per set at the sidebar's ε; a choice of sets where there are several."""
     runs = records.all_runs()
-    rules: dict[str, Any] = {"delta": settings.delta, "relation": settings.relation}
     method = curves.method_of(settings)
     titles = {name: uploads.title_of(name) for name in runs["dataset"].unique()} if len(runs) else {}
-    table = feature_sets.curves_of_sets(runs, method=method, epsilon=settings.epsilon, titles=titles, **rules)
+    table = feature_sets.curves_of_sets(
+        runs, method=method, epsilon=settings.epsilon, titles=titles, delta=settings.delta, relation=settings.relation
+    )
     names = list(dict.fromkeys(table["set"]))
     if not names:
         budgets = sorted(set(runs["epsilon"].dropna())) if len(runs) else []

@@ -1,7 +1,7 @@
 """The lesson: guess, reveal, move the one control, go on; and on Explore the task that a step sends along."""
 
 import dataclasses
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 import streamlit as st
@@ -13,6 +13,9 @@ from pages.parts.explore import noise
 from pages.parts.learn import classroom, questions
 from pages.parts.learn.steps import LESSONS, Lesson, Step, of_number, step_of
 from pillar_core import plots
+from pillar_core.plots.theme import Figure
+
+Kind = Literal["primary", "secondary", "tertiary"]
 
 
 def number(settings: Settings) -> int:
@@ -35,7 +38,7 @@ def contents(settings: Settings) -> None:
     with st.sidebar:
         st.markdown(f"**{lesson.name}**, six steps")
         for place, (number_, step) in enumerate(zip(lesson.numbers, lesson.steps, strict=True), 1):
-            kind: Any = "primary" if number_ == current else "tertiary"
+            kind: Kind = "primary" if number_ == current else "tertiary"
             _button(f"{place}. {step.title}", number_, f"Opens step {place}; your guesses stay.", key=f"lesson-open-{place}", kind=kind)
         st.caption("Guess before you look: it is more fun, and it sticks. Your guesses stay in this tab.")
         hint = "Forgets your guesses."
@@ -174,7 +177,7 @@ def _answer(this: Step, place: int, guess: int | None, settings: Settings) -> No
 
 
 @memory.cache(max_entries=64, is_free=True)
-def _figure(place: int, position: Any, mode: plots.Mode) -> Any:
+def _figure(place: int, position: str | float, mode: plots.Mode) -> Figure:
     return step_of(place).draw(_table(place), position, mode)
 
 
@@ -183,5 +186,5 @@ def _table(place: int) -> pd.DataFrame:
     return step_of(place).table()
 
 
-def _button(label: str, place: int, hint: str, *, key: str, kind: Any = "secondary") -> None:
+def _button(label: str, place: int, hint: str, *, key: str, kind: Kind = "secondary") -> None:
     st.button(label, key=key, on_click=session.change, kwargs={"lesson": place}, help=hint, type=kind)

@@ -10,6 +10,7 @@ import pandas as pd
 
 from pages.frame.settings import Value
 from pillar_core import plots
+from pillar_core.plots.theme import Figure
 from pillar_core.studies.lessons import MEASURES
 
 _APART = 10
@@ -31,8 +32,8 @@ class Step:
     options: tuple[str, ...]
     control: str
     measure: str
-    values: tuple[Any, ...]
-    start: Any
+    values: tuple[str | float, ...]
+    start: str | float
     judge: Mapping[str, Any]
     figure: Mapping[str, Any]
     moral: str
@@ -58,18 +59,18 @@ class Step:
         passed = sum(value >= edge for edge in edges)
         return passed if edges[0] <= edges[-1] else len(edges) - passed
 
-    def draw(self, table: pd.DataFrame, position: Any, mode: plots.Mode) -> Any:
-        """The figure with the control at `here`."""
+    def draw(self, table: pd.DataFrame, position: str | float, mode: plots.Mode) -> Figure:
+        """The figure with the control at `position`."""
         x = table.columns[0]
         match self.figure.get("kind"):
             case "odds":
                 return plots.odds_dots(table[table[x] == position], mode=mode, protected="somebody")
             case "total":
-                return plots.total_budget(table, present=position, mode=mode)
+                return plots.total_budget(table, present=int(position), mode=mode)
         words = dict(zip(self.values, self.words, strict=True)) if self.words else None
         return plots.accuracy_by(table, x=x, present=position, words=words, mode=mode, **self.figure)
 
-    def _mean(self, table: pd.DataFrame, at: Any) -> float:
+    def _mean(self, table: pd.DataFrame, at: str | float) -> float:
         return float(table[table[table.columns[0]] == at][self.figure.get("value", "accuracy")].mean())
 
 

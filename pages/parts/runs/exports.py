@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import yaml
 
+from pillar_core.plots.theme import Figure
 from pillar_core.runs import records
 from pillar_core.runs import versions as made
 
@@ -60,7 +61,7 @@ def notebook(runs: pd.DataFrame) -> bytes:
     return json.dumps({"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}, indent=1).encode()
 
 
-def report(lines: pd.DataFrame, runs: pd.DataFrame, figures: list[Any]) -> bytes:
+def report(lines: pd.DataFrame, runs: pd.DataFrame, figures: list[Figure]) -> bytes:
     """One HTML file with figures, both tables and the way to repeat them; it asks no server for anything."""
     drawings = [
         figure.to_html(full_html=False, include_plotlyjs=number == 0, div_id=f"figure-{number}") for number, figure in enumerate(figures)
@@ -83,7 +84,7 @@ def readable(table: pd.DataFrame) -> pd.DataFrame:
     return table.dropna(axis=1, how="all").map(_word)
 
 
-def _word(value: Any) -> Any:
+def _word(value: object) -> object:
     if value is None or value != value:
         return ""
     if isinstance(value, float):

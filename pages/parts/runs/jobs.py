@@ -8,7 +8,7 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import failures, jobs, memory, plain, shares
 from pillar_core.errors import PillarError
-from pillar_core.jobs.state import UNFINISHED
+from pillar_core.jobs.state import UNFINISHED, JobStatus
 from pillar_core.runs import records
 
 _ICONS = {"queued": "schedule", "running": "sync", "done": "check_circle", "failed": "error", "cancelled": "stop_circle"}
@@ -36,7 +36,7 @@ def _watch(live_when_drawn: int) -> None:
     _list(statuses)
 
 
-def _list(statuses: tuple[Any, ...]) -> None:
+def _list(statuses: tuple[JobStatus, ...]) -> None:
     for status in statuses[:_SHOWN]:
         with st.container(border=True, key=f"job-{status.job_id}"):
             line, button = st.columns([5, 1], vertical_alignment="center")
@@ -48,7 +48,7 @@ def _list(statuses: tuple[Any, ...]) -> None:
         st.caption(f"and {len(statuses) - _SHOWN} older ones.")
 
 
-def _state(status: Any) -> None:
+def _state(status: JobStatus) -> None:
     when = time.strftime("%d %b %H:%M", time.localtime(status.submitted))
     st.markdown(f":material/{_ICONS[status.state]}: **{plain.text(_title(status))}** · {status.state} · {when}")
     if status.state in UNFINISHED:
@@ -61,7 +61,7 @@ def _state(status: Any) -> None:
         st.error(plain.text(f"{status.cause}\n{status.advice}"), icon=":material/error:")
 
 
-def _action(status: Any) -> None:
+def _action(status: JobStatus) -> None:
     if status.state in UNFINISHED:
         hint = "Stops within three seconds and keeps what is finished."
         st.button("Cancel", icon=":material/stop:", key=f"cancel-{status.job_id}", on_click=_do, args=("cancel", status.job_id), help=hint)
@@ -84,7 +84,7 @@ def _names(grid: dict[str, Any], axis: str) -> list[str]:
     return [str(item) for item in (value if isinstance(value, list) else [value])]
 
 
-def _title(status: Any) -> str:
+def _title(status: JobStatus) -> str:
     try:
         spec = _spec(status.job_id)
         grid = spec.get("grid")

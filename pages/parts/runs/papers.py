@@ -1,5 +1,6 @@
 """The papers' tables: published numbers, the same grid over our learners, differences and rank order."""
 
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -113,7 +114,7 @@ def _figure(name: str, runs: pd.DataFrame, table: pd.DataFrame, settings: Settin
     show_figure(drawn, lines, FigureInfo("papers", settings, is_synthetic=is_synthetic))
 
 
-def _series(row: dict[Any, Any], more: list[str]) -> str:
+def _series(row: Mapping[Hashable, Any], more: list[str]) -> str:
     return ", ".join([pc.METHODS[row["method"]].title, *(f"{name} {row[name]:g}" for name in more)])
 
 

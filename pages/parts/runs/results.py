@@ -227,14 +227,14 @@ def _exports(lines: pd.DataFrame, runs: pd.DataFrame, drawn: list[Figure]) -> No
         st.code(runs_exports.command(few.head(20)), language="bash")
 
 
-def _code(value: Any) -> str:
+def _code(value: object) -> str:
     """A value as the link's filters write it, in ASCII."""
     if value is None or value != value:
         return ""
     return f"{value:g}" if isinstance(value, int | float) else str(value)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """A value in words for people."""
     return _word(_code(value))
 

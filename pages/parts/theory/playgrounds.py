@@ -1,7 +1,6 @@
 """Playgrounds with known truth: a Gaussian mixture, disjunctions of random graphs, public rows from elsewhere."""
 
 import math
-from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -13,6 +12,7 @@ from pillar_core import plots, theory
 from pillar_core.data.generators import gaussian_mixture
 from pillar_core.numerics import geometric_grid
 from pillar_core.studies import playgrounds
+from pillar_core.theory.components import ComponentGraph
 
 _N = (30, 100, 300, 1000, 3000, 10_000)
 _D = (8, 16, 32, 64, 128, 256, 512, 1024, 2048)
@@ -123,7 +123,7 @@ def _predict(d: int, theta: float, sigma: float, epsilon: float, share: float) -
 
 
 @memory.cache(max_entries=32)
-def _graph(d: int, k: int, p: float, n: int, seed: int) -> Any:
+def _graph(d: int, k: int, p: float, n: int, seed: int) -> ComponentGraph:
     return theory.component_graph(theory.random_graph_rows(n, d=d, k=k, p=p, seed=seed, part="unlabelled")[0])
 
 

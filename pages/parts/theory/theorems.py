@@ -1,7 +1,7 @@
 """The theory page's calculators: a theorem, its inputs, its numbers in printed and corrected form, and the ranges it states."""
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 import streamlit as st
@@ -16,7 +16,7 @@ from pillar_core.numerics import geometric_grid
 from pillar_core.theory import CALCULATORS, Calculator, Form, Outcome, Value
 
 _ACROSS = 4
-_COLOURS: dict[Form, Any] = {Form.PRINTED: "gray", Form.CORRECTED: "green", Form.DERIVED: "blue"}
+_COLOURS: dict[Form, Literal["gray", "green", "blue"]] = {Form.PRINTED: "gray", Form.CORRECTED: "green", Form.DERIVED: "blue"}
 
 
 def draw(settings: Settings) -> None:
