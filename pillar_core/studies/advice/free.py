@@ -135,6 +135,7 @@ def advise(
         held_words(best.held),
         _size(rows, budget),
         *_grounds(best, rows, predictions[best.public]),
+        *_transfers(sides, seed or 0),
         *(f"{name} is left out: {why}" for name, why in refused.items()),
     )
     every = tuple(
@@ -256,6 +257,19 @@ def _grounds(best: Prediction, rows: SemiPrivateSplit, predictions: list[Predict
         if best.middle <= guess:
             words.append("no learner is predicted to beat guessing at this ε")
     return tuple(words)
+
+
+def _transfers(sides: Mapping[str, SemiPrivateSplit], seed: int) -> tuple[str, ...]:
+    """How well labelled public sets carry over to each other, best first; empty where fewer than two have labels."""
+    labelled = {name: rows for name, rows in sides.items() if kind_of(rows) == "labelled"}
+    if len(labelled) < 2:
+        return ()
+    means = {
+        name: float(np.mean([simulation.transfer(rows, labelled[target], seed) for target in labelled if target != name]))
+        for name, rows in labelled.items()
+    }
+    shares = ", ".join(f"{name} {100 * means[name]:.0f} %" for name in sorted(means, key=lambda name: -means[name]))
+    return (f"a head trained on one labelled public set, balanced accuracy on the others: {shares}; this tells nothing of private rows",)
 
 
 def _size(rows: SemiPrivateSplit, budget: PrivacyBudget) -> str:

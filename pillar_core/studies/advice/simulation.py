@@ -68,6 +68,15 @@ def mean_play(method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: 
     return float(np.mean([_play(real, rows, seed + play) for play in range(plays)]))
 
 
+def transfer(source: SemiPrivateSplit, target: SemiPrivateSplit, seed: int) -> float:
+    """Balanced accuracy, on the public rows of `target`, of a head that the labelled public rows of `source` trained."""
+    rows, tests = (rng.stream(seed, "transfer").permutation(len(side.public_x))[:MOST_ROWS] for side in (source, target))
+    x_test, y_test = target.public_x[tests], None if target.public_y is None else target.public_y[tests]
+    public = _features(source, rows, None)
+    parts = split_features(dataclasses.replace(public, x_test=x_test, y_test=y_test), public=public)
+    return float(run_many([solve("only_public", parts, seed=seed)], parts)[0].metrics["balanced_accuracy"])
+
+
 def effective_directions(rows: SemiPrivateSplit) -> float:
     """exp of the entropy of the public spectrum: over how many directions public rows spread."""
     values = view_of(rows, PublicUse.UNLABELLED).basis(standardise=None, centre=True).eigenvalues

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from pillar_core import rng
 from pillar_core.__main__ import main
 from pillar_core.errors import DataError, SettingError, UnsupportedError
 from pillar_core.studies.advice import choice as choice_module
-from pillar_core.studies.advice import free
+from pillar_core.studies.advice import free, simulation
 from pillar_core.types import FeatureSet
 
 
@@ -36,8 +37,9 @@ def unlabelled(split):
 @pytest.mark.parametrize("kind", ["labelled", "unlabelled", "candidates"])
 def test_private_and_test_rows_change_nothing(digits, kind):
     split = pc.split(digits, public_fraction=0.1)
+    halves = {name: FeatureSet(split.public_x[i::2], split.public_y[i::2], None, None, digits.classes) for i, name in enumerate("ab")}
+    candidates = halves if kind == "candidates" else None
     split = unlabelled(split) if kind == "unlabelled" else split
-    candidates = {"mine": FeatureSet(split.public_x, split.public_y, None, None, digits.classes)} if kind == "candidates" else None
     assert pc.advise(split, candidates=candidates) == pc.advise(with_noise(split, 1), candidates=candidates)
 
 
@@ -120,6 +122,23 @@ def test_no_public_set_is_named_whose_likeness_nobody_paid_for_or_stated(digits)
         pc.advise(bare, candidates=sides, alike=["far"])
     with pytest.raises(SettingError, match="none"):
         pc.advise(bare, candidates={"none": near})
+
+
+def test_labelled_public_sets_are_compared_by_heads_tried_on_each_other(digits):
+    split, bare = pc.split(digits, public_fraction=0.4), pc.split(digits)
+    order = rng.stream(0, "shuffled columns").permutation(digits.d)
+    rows = {"even": split.public_x[::2], "odd": split.public_x[1::2], "foreign": split.public_x[::3][:, order]}
+    labels = {"even": split.public_y[::2], "odd": split.public_y[1::2], "foreign": split.public_y[::3]}
+    sides = {name: FeatureSet(rows[name], labels[name], None, None, digits.classes) for name in rows}
+    reason = next(reason for reason in pc.advise(bare, candidates=sides).reasons if "on the others" in reason)
+    shares = {name: float(share) for name, share in re.findall(r"(even|odd|foreign) (\d+) %", reason)}
+    assert min(shares["even"], shares["odd"]) > shares["foreign"] + 20
+    blind = {name: simulation.blind(bare, side) for name, side in sides.items()}
+    assert simulation.transfer(blind["even"], blind["odd"], 0) > 0.8
+    assert simulation.transfer(blind["even"], blind["foreign"], 0) < 0.4
+    unlabelled_sides = {name: dataclasses.replace(side, y_train=None, classes=()) for name, side in sides.items() if name != "even"}
+    reasons = pc.advise(bare, candidates=unlabelled_sides | {"even": sides["even"]}).reasons
+    assert not any("on the others" in reason for reason in reasons)
 
 
 @pytest.fixture(scope="module")
