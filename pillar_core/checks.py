@@ -1,4 +1,4 @@
-"""What packages make public, and checks at the top of their functions: a refusal names the argument, what is allowed, what was given."""
+"""Checks at the top of public functions: an error names the argument, what is allowed and what was given."""
 
 import dataclasses
 import inspect
@@ -15,7 +15,7 @@ from pillar_core.params import Param
 
 
 def within(**pairs: tuple[object, Param]) -> None:
-    """Each value, or each item of several, lies in the range beside it; None is left to the caller.
+    """Checks that each value, or each item of several, lies in its range; None passes.
 
     Raises SettingError for a value outside its range, NaN or of another type.
     """
@@ -26,14 +26,14 @@ def within(**pairs: tuple[object, Param]) -> None:
 
 
 def one_of(allowed: Collection[str], **words: object) -> None:
-    """Each word is an allowed one. Raises SettingError where it is another."""
+    """Checks that each word is an allowed one. Raises SettingError where it is another."""
     for name, word in words.items():
         if not isinstance(word, str) or word not in allowed:
             raise SettingError(f"{name} must be one of {', '.join(allowed)}; got {shown(word)}.")
 
 
 def of(kind: Any, **values: object) -> None:
-    """Each value is of this type or union; NaN and bool are no numbers, and a whole float is an int.
+    """Checks that each value is of this type or union; NaN and bool are no numbers, and a whole float is an int.
 
     Raises SettingError for a value of another type.
     """
@@ -68,7 +68,7 @@ def arrays(axes: str, **values: object) -> tuple[Array, ...]:
 
 
 def public_names(package: str) -> list[str]:
-    """What a package imported, modules aside: its `__all__`."""
+    """The `__all__` of a package: all names that it imported, without modules."""
     return sorted(name for name, item in vars(sys.modules[package]).items() if name[0] != "_" and not inspect.ismodule(item))
 
 

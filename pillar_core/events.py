@@ -1,4 +1,4 @@
-"""The privacy events of our own, beside those of `dp_accounting`. They are classes of that package, so importing this imports it."""
+"""Privacy events that `dp_accounting` lacks. They extend its classes, so importing this module imports it."""
 
 import attr
 from dp_accounting import dp_event
@@ -18,8 +18,10 @@ class GaussianRelease(dp_event.DpEvent):
 
 @attr.s(frozen=True, slots=True, auto_attribs=True)
 class ExponentialMechanismEvent(dp_event.DpEvent):
-    """A choice with probability ∝ exp(tilt · score): `range_add_remove` and `range_replace_one` bound, over candidates,
-    the spread of one neighbouring change of the scores, times the tilt, so each is the pure ε under its relation."""
+    """A choice with probability ∝ exp(tilt · score).
+
+    Each ε bounds, under its relation, the spread over candidates of one neighbouring change of the scores, times the tilt.
+    """
 
     epsilon_add_remove: float
     epsilon_replace_one: float
@@ -36,7 +38,7 @@ class PureEvent(dp_event.DpEvent):
 
 @attr.s(frozen=True, slots=True, auto_attribs=True)
 class RandomAllocationEvent(dp_event.DpEvent):
-    """One pass of `steps` Gaussian sums, each row in one of them, drawn by itself at equal chances."""
+    """One pass of `steps` Gaussian sums; each row enters one of them, drawn independently and uniformly."""
 
     noise_multiplier: float
     steps: int

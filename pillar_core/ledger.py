@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """What a mechanism is about to do, all of it public: the contract tests compare these to the last bit."""
+    """The public description of a release; the contract tests compare them to the last bit."""
 
     kind: str
     shape: tuple[int, ...]
@@ -32,7 +32,7 @@ class Call:
 
 
 class Tape(Protocol):
-    """A test's hook at the gate: it may record a release, or answer in its place."""
+    """A test's hook in the ledger: it may record a release, or answer in its place."""
 
     def release(self, call: Call, value: object, draw: Callable[[], T]) -> T: ...
     def sample(self, probability: float, n_rows: int, draw: Callable[[], Array]) -> Array: ...
@@ -57,7 +57,7 @@ class Ledger:
 
     @property
     def lines(self) -> tuple[tuple[str, DpEvent], ...]:
-        """(label, event) for each charge, for people."""
+        """(label, event) of each charge, to be shown."""
         return tuple(zip(self._labels, self._events, strict=True))
 
     def release(self, event: DpEvent, call: Call, value: object, draw: Callable[[], T], *, label: str = "") -> T:
@@ -145,7 +145,7 @@ def subsample(event: DpEvent, probability: float) -> DpEvent:
 
 
 def allocation_pass(noise_multiplier: float, steps: int) -> DpEvent:
-    """One pass of `steps` Gaussian releases of clipped sums, each row in one of them, drawn by itself at equal chances."""
+    """One pass of `steps` Gaussian releases of clipped sums; each row enters one of them, drawn independently and uniformly."""
     if not steps >= 1:
         raise SettingError(f"steps of a pass must be at least 1; got {steps!r}.")
     if noise_multiplier == 0 or steps == 1:
@@ -205,7 +205,7 @@ def event_counts(event: DpEvent) -> dict[DpEvent, int]:
 
 
 def describe(event: DpEvent) -> tuple[str, ...]:
-    """One line of plain words for each kind of elementary event."""
+    """One line of plain words for each different elementary event."""
     return tuple(f"{times} × {_words(part)}" for part, times in event_counts(event).items())
 
 

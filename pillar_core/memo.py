@@ -1,4 +1,4 @@
-"""A small memory of computed values, for as long as its owner lives."""
+"""A bounded, thread-safe memory of computed values."""
 
 import threading
 from collections import OrderedDict
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Memo:
-    """A small thread-safe memory: at most `slots` entries, the least recently used leaves first."""
+    """At most `slots` computed values by key; the least recently used leaves first."""
 
     def __init__(self, slots: int = 8) -> None:
         self._slots = slots
@@ -33,12 +33,12 @@ class Memo:
             return value
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Empties the memory."""
         with self._lock:
             self._entries.clear()
 
     def drop(self, is_meant: Callable[[Any], bool]) -> None:
-        """Forget the entries whose keys are meant; what is being made under one of them is not kept."""
+        """Drops the entries with the keys that `is_meant` selects, unfinished ones too."""
         with self._lock:
             for key in list(filter(is_meant, self._entries)):
                 del self._entries[key]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pillar_core.errors import BudgetError, SettingError
 
 LEVEL = 0.95
-"""Of every interval."""
+"""The confidence level of every interval."""
 
 
 def smallest_passing(passes: Callable[[float], bool], *, start: float, low: float, high: float, relative_tolerance: float = 1e-4) -> float:
@@ -44,7 +44,7 @@ def smallest_passing(passes: Callable[[float], bool], *, start: float, low: floa
 
 
 def halve(is_below: Callable[[float], bool], low: float, high: float, *, tolerance: float) -> tuple[float, float]:
-    """The ends, at most `tolerance` or one rounding apart, around the place up to which the monotone test `is_below` holds, by halving."""
+    """The ends of the bracket around the place up to which `is_below` holds, halved to `tolerance` or one rounding."""
     while high - low > tolerance and low < (middle := (low + high) / 2) < high:
         low, high = (middle, high) if is_below(middle) else (low, middle)
     return low, high
@@ -81,7 +81,7 @@ def wilson(share: float, count: int) -> tuple[float, float]:
 
 
 def round_up(value: float, digits: int = 4) -> str:
-    """A limit in so many significant digits, rounded up: what is at most the value is at most what is said."""
+    """`value` in so many significant digits, rounded up, so that the text is never below it."""
     if not 0 < value < math.inf:
         return f"{value:g}"
     place = digits - 1 - math.floor(math.log10(value))

@@ -1,4 +1,4 @@
-"""A parameter declared once: guard, widget, command-line option, documentation and sweep axis come from it."""
+"""Parameters: each is declared once, and its check, widget, command-line option, documentation and sweep axis come from it."""
 
 import dataclasses
 import math
@@ -19,7 +19,7 @@ _KINDS: dict[str, type] = {"bool": bool, "int": int, "float": float, "str": str}
 class Param:
     """One setting: its type, default, closed or open range, unit and help.
 
-    `kind` is bool, int, float or str. `none_means` is the text for None where None is allowed (a rule fills it in).
+    `kind` is bool, int, float or str. `none_means` says what None stands for, where None is allowed.
     `label` is what a page writes beside its widget.
     `low` and `high` are inclusive unless `low_open` / `high_open`. NaN never passes.
     """

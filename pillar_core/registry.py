@@ -3,8 +3,8 @@
 A family stands for more items than can be listed, such as every model of a library: `timm:resnet50` is built from its name
 when somebody asks for it. Iteration and length cover what is registered by name; `in` and `[]` know families too.
 
-A registry is whole once it is read: reading imports `home`, the package whose import registers every item of ours, and waits for a thread
-that is at it. What that import raises, reading raises.
+Reading a registry first imports `home`, the package that registers the library's own items, and waits for a thread that imports it.
+What that import raises, reading raises.
 
 Other installed packages add items through entry points of the groups in `PLUGIN_GROUPS`, each the name of an object:
 `[project.entry-points."pillar_explorer.methods"]`, `mine = "my_package:LEARNER"`. They are loaded once in each process, when somebody
@@ -75,7 +75,7 @@ class Registry(Mapping[str, T]):
         return item
 
     def register_family(self, prefix: str, build: Callable[[str], T], *, linkable: Callable[[str], bool] = lambda name: True) -> None:
-        """From now on `<prefix>:<anything>` is the item that `build` makes of this whole name.
+        """Makes `<prefix>:<anything>` the item that `build` makes of this name.
 
         build: called with a name that starts with `<prefix>:` and is not registered itself; the item must carry that name. It
             raises UnknownNameError (or another error of ours) for a name that cannot be, and should not read rows or weights.
@@ -87,7 +87,7 @@ class Registry(Mapping[str, T]):
         self._families[prefix], self._linkable[prefix] = build, linkable
 
     def is_linkable(self, name: str) -> bool:
-        """Whether anybody may say `name`: a link, a file of settings.
+        """Whether `name` may come from a link or a file of settings.
 
         Any other name stands for a file, a program or an address: only the person at this machine says it. Builds nothing.
         """
@@ -165,10 +165,10 @@ class Registry(Mapping[str, T]):
 
 @functools.cache
 def toml_tables(file: Path) -> dict[str, dict[str, Any]]:
-    """What a TOML file says of a registry's items: by name, fields of theirs."""
+    """The tables of a TOML file, by name; the file is read once."""
     return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
 def fill_member(value: Any, name: str) -> Any:
-    """A text of such a file with the part of `name` after the colon in the place of {member}; other values as they are."""
+    """The text with {member} replaced by the part of `name` after the colon; another value unchanged."""
     return value.replace("{member}", name.partition(":")[2]) if isinstance(value, str) else value

@@ -1,7 +1,7 @@
 """Named random streams: the only place where generators are made.
 
 A stream depends on its name alone, so adding a consumer never shifts another's numbers. Public randomness and samples are
-named by (seed, purpose): asks of one seed have them in common. Noise and private choices are named by what is asked too:
+named by (seed, purpose): runs of one seed share them. Noise and private choices are named by the query, too:
 with the same normals at two ε, a private sum could be solved for from two seeded runs. Common samples with independent
 noise leave each run's own guarantee as it is; the joint one of several runs is not that of independently drawn samples.
 `seed=None` reads the operating system's generator and can never be repeated.
@@ -64,7 +64,7 @@ class DeviceStream:
 class Streams:
     """The random streams of one run; each purpose ("noise", "sampling", "public" …) has its own.
 
-    ask: the fingerprint of everything that changes what is asked of the private rows; runs that differ in it share no noise.
+    ask: the fingerprint of everything that changes the query on the private rows; runs that differ in it share no noise.
     """
 
     def __init__(self, seed: int | None, ask: str = "") -> None:
@@ -87,11 +87,11 @@ class Streams:
         return stream(self.seed, name) if device == "cpu" else DeviceStream(self.seed, name, device)
 
     def sampling(self, purpose: str = "sampling") -> Stream:
-        """Secret as `secret`, for Poisson samples and labels that asks of one seed share."""
+        """As secret as `secret`, for Poisson samples and labels that runs of one seed share."""
         return SystemStream() if self.seed is None else stream(self.seed, purpose)
 
     def public(self, purpose: str) -> np.random.Generator:
-        """Randomness that may be known to all (a random projection, a minibatch of public rows)."""
+        """Randomness that is no secret (a random projection, a minibatch of public rows)."""
         return stream(self.seed, purpose)
 
 

@@ -49,7 +49,7 @@ class PublicUse(enum.StrEnum):
 
 
 class Provenance(enum.StrEnum):
-    """Where a number comes from; every figure and every field of a result wears one."""
+    """Where a number comes from: the badge of every figure and of every field of a result."""
 
     PUBLIC = "public only"
     PRIVATE = "DP: spends ε"
@@ -93,7 +93,7 @@ class EpsilonBounds:
 
 @dataclasses.dataclass(frozen=True)
 class Unit:
-    """What ε protects, as every page, statement, card and command words it: a row (None), or a person, and how many rows of one count."""
+    """What ε protects, in words: one row (`rows_per_person` None), or one person of whom at most so many rows are used."""
 
     rows_per_person: int | None = None
 
@@ -104,14 +104,14 @@ class Unit:
 
     @property
     def definition(self) -> str:
-        """What a statement names as protected."""
+        """What a statement names as protected, in a full phrase."""
         most = self.rows_per_person
         used = "at most 1 is" if most == 1 else f"at most {most} are"
         return "one example (a row)" if most is None else f"one person, with all of their private examples, of which {used} used"
 
     @property
     def examples(self) -> str:
-        """In what neighbouring data differ."""
+        """What neighbouring data sets differ in."""
         return "one example" if self.rows_per_person is None else "all examples of one person"
 
 
@@ -155,7 +155,7 @@ class Guarantee:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Persons:
-    """Whose train rows are, where a person may have several: `of` (n,) int64 numbers, and how many rows of one count at `most`.
+    """The person of each train row: `of` (n,) int64 numbers. At `most` so many rows of one person are used.
 
     `most` is declared, never counted: ε of every run on the rows is that of a person with up to so many.
     """
@@ -170,7 +170,7 @@ class Persons:
             raise DataError(f"rows_per_person must be a whole number from 1 to {MOST_ROWS}; got {shown(self.most)}.")
 
     def at(self, rows: Array) -> "Persons":
-        """Whose those of the train rows are."""
+        """The persons of these train rows."""
         return Persons(self.of[rows], self.most)
 
 
@@ -214,7 +214,7 @@ class Dataset:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Content hash of rows and labels, and of whose they are where that is declared."""
+        """Content hash of rows and labels, and of their persons where these are declared."""
         return fingerprint(self.x_train, self.y_train, self.x_test, self.y_test, self.classes, *_person_parts(self.persons))
 
     @cached_property
@@ -281,7 +281,7 @@ class FeatureSet:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Content hash of features and labels, and of whose they are where that is declared."""
+        """Content hash of features and labels, and of their persons where these are declared."""
         return fingerprint(self.x_train, self.y_train, self.x_test, self.y_test, self.classes, *_person_parts(self.persons))
 
 
@@ -301,7 +301,7 @@ class PublicFacts:
 
 
 class Progress(Protocol):
-    """How running work tells how far it is: steps done, steps in total, and a few words."""
+    """A report of running work: steps done, steps in total, and a few words."""
 
     def __call__(self, step: int, total: int, message: str = "", /) -> None: ...
 
@@ -311,7 +311,7 @@ def ignore_progress(step: int, total: int, message: str = "") -> None:
 
 
 StopRequested = Callable[[], bool]
-"""Whether somebody asked the work to stop; it then raises `errors.Cancelled`."""
+"""True once the work should stop; it then raises `errors.Cancelled`."""
 
 
 @runtime_checkable
@@ -341,7 +341,7 @@ class TrainResult:
 
 @dataclasses.dataclass(frozen=True)
 class RunSpec:
-    """What is asked of one run: the learner, the budget, the settings that its rules must not choose, and in a sweep the rows.
+    """The specification of one run: the learner, the budget, settings that no rule may choose, and in a sweep the rows.
 
     epsilon: None where the noise itself is set, and for methods that spend nothing. seed: None for a release.
     data, split: the axes of a sweep that name the rows and say which are public; empty where a split is at hand.
@@ -360,7 +360,7 @@ class RunSpec:
 
     @classmethod
     def of(cls, method: str, **arguments: Any) -> "RunSpec":
-        """From the keyword arguments of `run`: what is no field is a setting of the method."""
+        """The specification from `run`'s keyword arguments; those that are no field are settings of the method."""
         budget = ("epsilon", "delta", "relation", "accountant", "seed", "preset")
         fields = {name: arguments.pop(name) for name in budget if name in arguments}
         return cls(method, **fields, settings=arguments)
@@ -391,7 +391,7 @@ class RunRecord:
     classifier: Classifier | None = dataclasses.field(default=None, compare=False)
 
     def __repr__(self) -> str:
-        """What was asked, promised and measured: no diagnostic, no weight."""
+        """Specification, guarantee and accuracy: no diagnostic, no weight."""
         accuracy = "none" if self.accuracy is None else f"{self.accuracy:.3f} (non-private)"
         guarantee = f"ε ≤ {round_up(self.guarantee.epsilon.upper)} at δ = {self.guarantee.delta:g}"
         rows = f"{self.facts.n_private} private and {self.facts.n_public} public rows of {self.data!r}"

@@ -1,4 +1,4 @@
-"""What an accountant is, and the registry of all of them."""
+"""Accountants, and the registry of all of them."""
 
 import dataclasses
 import math
@@ -53,7 +53,7 @@ class Accountant:
         return self.epsilon_of(read(event, NeighboringRelation.of(relation)), delta=delta)
 
     def epsilon_of(self, events: ElementaryEvents, *, delta: float) -> EpsilonBounds:
-        """The same, of an event that was read before."""
+        """ε of an event that was read before; as `epsilon`."""
         delta = DELTA.number(delta)
         if events.is_empty:
             return EpsilonBounds(0.0, 0.0, 0.0, is_bound=self.is_bound)
@@ -73,7 +73,7 @@ _MEMO = Memo(MEMORY)
 
 
 def forget_epsilons() -> None:
-    """Empty the memory of answers, for benchmarks and tests that time them."""
+    """Empties the memory of answers, for benchmarks and tests that time them."""
     _MEMO.clear()
 
 

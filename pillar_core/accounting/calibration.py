@@ -65,7 +65,7 @@ _MEMO = Memo(MEMORY)
 
 
 def forget_calibrations() -> None:
-    """Empty the memory, for benchmarks and tests that time or count cold calibrations."""
+    """Empties the memory, for benchmarks and tests that time or count cold calibrations."""
     _MEMO.clear()
 
 

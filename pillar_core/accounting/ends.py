@@ -110,8 +110,11 @@ Direction = Sequence[tuple[Pair, int]]
 
 @dataclasses.dataclass(frozen=True)
 class Grid:
-    """One attempt: what the lattice may add to ε, relatively, by a second-order estimate; how far its steps may carry one
-    merged loss, relative to ε and by the root of the number of releases; loss intervals a release."""
+    """One attempt's lattice.
+
+    error: what it may add to ε, relatively, by a second-order estimate. step: how far one merged loss may move, relative to ε
+    over the root of the number of releases. points: loss intervals of a release.
+    """
 
     error: float
     step: float

@@ -1,4 +1,4 @@
-"""ε of the run everyone asks about: `steps` Gaussian releases, each on a Poisson sample; and the noise for a given ε."""
+"""ε of the commonest run, `steps` Gaussian releases, each on a Poisson sample; and the noise for a given ε."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ def gaussian_run(noise_multiplier: float, *, sampling_probability: float = 1.0, 
 
 
 def epsilon(event: DpEvent, *, delta: float, relation: str, accountant: str = "auto") -> EpsilonBounds:
-    """ε of any run's event at `delta`: what `resolve` picks answers.
+    """ε of any run's event at `delta`, by the accountant that `resolve` picks.
 
     Raises SettingError, UnknownNameError, UnsupportedError: as `Accountant.epsilon` and `resolve`.
     """

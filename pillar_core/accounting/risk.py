@@ -103,8 +103,10 @@ def advantage(curve: TradeOff) -> float:
 
 
 def turned_guesses(epsilon: float, delta: float) -> tuple[float, float]:
-    """The largest share of even bets on membership that a model turns from wrong to right: by (ε, δ) alone, and by Gaussian noise on all
-    rows in every step that just meets (ε, δ)."""
+    """The largest share of even bets on membership that a model can turn from wrong to right: (by (ε, δ) alone, by the Gaussian run).
+
+    The Gaussian run takes all rows in every step and just meets (ε, δ).
+    """
     point = TradeOff("profile", epsilons=(epsilon,), deltas=(delta,))
     return advantage(point) / 2, advantage(TradeOff("gaussian", mu=mu_of(epsilon, delta))) / 2
 
@@ -231,7 +233,7 @@ def odds(curve: TradeOff, *, false_positive_rate: float = 1e-3, candidates: int 
 
 
 def _per(chance: float, total: int) -> str:
-    """At most so many of `total`, rounded up."""
+    """`chance` of `total`, rounded up to a tenth."""
     return f"{math.ceil(min(chance, 1.0) * total * 10 - 1e-9) / 10:g}"
 
 

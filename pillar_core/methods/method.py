@@ -1,4 +1,4 @@
-"""What a learner is: one frozen record a file, registered once, found by every page, command, sweep and contract test."""
+"""Learners: each is one frozen record, registered once; pages, commands, sweeps and contract tests find it by its name."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,10 +40,10 @@ class Method(Generic[S]):
     fit_many: the same for several settings on one view in one batched call, with the same results and events.
     budget_setting: the setting that a privacy budget is solved for; None where nothing is spent.
     presets: named settings, "paper" among them; they never change what a plain call does.
-    uses: what a run's settings make of `public_use`, where they can widen it (a projection asked for, a start from class names).
-    unsupported_reason: why the learner cannot work on a split ("" where it can), from what is public of it: needs images …; `run` refuses.
+    uses: `public_use` as a function of the settings, where these can widen it (a projection, a start from class names).
+    unsupported_reason: why the learner cannot use a split ("" where it can), from public facts alone; `run` refuses it.
     preset_budget_settings: presets that fix the budget setting and solve a whole number instead (steps): the largest that fits.
-    protects: False where the model may tell everything about the private rows, so that only an infinite ε can be asked for.
+    protects: False where the model may reveal everything about the private rows, so that only ε = ∞ is allowed.
     is_head_descent: each release is one step of descent on one linear head, so the releases give the trajectory back (evidence).
     is_mixed_descent: the same with AdaMix's step: labelled public rows decide the projection of each release (evidence).
     """
@@ -84,11 +84,11 @@ class Method(Generic[S]):
         return self.fit_many([settings], view, [streams], [ledger])[0]
 
     def use_of(self, settings: Values) -> PublicUse:
-        """Which public data a run with these settings saw as data; means and scales for preprocessing apart."""
+        """The public data that a run with these settings learns from, apart from means and scales for preprocessing."""
         return self.public_use if self.uses is None else self.uses(settings)
 
     def public_words(self, settings: Values) -> str:
-        """The badge of a run with these (solved) settings: none, unlabelled, labelled …, with preprocessing said where it is all."""
+        """The badge of a run with these solved settings: none, unlabelled, labelled …, or preprocessing only."""
         use = self.use_of(settings)
         if use is PublicUse.NONE and (settings.get("standardise") or settings.get("centre")):
             return f"{PublicUse.UNLABELLED} (preprocessing only)"

@@ -26,7 +26,7 @@ Descent = TypeVar("Descent", bound=HasDescent)
 
 @dataclasses.dataclass(frozen=True)
 class HeadGroup:
-    """What heads that are trained together have in common; `streams` are the first one's."""
+    """What heads that are trained together share; `streams` are those of the first."""
 
     view: View
     prepared: Prepared

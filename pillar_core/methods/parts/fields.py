@@ -1,4 +1,4 @@
-"""What a shared rule reads of a learner's settings. A learner that leaves something out says so by a class variable
+"""The settings that shared rules read. A learner without one of them has a class variable in its place
 (`batch_size: ClassVar[None] = None`: every step takes all rows), which is no setting and enters no key."""
 
 from pathlib import Path
@@ -13,7 +13,7 @@ DECLARED = Path(__file__).parents[1] / "settings.toml"
 
 
 def toml_setting(group: str, name: str, **changes: Any) -> Any:
-    """The field of a setting that settings.toml declares for one learner or for what several share, with `changes` for this owner."""
+    """The dataclass field of a setting in settings.toml, under a learner or a group of learners, with `changes`."""
     return params.setting(params.param_from(name, toml_tables(DECLARED)[group][name]), **changes)
 
 
@@ -28,7 +28,7 @@ class HasMoments(Protocol):
 
 
 class HasPreprocessing(HasMoments, Protocol):
-    """And whether rows get unit norm."""
+    """Preprocessing, and whether rows get unit norm."""
 
     @property
     def normalise(self) -> bool: ...
@@ -46,7 +46,7 @@ class HasBatch(Protocol):
 
 
 class HasRate(HasBatch, Protocol):
-    """Along the mean gradient."""
+    """Noisy steps along the mean gradient."""
 
     @property
     def learning_rate(self) -> float | None: ...
@@ -82,7 +82,7 @@ class HasDimension(Protocol):
 
 
 class HasChosenDimension(HasMoments, HasDimension, Protocol):
-    """And whether there is a projection at all."""
+    """Preprocessing, and a projection or none."""
 
 
 class HasProjectedDescent(HasDescent, HasDimension, Protocol):
@@ -103,5 +103,5 @@ class HasPublicHead(Protocol):
 def require(value: V | None, name: str) -> V:
     """The value of a setting that a rule or the budget has filled. Raises SettingError where it is still None."""
     if value is None:
-        raise SettingError(f"{name} is not known yet: the learner's rules and the budget fill it before its cost is asked.")
+        raise SettingError(f"{name} is not known yet: the learner's rules and the budget fill it before its cost is computed.")
     return value
