@@ -79,6 +79,11 @@ class Settings:
         return self.k == RULE
 
     @property
+    def chosen_k(self) -> int | None:
+        """k, None where it is left to the rule."""
+        return None if self.k == RULE else self.k
+
+    @property
     def hidden(self) -> frozenset[str]:
         """Names of the settings that the sidebar leaves out."""
         return frozenset(part.strip() for part in self.hide.split(",") if part.strip())

@@ -107,7 +107,7 @@ def accuracy_curves(
     return finish_by_name(figure, "accuracy_against_k", mode=mode, **words)
 
 
-def runs(figure: go.Figure, *, present: Here | None = None, history: pd.DataFrame | None = None, mode: Mode = "light") -> dict[str, Any]:
+def runs(figure: go.Figure, *, present: Here | None = None, history: pd.DataFrame | None = None, mode: Mode = "light") -> marks.Looks:
     """Single runs as Plotly's JSON, `data` and `annotations`, to lie on top of `measured`: what changes at each move of a slider, while
     all else may stay as it is. Plain values: a trace object of Plotly costs a move more than the rest of the chart.
     """
@@ -203,7 +203,7 @@ def _ghost(figure: go.Figure, pinned: pd.DataFrame, *, mode: Mode) -> None:
     marks.note(figure, math.log10(middle["k"]), 100 * middle["mean"], "pinned A", ink.muted, yshift=16, bgcolor=fade(ink.surface, 0.7))
 
 
-def _history(history: pd.DataFrame, *, mode: Mode) -> list[dict[str, Any]]:
+def _history(history: pd.DataFrame, *, mode: Mode) -> list[marks.Looks]:
     """Single runs by budget, joined in the order of k: a curve in the making."""
     budgets: dict[float, list[tuple[float, float]]] = {}
     for epsilon, k, accuracy in zip(history["epsilon"].tolist(), history["k"].tolist(), history["accuracy"].tolist(), strict=True):
@@ -223,7 +223,7 @@ def _history(history: pd.DataFrame, *, mode: Mode) -> list[dict[str, Any]]:
     ]
 
 
-def _star(present: Here, *, mode: Mode) -> dict[str, Any]:
+def _star(present: Here, *, mode: Mode) -> marks.Looks:
     """The star of the present settings."""
     colour, label = epsilon_colour(present.epsilon, mode), as_text(present.label)
     return {
@@ -240,7 +240,7 @@ def _star(present: Here, *, mode: Mode) -> dict[str, Any]:
     }
 
 
-def _note(figure: go.Figure, present: Here, *, mode: Mode) -> dict[str, Any]:
+def _note(figure: go.Figure, present: Here, *, mode: Mode) -> marks.Looks:
     """The star's label, which stands to the left of it where the curves have theirs to the right."""
     ink = INK[mode]
     drawn = [float(k) for trace in figure.data for k in (min(trace.x), max(trace.x))] or [present.k]

@@ -47,12 +47,12 @@ def comparison(
         hovertemplate="%{y}: %{x:.1f} %<extra></extra>",
     )
     styles = [method_style(name) for name in names]
-    looks: dict[str, Any] = {"edge": (1.5, INK[mode].surface), "symbol": [style.symbol for style in styles], "showlegend": False}
+    looks: marks.Looks = {"edge": (1.5, INK[mode].surface), "symbol": [style.symbol for style in styles], "showlegend": False}
     marks.dots(figure, 100 * means["mean"], labels, [style.colour(mode) for style in styles], size=11, **looks)
     for place, (name, level) in enumerate(sorted((levels or {}).items(), key=lambda item: item[1])):
         ink = INK[mode].muted
         figure.add_vline(x=100 * level, line={"color": ink, "dash": "dot", "width": 1.4}, layer="below")
-        above: dict[str, Any] = {"yref": "paper", "yanchor": "bottom", "yshift": 16 * place}
+        above: marks.Looks = {"yref": "paper", "yanchor": "bottom", "yshift": 16 * place}
         marks.note(figure, 100 * level, 1, f"{name}: {100 * level:.1f} %", ink, size=12, **above)
     if "published" in table:
         published = table.groupby("method")["published"].first().reindex(names)

@@ -1,7 +1,5 @@
 """Accuracy over ε: a curve fitted to few runs in the band of its error, the runs, and the present one."""
 
-from typing import Any
-
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -26,12 +24,12 @@ def budget_curve(
     figure, colour = go.Figure(), categorical(1, mode)[0]
     marks.band(figure, curve["epsilon"], 100 * curve["low"], 100 * curve["high"], colour, opacity=0.16)
     hover = "ε = %{x:g}: %{y:.1f} %"
-    points: dict[str, Any] = {"mode": "lines+markers", "marker": {"size": 5}, "customdata": [[epsilon] for epsilon in curve["epsilon"]]}
+    points: marks.Looks = {"mode": "lines+markers", "marker": {"size": 5}, "customdata": [[epsilon] for epsilon in curve["epsilon"]]}
     marks.line(figure, curve["epsilon"], 100 * curve["mean"], colour, hover=f"{hover}, fitted", name="fitted", **points)
-    places: dict[str, Any] = {"customdata": [[epsilon] for epsilon in runs["epsilon"]]}
+    places: marks.Looks = {"customdata": [[epsilon] for epsilon in runs["epsilon"]]}
     marks.dots(figure, runs["epsilon"], 100 * runs["accuracy"], colour, size=11, hover=f"{hover}, trained", name="trained", **places)
     if present is not None:
-        star: dict[str, Any] = {"symbol": "star", "name": "you are here", "customdata": [[present[0]]]}
+        star: marks.Looks = {"symbol": "star", "name": "you are here", "customdata": [[present[0]]]}
         marks.dots(figure, [present[0]], [100 * present[1]], marks.MARKED[mode], size=17, hover=f"{hover}, you are here", **star)
     figure.update_xaxes(marks.log_axis([float(epsilon) for epsilon in curve["epsilon"]], "ε, privacy budget (log scale)"))
     fields = {"width": 100 * width, "inside": enough[0], "sets": enough[1], "first": curve.iloc[0], "last": curve.iloc[-1]}

@@ -1,7 +1,6 @@
 """Classes: how many rows each has, and how well each is recognised."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -53,7 +52,7 @@ def per_class(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
     ink = INK[mode]
     figure = go.Figure()
     if "reference" in ordered:
-        looks: dict[str, Any] = {"symbol": "line-ns", "edge": (2.4, ink.muted), "name": "without privacy"}
+        looks: marks.Looks = {"symbol": "line-ns", "edge": (2.4, ink.muted), "name": "without privacy"}
         hover = "%{y}: %{x:.1f} %<extra>without privacy</extra>"
         marks.dots(figure, 100 * ordered["reference"], names, None, size=14, hover=hover, **looks)
     marks.dots(

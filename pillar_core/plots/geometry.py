@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -75,7 +75,7 @@ def margins_against_k(
     for name, rows in table.groupby("class", sort=False):
         hover = f"{name}: %{{y:.3f}} at k = %{{x}}"
         marks.line(figure, rows["k"], rows[convention], fade(ink.accent, 0.35), width=1.3, name=str(name), hover=hover)
-    looks: dict[str, Any] = {"mode": "lines+markers", "marker": {"size": 8}, "name": "minimum over classes"}
+    looks: marks.Looks = {"mode": "lines+markers", "marker": {"size": 8}, "name": "minimum over classes"}
     hover = "minimum over classes: %{y:.3f} at k = %{x}"
     marks.line(figure, lowest["k"], lowest[convention], ink.accent, width=3, hover=hover, **looks)
     end_labels(figure, [(float(lowest["k"].iloc[-1]), float(lowest[convention].iloc[-1]), "minimum", ink.accent)], low=low, high=high)
@@ -124,7 +124,7 @@ def _panels(
             row=1,
             col=place,
         )
-        shape: dict[str, Any] = {"range": [0, 103]} if place == 2 else {"type": "log", "exponentformat": "power", "dtick": 1}
+        shape: marks.Looks = {"range": [0, 103]} if place == 2 else {"type": "log", "exponentformat": "power", "dtick": 1}
         figure.update_yaxes(title_text=title, **shape, row=1, col=place)
     if k is not None and k >= 1:
         figure.add_vline(x=k, line={"color": marks.MARKED[mode], "width": 1.6, "dash": "dot"})

@@ -103,59 +103,20 @@ def _story(figure: go.Figure, main: pd.DataFrame, *, top: pd.Series, low_level: 
     ink = INK[mode]
     x, y = math.log10(top["k"]), 100 * float(top["mean"])
     marks.dots(figure, [top["k"]], [y], ink.accent, size=18, symbol="circle", edge=(3, ink.surface))
-    figure.add_annotation(
-        x=x,
-        y=y,
-        ax=0,
-        ay=-42,
-        text=f"<b>{y:.0f} % at k = {top['k']:g}</b>",
-        arrowcolor=ink.accent,
-        arrowwidth=1.4,
-        arrowhead=0,
-        bgcolor=fade(ink.surface, 0.82),
-        font={"size": 16, "color": ink.accent},
-    )
+    words, font, plate = f"<b>{y:.0f} % at k = {top['k']:g}</b>", {"size": 16, "color": ink.accent}, fade(ink.surface, 0.82)
+    figure.add_annotation(x=x, y=y, ax=0, ay=-42, text=words, font=font, bgcolor=plate, arrowcolor=ink.accent, arrowwidth=1.4, arrowhead=0)
     if low_level is not None and y - 100 * low_level > 1:
-        figure.add_annotation(
-            x=x,
-            y=y - 1.2,
-            ax=x,
-            ay=100 * low_level,
-            axref="x",
-            ayref="y",
-            text="",
-            arrowhead=2,
-            arrowsize=1.1,
-            arrowwidth=1.6,
-            arrowcolor=ink.accent,
-        )
-        marks.note(
-            figure,
-            x,
-            (y + 100 * low_level) / 2,
-            f"+{y - 100 * low_level:.0f} points",
-            ink.accent,
-            size=14,
-            bgcolor=fade(ink.surface, 0.82),
-            xanchor="left",
-            xshift=10,
-            align="left",
-        )
-    for place, text, anchor in (
+        floor = 100 * low_level
+        arrow = {"axref": "x", "ayref": "y", "arrowhead": 2, "arrowsize": 1.1, "arrowwidth": 1.6, "arrowcolor": ink.accent}
+        figure.add_annotation(x=x, y=y - 1.2, ax=x, ay=floor, text="", **arrow)
+        place: marks.Looks = {"bgcolor": plate, "xanchor": "left", "xshift": 10, "align": "left"}
+        marks.note(figure, x, (y + floor) / 2, f"+{y - floor:.0f} points", ink.accent, size=14, **place)
+    for point, text, anchor in (
         (main.iloc[0], "too few directions:<br>signal is lost", "left"),
         (main.iloc[-1], "too many:<br>noise wins", "right"),
     ):
-        marks.note(
-            figure,
-            math.log10(place["k"]),
-            100 * place["mean"],
-            f"<i>{text}</i>",
-            ink.muted,
-            xanchor=anchor,
-            yanchor="top",
-            yshift=-14,
-            align=anchor,
-        )
+        side: marks.Looks = {"xanchor": anchor, "yanchor": "top", "yshift": -14, "align": anchor}
+        marks.note(figure, math.log10(point["k"]), 100 * point["mean"], f"<i>{text}</i>", ink.muted, **side)
 
 
 def _mean(rows: pd.DataFrame) -> float | None:

@@ -12,6 +12,8 @@ import plotly.graph_objects as go
 
 from pillar_core.plots.theme import Mode, fade
 
+Looks = dict[str, Any]
+"""Keywords of plotly for a mark, a note or an axis."""
 Values = Iterable[Any]
 """Numbers or names along an axis."""
 MARKED: dict[Mode, str] = {"light": "#D55E00", "dark": "#FF9152"}
@@ -23,9 +25,9 @@ def line(
     figure: go.Figure, x: Values, y: Values, colour: str, *, hover: str = "", width: float = 2.2, dash: str | None = None, **looks: Any
 ) -> None:
     """A line through points."""
-    stroke: dict[str, Any] = {"color": colour, "width": width, "dash": dash}
+    stroke: Looks = {"color": colour, "width": width, "dash": dash}
     stroke |= {name: looks.pop(name) for name in ("shape", "smoothing") if name in looks}
-    trace: dict[str, Any] = {"mode": "lines", **_hover_style(hover), **looks}
+    trace: Looks = {"mode": "lines", **_hover_style(hover), **looks}
     figure.add_scatter(x=x, y=y, line=stroke, **trace)
 
 
@@ -61,13 +63,13 @@ def band(figure: go.Figure, x: Iterable[float], low: Iterable[float], high: Iter
 
 def ruled_out(figure: go.Figure, x: Iterable[float], y: Iterable[float], mode: Mode, *, name: str) -> None:
     """The area that no attack on a guarantee reaches, inside these corners."""
-    shape: dict[str, Any] = {"fill": "toself", "fillcolor": fade(MARKED[mode], 0.13), "line_width": 0, "hoverinfo": "skip"}
+    shape: Looks = {"fill": "toself", "fillcolor": fade(MARKED[mode], 0.13), "line_width": 0, "hoverinfo": "skip"}
     figure.add_scatter(x=list(x), y=list(y), mode="lines", name=name, **shape)
 
 
 def reach(
     rows: pd.DataFrame, colour: str, *, value: str = "mean", scale: float = 100, thickness: float = 1.2, width: float | None = None
-) -> dict[str, Any]:
+) -> Looks:
     """Bars from `low` to `high` of each row around its `value`; none where an end is unknown."""
     ends = {"array": rows["high"] - rows[value], "arrayminus": rows[value] - rows["low"]}
     sizes = {name: (scale * size).replace(math.inf, math.nan).fillna(0) for name, size in ends.items()}
@@ -84,7 +86,7 @@ def names_axis(figure: go.Figure, names: Sequence[str], **looks: Any) -> None:
     figure.update_yaxes(type="category", categoryarray=list(names)[::-1], showgrid=False, ticksuffix="  ", **looks)
 
 
-def log_axis(ticks: Sequence[float], title: str, *, form: str = "g") -> dict[str, Any]:
+def log_axis(ticks: Sequence[float], title: str, *, form: str = "g") -> Looks:
     """A logarithmic axis with a tick at each of `ticks`."""
     return {"type": "log", "title_text": title, "tickvals": list(ticks), "ticktext": [f"{tick:{form}}" for tick in ticks]}
 

@@ -1,7 +1,6 @@
 """Prediction beside measurement: where accuracy goes as k grows, the best k of each ε, and what privacy costs two backbones."""
 
 import math
-from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -34,12 +33,12 @@ def projection_gains(table: pd.DataFrame, *, spearman: float, mode: Mode = "ligh
     names = list(dict.fromkeys(table["set"]))
     for name, colour, symbol in zip(names, categorical(len(names), mode), class_symbols(len(names)), strict=True):
         rows = table[table["set"] == name]
-        style: dict[str, Any] = {"symbol": symbol, "name": name, "text": rows["epsilon"].map(epsilon_label)}
+        style: marks.Looks = {"symbol": symbol, "name": name, "text": rows["epsilon"].map(epsilon_label)}
         marks.dots(figure, rows["ratio"], rows["gain"], colour, size=10, hover=f"{name}, %{{text}}: %{{y:+.1f}}", **style)
     figure.add_hline(y=0, line={"color": ink.muted, "width": 1.2})
     if present is not None:
         figure.add_vline(x=present, line={"color": marks.MARKED[mode], "width": 2, "dash": "dash"})
-        place: dict[str, Any] = {"yref": "paper", "xanchor": "right" if present > 1 else "left", "xshift": -6 if present > 1 else 6}
+        place: marks.Looks = {"yref": "paper", "xanchor": "right" if present > 1 else "left", "xshift": -6 if present > 1 else 6}
         marks.note(figure, math.log10(present), 0.97, "your settings", marks.MARKED[mode], **place)
     figure.update_xaxes(marks.log_axis((0.1, 1, 10), "noise over a class's rows (log scale)"))
     ends = [math.log10(value) for value in (*table["ratio"], *([] if present is None else [present]))]
@@ -204,7 +203,7 @@ def accuracy_of_sets(table: pd.DataFrame, *, epsilon: float, mode: Mode = "light
         means = over_seeds(rows, by=["k"], value="accuracy", low=0, high=1).sort_values("k")
         counts.append(means["seeds"])
         k_curves.band(figure, means, colour, opacity=0.16)
-        looks: dict[str, Any] = {"mode": "lines+markers", "marker": {"size": 6}, "name": str(name)}
+        looks: marks.Looks = {"mode": "lines+markers", "marker": {"size": 6}, "name": str(name)}
         hover = f"{name}: %{{y:.1f}} % at k = %{{x}}"
         marks.line(figure, means["k"], 100 * means["mean"], colour, width=2.4, dash=dash, hover=hover, **looks)
         top = best(means)

@@ -1,7 +1,5 @@
 """Accounting drawn: ε against steps and δ, the trade-off curve, noise against ε, the same noise under other rules."""
 
-from typing import Any
-
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -39,7 +37,7 @@ def epsilon_against_delta(table: pd.DataFrame, *, mode: Mode = "light", delta: f
     figure = go.Figure()
     colour = categorical(1, mode)[0]
     hover = "ε = %{x:.3g} at δ = %{y:.2g}"
-    area: dict[str, Any] = {"fill": "tozeroy", "fillcolor": fade(colour, 0.08)}
+    area: marks.Looks = {"fill": "tozeroy", "fillcolor": fade(colour, 0.08)}
     marks.line(figure, table["epsilon"], table["delta"], colour, width=2.6, hover=hover, **area)
     figure.add_hline(
         y=delta,

@@ -274,7 +274,7 @@ def lines_of_sets(
     names = list(dict.fromkeys(table[by]))
     for name, colour, symbol in zip(names, categorical(len(names), mode), class_symbols(len(names)), strict=True):
         rows, label = table[table[by] == name], (titles or {}).get(name, name)
-        style: dict[str, Any] = {"mode": "lines+markers" if len(rows) <= 24 else "lines", "marker": {"size": size, "symbol": symbol}}
+        style: marks.Looks = {"mode": "lines+markers" if len(rows) <= 24 else "lines", "marker": {"size": size, "symbol": symbol}}
         marks.line(figure, rows[x], rows[y], colour, width=2, name=label, hover=f"{label}, {hover}", **style)
     return figure
 

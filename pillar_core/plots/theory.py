@@ -1,7 +1,6 @@
 """Theory's pictures: competing rates, errors, rows needed against d, directions under shift, a choice, the component graph."""
 
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -83,7 +82,7 @@ def mixture_errors(
         rows, colour = table[table["projection"] == name], method_style(style).colour(mode)
         drawn = rows if curve is None else curve[curve["projection"] == name]
         line = drawn.groupby("n_private", as_index=False)["predicted"].mean()
-        words: dict[str, Any] = {"name": f"{_SIDE_WORDS[name]}, predicted", "hover": "predicted %{y:.2f} % at %{x:,} rows"}
+        words: marks.Looks = {"name": f"{_SIDE_WORDS[name]}, predicted", "hover": "predicted %{y:.2f} % at %{x:,} rows"}
         marks.line(figure, line["n_private"], 100 * line["predicted"], colour, width=2.8, dash=dash, **words)
         means = over_seeds(rows, by=["n_private"], value="error", low=0, high=1)
         marks.dots(
@@ -103,7 +102,7 @@ def mixture_errors(
         ends.append((float(line["n_private"].iloc[-1]), 100 * float(line["predicted"].iloc[-1]), _SIDE_WORDS[name], colour))
     if floor is not None:
         figure.add_hline(y=100 * floor, line={"color": INK[mode].muted, "width": 1.4, "dash": "dot"})
-        place: dict[str, Any] = {"xref": "paper", "xanchor": "left", "xshift": 8, "yanchor": "top"}
+        place: marks.Looks = {"xref": "paper", "xanchor": "left", "xshift": 8, "yanchor": "top"}
         marks.note(figure, 0, 100 * floor, f"best possible: {100 * floor:.2g} %", INK[mode].muted, **place)
     end_labels(figure, ends, low=-4, high=60, height=340)
     figure.update_xaxes(marks.log_axis(sorted(set(table["n_private"])), "private rows (log scale)", form=","))
@@ -179,7 +178,7 @@ def choice_errors(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
         rows, colour = means[means["epsilon"] == epsilon], epsilon_colour(float(epsilon), mode)
         band = rows.dropna(subset=["low", "high"])
         marks.band(figure, band["n_private"], 100 * band["low"], 100 * band["high"], colour, opacity=0.14)
-        label, looks = epsilon_label(float(epsilon)), dict[str, Any](mode="lines+markers", marker={"size": 7})
+        label, looks = epsilon_label(float(epsilon)), marks.Looks(mode="lines+markers", marker={"size": 7})
         hover = f"{label}: %{{y:.2f}} % with %{{x:,}} rows"
         marks.line(figure, rows["n_private"], 100 * rows["mean"], colour, width=2.6, hover=hover, **looks)
         first, last = (100 * float(rows["mean"].iloc[place]) for place in (0, -1))

@@ -35,19 +35,19 @@ def controls(settings: Settings) -> GaussianSetting | None:
         steps = local.slider("accounting-steps")
     with right:
         share = local.slider("accounting-share")
+    run = {"sampling_probability": share, "steps": steps, "relation": settings.relation}
     if how == "noise":
         with left:
-            chosen = local.slider("accounting-noise")
-        return GaussianSetting(chosen, share, steps, settings.delta, settings.relation)
-    if how == "risk":
+            noise_multiplier = local.slider("accounting-noise")
+    elif how == "risk":
         most, rate = _risk()
-        solved = _noise_for_risk(most, false_positive_rate=rate, sampling_probability=share, steps=steps, relation=settings.relation)
-        return GaussianSetting(solved, share, steps, settings.delta, settings.relation)
-    if math.isinf(settings.epsilon):
+        noise_multiplier = _noise_for_risk(most, false_positive_rate=rate, **run)
+    elif math.isinf(settings.epsilon):
         st.info("ε = ∞ needs no noise, and promises nothing. Lower ε in the sidebar, or set the noise here.", icon=":material/info:")
         return None
-    solved = _noise(settings.epsilon, delta=settings.delta, sampling_probability=share, steps=steps, relation=settings.relation)
-    return GaussianSetting(solved, share, steps, settings.delta, settings.relation)
+    else:
+        noise_multiplier = _noise(settings.epsilon, delta=settings.delta, **run)
+    return GaussianSetting(noise_multiplier, delta=settings.delta, **run)
 
 
 def _risk() -> tuple[float, float | None]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -87,31 +88,17 @@ def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Set
             icon=":material/block:",
         )
         return
-    figure = plots.effect(
-        known,
-        mode=theme.mode(),
-        title=view.title,
-        x_title=view.x_title,
-        y_title=view.y_title,
-        x_log=view.x_log,
-        percent=view.is_share,
-        wanted_seeds=len(setup.seeds),
-    )
+    shared: dict[str, Any] = {"mode": theme.mode(), "x_title": view.x_title, "x_log": view.x_log, "wanted_seeds": len(setup.seeds)}
+    figure = plots.effect(known, title=view.title, y_title=view.y_title, percent=view.is_share, **shared)
     more = ("--view", view.name, *(() if setup.other is None else ("--other", setup.other)))
     again, sets = command(settings, setup.public, setup.epsilons, *more), [setup.other or ""]
     info = FigureInfo(f"compare_{view.name}", settings, seeds=seeds_of(known), command=again, sets=sets)
     show_figure(figure, lines, dataclasses.replace(info, is_accuracy=view.value is None))
     if view.base is not None:
         decrease = known.assign(mean=known["decrease"], low=known["decrease_low"], high=known["decrease_high"])
-        figure = plots.effect(
-            decrease[decrease["series"] != view.base].dropna(subset=["mean"]),
-            mode=theme.mode(),
-            title=f"Test error gone, against “{view.base}”",
-            x_title=view.x_title,
-            y_title="share of the test error, %, pairs of equal seed",
-            x_log=view.x_log,
-            wanted_seeds=len(setup.seeds),
-        )
+        decrease = decrease[decrease["series"] != view.base].dropna(subset=["mean"])
+        title, y_title = f"Test error gone, against “{view.base}”", "share of the test error, %, pairs of equal seed"
+        figure = plots.effect(decrease, title=title, y_title=y_title, **shared)
         show_figure(figure, lines, dataclasses.replace(info, name=f"compare_{view.name}_decrease"))
     refused = sorted(set(lines["error_message"]) - {""})
     if refused:

@@ -32,8 +32,7 @@ def draw(settings: Settings) -> None:
         return
     chosen = local.choices("sets", names, names[: plots.MOST_SETS])
     drawn = table[table["set"].isin(chosen[: plots.MOST_SETS])]
-    k = None if settings.is_rule_k else settings.k
-    figure = plots.accuracy_of_sets(drawn, epsilon=settings.epsilon, mode=theme.mode(), k=k)
+    figure = plots.accuracy_of_sets(drawn, epsilon=settings.epsilon, mode=theme.mode(), k=settings.chosen_k)
     drawn_sets, seeds = [name for name in titles if drawn["set"].str.startswith(titles[name]).any()], int(drawn["seed"].nunique())
     info = FigureInfo("feature_sets", settings, [badges.NON_PRIVATE], seeds, is_synthetic=False, sets=drawn_sets)
     show_figure(figure, drawn, info)

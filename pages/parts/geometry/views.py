@@ -50,10 +50,9 @@ def _xi(settings: Settings) -> None:
     n_public = _public_rows(settings)
     table, is_complete = shapes.xi(separation, kinds, n_public)
     table = _with_pinned(table, settings, separation)
-    k = None if settings.is_rule_k else settings.k
     subject = "" if is_complete else "Preview: a few classes, few rows. "
     noised = [badges.PRIVATE] if "dp_pca" in kinds else []
-    figure = plots.xi_against_k(table, mode=theme.mode(), k=k, subject=subject)
+    figure = plots.xi_against_k(table, mode=theme.mode(), k=settings.chosen_k, subject=subject)
     show_figure(figure, table, FigureInfo("xi", settings, [badges.NON_PRIVATE, *noised]))
     if not is_complete:
         _separators_job(separation)
@@ -73,8 +72,7 @@ def _margins(settings: Settings) -> None:
     separation = shapes.Separation(settings, "one_versus_rest", _standardise())
     table, is_complete = shapes.margins(separation, quantile)
     subject = "" if is_complete else "Preview: a few classes, their separators projected, not trained anew at each k. "
-    k = None if settings.is_rule_k else settings.k
-    figure = plots.margins_against_k(table, mode=theme.mode(), convention=convention, k=k, subject=subject)
+    figure = plots.margins_against_k(table, mode=theme.mode(), convention=convention, k=settings.chosen_k, subject=subject)
     show_figure(figure, table, FigureInfo("margins", settings, [badges.NON_PRIVATE]))
     if not is_complete:
         ks = geometry.margin_ks(shapes.basis(separation, geo.BasisKind.PUBLIC_PCA).rank)
@@ -101,8 +99,7 @@ def _best(settings: Settings) -> None:
     method = curves.method_of(settings)
     runs = curve.table[(curve.table["method"] == method) & curve.table["accuracy"].notna()]
     at_budget = predicted[predicted["epsilon"] == settings.epsilon]
-    k = None if settings.is_rule_k else settings.k
-    figure = plots.predicted_accuracy(at_budget, runs[runs["epsilon"] == settings.epsilon], mode=theme.mode(), k=k)
+    figure = plots.predicted_accuracy(at_budget, runs[runs["epsilon"] == settings.epsilon], mode=theme.mode(), k=settings.chosen_k)
     seeds = settings.seeds if len(runs) else None
     is_drawn = settings.epsilon in set(runs["epsilon"])
     info = FigureInfo("predicted_accuracy", settings, [badges.NON_PRIVATE, badges.THEORY], seeds if is_drawn else None, is_accuracy=True)
@@ -131,8 +128,8 @@ def _is_uneven(settings: Settings) -> bool:
 
 
 def _pair(settings: Settings) -> None:
-    pinned = codec.unpin(settings.a)
-    if pinned is None or all(getattr(pinned, name) == getattr(settings, name) for name in ("data", "backbone", "public")):
+    pinned = _pinned_rows(settings)
+    if pinned is None:
         st.info(
             "Choose one backbone or data set, press **Pin as A** in the sidebar, then choose the other: both are drawn here, and on every "
             "view of this page. The papers compare supervised with self-supervised features of the same images that way.",
@@ -152,6 +149,14 @@ def _pair(settings: Settings) -> None:
         st.info("Drops need measured curves of both sides: measure them with the button on the view “Best k”, once for each.")
     if lines and missing:
         st.caption("Some runs are missing; the view “Best k” measures them.")
+
+
+def _pinned_rows(settings: Settings) -> Settings | None:
+    """The pinned settings where they name other rows, else None."""
+    pinned = codec.unpin(settings.a)
+    if pinned is None or all(getattr(pinned, name) == getattr(settings, name) for name in ("data", "backbone", "public")):
+        return None
+    return pinned
 
 
 def _drops(table: pd.DataFrame, method: str, side: str) -> list[tuple[str, float, float, float, int]]:
@@ -202,8 +207,8 @@ def _public_rows(settings: Settings) -> int | None:
 
 def _with_pinned(table: pd.DataFrame, settings: Settings, separation: shapes.Separation) -> pd.DataFrame:
     """ξ of the pinned A on its own public directions, where A looks at other rows."""
-    pinned = codec.unpin(settings.a)
-    if pinned is None or all(getattr(pinned, name) == getattr(settings, name) for name in ("data", "backbone", "public")):
+    pinned = _pinned_rows(settings)
+    if pinned is None:
         return table
     pinned_table, _ = shapes.xi(dataclasses.replace(separation, settings=pinned), ["public_pca"], None)
     return pd.concat([table, pinned_table.assign(basis="pinned")], ignore_index=True)

@@ -17,6 +17,7 @@ from pillar_core.runs import records
 VIEWS = {"results": "Results", "plan": "Plan", "jobs": "Jobs", "papers": "Papers"}
 FILTERS = {"dataset": "Data", "method": "Learner", "k": "k", "epsilon": "ε"}
 _MOST_REPORTED = 200
+_COLUMNS = ("origin", "data", "learner", "k", "epsilon", "public_fraction", "mean", "low", "high", "seeds", "epsilon_upper", "seconds")
 
 
 def panel(settings: Settings, runs: pd.DataFrame) -> None:
@@ -112,26 +113,9 @@ def _table(lines: pd.DataFrame) -> pd.DataFrame:
     visible["k"] = visible["k"].map(_text) if "k" in visible else ""
     visible["epsilon"] = visible["epsilon"].map(_text)
     visible["epsilon_upper"] = visible["epsilon_upper"].map(lambda value: _word(f"{value:.4g}"))
-    visible = visible[
-        [
-            name
-            for name in (
-                "origin",
-                "data",
-                "learner",
-                "k",
-                "epsilon",
-                "public_fraction",
-                "mean",
-                "low",
-                "high",
-                "seeds",
-                "epsilon_upper",
-                "seconds",
-            )
-            if name in visible and visible[name].notna().any() and not (name == "origin" and (lines["origin"] == records.OWN).all())
-        ]
-    ]
+    is_own = (lines["origin"] == records.OWN).all()
+    names = [name for name in _COLUMNS if name in visible and visible[name].notna().any() and not (name == "origin" and is_own)]
+    visible = visible[names]
     st.caption(f"{len(lines):,} settings, {int(lines['seeds'].sum()):,} runs. Choose lines at the left to compare them.")
     chosen = [_choose_lines(visible[lines["dataset"] == name], str(name)) for name in lines["dataset"].unique()]
     return lines.loc[[label for labels in chosen for label in labels]]
@@ -204,12 +188,7 @@ def _exports(lines: pd.DataFrame, runs: pd.DataFrame, drawn: list[Figure]) -> No
             "CSV": (lambda: exports.csv(runs), "runs.csv", "text/csv", "One row per seed."),
             "YAML": (lambda: runs_exports.grid_yaml(few).encode(), "runs.yaml", "text/yaml", "A grid per setting, for the command line."),
             "Notebook": (lambda: runs_exports.notebook(few), "runs.ipynb", "application/x-ipynb+json", "Trains or reads the same runs."),
-            "Report": (
-                lambda: runs_exports.report(lines, few, drawn),
-                "runs.html",
-                "text/html",
-                "One file with figures and tables; needs no network.",
-            ),
+            "Report": (lambda: runs_exports.report(lines, few, drawn), "runs.html", "text/html", "Figures and tables; needs no network."),
         }
         with st.container(horizontal=True):
             for label, (make, name, mime, hint) in files.items():
