@@ -21,8 +21,8 @@ with failures.show_refusal("There is no advice for these rows."):
     if not question.are_numbers(settings, names):
         st.stop()
     target = question.target(settings)
-    alike = question.stated_alike(settings, names)
-    advice = question.advised(settings, names, alike, target)
+    similar = question.stated_alike(settings, names)
+    advice = question.advised(settings, names, similar, target)
     settings = question.applied(settings, advice)
     views.sentence(advice, target)
     ways = ["Free: train this", "Paid: let private rows choose", "Diagnostic: what test rows say"]
@@ -34,6 +34,6 @@ with failures.show_refusal("There is no advice for these rows."):
     with diagnostic:
         views.diagnostic(settings, advice, names)
     private_test.panel(settings)
-    views.figures_of(advice, settings, names, alike)
+    views.figures_of(advice, settings, names, similar)
 
 words.explain("answer")

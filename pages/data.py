@@ -11,12 +11,12 @@ settings = session.current()
 words.title("data")
 
 TABS = ("Data sets of the app", "Data sets of the papers", "Bring your own")
-here, papers, own = st.tabs(TABS, default=TABS[gallery.place(settings.data)])
-with here:
+ours, papers, brought = st.tabs(TABS, default=TABS[gallery.place(settings.data)])
+with ours:
     gallery.cards(settings)
 with papers:
     gallery.papers(settings)
-with own:
+with brought:
     is_waiting = upload.panel(settings)
 
 if not is_waiting:

@@ -53,7 +53,7 @@ def marks(offered: Sequence[float], points: Iterable[tuple[float, str]]) -> str:
     """A row of HTML under a slider: where values lie among those that it offers, on a logarithmic scale, with words under the pointer."""
     ticks = []
     for value, words in points:
-        after = next((place for place, other in enumerate(offered) if other >= value), 0)
+        after = next((place for place, offer in enumerate(offered) if offer >= value), 0)
         if after == 0 or offered[after - 1] <= 0 or math.isinf(offered[after]):
             continue
         low, high = math.log(offered[after - 1]), math.log(offered[after])

@@ -33,7 +33,7 @@ class Comparison:
 
     runs: pd.DataFrame
     lines: pd.DataFrame
-    found: int
+    cached: int
     total: int
     grid: dict[str, Any]
     key: str
@@ -84,10 +84,10 @@ def _comparison(key: str, _grid: dict[str, Any], _records: list[dict[str, Any]],
 
 def panel(comparison: Comparison) -> None:
     """The state of the comparison's job, where anything is missing."""
-    if comparison.found == comparison.total:
+    if comparison.cached == comparison.total:
         return
     title = f"Train {len(comparison.grid['method'])} learners at {len(comparison.grid['epsilon'])} budgets"
-    jobs.sweeps(comparison.grid, title=title, each=_SECONDS, cached=comparison.found, total=comparison.total)
+    jobs.sweeps(comparison.grid, title=title, each=_SECONDS, cached=comparison.cached, total=comparison.total)
 
 
 def draw(comparison: Comparison, settings: Settings) -> None:
