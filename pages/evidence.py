@@ -2,6 +2,8 @@
 
 import contextlib
 
+import streamlit as st
+
 from pages.frame import failures, history, local, navigation, session, words
 from pages.parts.evidence import attacks as evidence_attacks
 from pages.parts.evidence import audits as evidence_audits
@@ -26,7 +28,7 @@ VIEWS = {
     "blind": evidence_audits.blind_spots,
 }
 with contextlib.suppress(PillarError):  # the view says what is wrong
-    evidence_verdict.line(settings)
+    st.markdown(evidence_verdict.sentence(settings))
 with failures.show_refusal("This evidence could not be gathered."):
     VIEWS[local.choice("evidence-view")](settings)
 

@@ -1,5 +1,6 @@
 """The sidebar: what is private, what is public, how far to look, how much to protect. Widgets come from the parameters."""
 
+import contextlib
 import dataclasses
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -22,8 +23,14 @@ def draw(*, knows_data: bool, are_near: bool) -> Settings:
     settings = session.current()
     with st.sidebar:
         _data(settings)
-        limit = _limit(session.current()) if knows_data else None
-        settings = _clamp_k(session.current(), limit)
+        limit = None
+        if knows_data:
+            with contextlib.suppress(PillarError):  # the page says why the rows cannot be loaded
+                limit = core.largest_k(session.current())
+        if limit is not None and session.current().k > limit:
+            session.note(f"k was {session.current().k}; the public rows span {limit} directions, so k = {limit} is used.")
+            session.put(dataclasses.replace(session.current(), k=limit))
+        settings = session.current()
     place = "near." if are_near else ""
     with st.container(key="near") if are_near else st.sidebar:
         if "k" not in settings.hidden:
@@ -103,22 +110,6 @@ def _k(settings: Settings, offered: Sequence[int], ruled: int | None, place: str
     row = "" if ruled is None else marks(offered, [(ruled, f"k = {ruled:,}: what the rule chooses from n and ε")])
     if row:  # none where one k is all that is offered
         st.html(row)
-
-
-def _limit(settings: Settings) -> int | None:
-    """The largest k of the data at hand; None where they cannot be loaded, which the page then explains."""
-    try:
-        return core.largest_k(settings)
-    except PillarError:
-        return None
-
-
-def _clamp_k(settings: Settings, limit: int | None) -> Settings:
-    """`settings` with k at most `limit`, which is stored and said."""
-    if limit is not None and settings.k > limit:
-        session.note(f"k was {settings.k}; the public rows span {limit} directions, so k = {limit} is used.")
-        session.put(dataclasses.replace(settings, k=limit))
-    return session.current()
 
 
 def _ladder(values: Sequence[Any], now: Any, limit: float | None) -> list[Any]:

@@ -2,8 +2,6 @@
 
 import math
 
-import streamlit as st
-
 from pages.frame import core
 from pages.frame.settings import Settings
 from pages.frame.shares import UsedUpError
@@ -13,12 +11,8 @@ from pillar_core.studies.evidence import verdict
 from pillar_core.studies.evidence.attacks import rates_under
 
 
-def line(settings: Settings) -> None:
-    """The sentence about the sidebar's run; what was not asked for yet is not waited for, but for one training with canaries."""
-    st.markdown(_sentence(settings))
-
-
-def _sentence(settings: Settings) -> str:
+def sentence(settings: Settings) -> str:
+    """The sentence on the sidebar's run; it waits for one training with canaries, and for what you asked for already."""
     if math.isinf(settings.epsilon):
         return verdict.without_claim()
     record = core.run(settings)

@@ -40,7 +40,9 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
             "Every run of this grid is there already: your own under **Results**, those that ship on **Home** and **Explore**.",
             icon=":material/check_circle:",
         )
-    _offer(grid)
+    text, icon = yaml.safe_dump(grid, sort_keys=False, allow_unicode=True), ":material/download:"
+    hint = "The same sweep from a terminal: `python -m pillar_core sweep grid.yaml`."
+    st.download_button("Grid as YAML", text, "grid.yaml", "text/yaml", key="plan-yaml", on_click="ignore", help=hint, icon=icon)
 
 
 def _builder(settings: Settings) -> dict[str, Any]:
@@ -70,12 +72,3 @@ def _builder(settings: Settings) -> dict[str, Any]:
     if core.backbone(settings) is not None:
         grid["backbone"] = core.backbone(settings)
     return grid | ({"k": [int(k) for k in ks]} if any(core.has_k(name) for name in methods) else {})
-
-
-def _offer(grid: dict[str, Any]) -> None:
-    """The grid as a file, for the command line."""
-    text = yaml.safe_dump(grid, sort_keys=False, allow_unicode=True)
-    hint = "The same sweep from a terminal: `python -m pillar_core sweep grid.yaml`."
-    st.download_button(
-        "Grid as YAML", text, "grid.yaml", "text/yaml", key="plan-yaml", on_click="ignore", help=hint, icon=":material/download:"
-    )

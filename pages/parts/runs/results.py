@@ -66,7 +66,8 @@ def _filter_runs(settings: Settings, runs: pd.DataFrame) -> pd.DataFrame:
         options = sorted(set(texts) - {""}, key=_order)
         key = f"runs-filter-{name}"
         session.fill(key, [value for value in filters.get(name, []) if value in options])
-        titles = dict(zip(runs["dataset"], runs["data"], strict=True)) if name == "dataset" else _learners() if name == "method" else {}
+        titles = {learner: method.title for learner, method in pc.METHODS.items()} if name == "method" else {}
+        titles |= dict(zip(runs["dataset"], runs["data"], strict=True)) if name == "dataset" else {}
         labels = {code: titles.get(code, _word(code)) for code in options}
         help_text = "Keeps the runs with one of these; none chosen keeps all. Part of the link."
         column.multiselect(label, options, key=key, help=help_text, on_change=_rewrite, placeholder="all", format_func=labels.__getitem__)
@@ -227,7 +228,3 @@ def _order(text: str) -> tuple[int, float, str]:
         return 0, float(text), ""
     except ValueError:
         return 1, 0.0, text
-
-
-def _learners() -> dict[str, str]:
-    return {name: method.title for name, method in pc.METHODS.items()}

@@ -55,11 +55,6 @@ def why_not(name: str) -> str:
     return "" if brought or (visitors.is_offered("data", name) and pc.DATASETS[name].is_here()) else "are not on this machine"
 
 
-def can_be_public(name: str) -> bool:
-    """Whether the sidebar can name this set: no mixture, no shifted set and no yardstick."""
-    return name == OWN_PART or name in pc.DATASETS or uploads.is_name(name)
-
-
 def title(name: str) -> str:
     """The title of one set, or of a mixture."""
     return " + ".join(_title(part) for part in name.split("+"))

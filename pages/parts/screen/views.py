@@ -17,12 +17,13 @@ from pages.parts.screen import question as screening
 from pages.parts.screen import sets as screening_sets
 from pages.parts.screen.question import Choice
 from pillar_core import plots
+from pillar_core.data import uploads
 from pillar_core.numerics import round_up
 from pillar_core.registry import toml_tables
 from pillar_core.runs import rankings
 from pillar_core.studies.screening import benefit as experiments
 from pillar_core.studies.screening import public_rows
-from pillar_core.studies.screening.answers import OWN_HALF
+from pillar_core.studies.screening.answers import OWN_HALF, OWN_PART
 
 VIEWS = {
     "angles": "Compare directions one by one",
@@ -44,7 +45,8 @@ def summary(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
         st.info("The set's own other half is no candidate: add a public set to compare.", icon=":material/add:")
         return
     first, spent = screening_sets.title(candidates.iloc[0]["public"]), float(table["epsilon_upper"].max())
-    tied = [name for name in table.attrs.get("rivals", _ties(candidates)) if name != OWN_HALF]
+    overlapping = candidates[~(candidates["low"] > candidates["high"].iloc[0])]["public"].iloc[1:]
+    tied = [name for name in table.attrs.get("rivals", overlapping) if name != OWN_HALF]
     names = " or ".join(screening_sets.title(name) for name in tied) if len(tied) < 3 else f"any of {len(tied)} others"
     verdict = f"Best choice: {first}{f'; {names} may do as well' if tied else ''}"
     if screening_sets.NOISE in tied:
@@ -105,7 +107,7 @@ def cards(choice: Choice, table: pd.DataFrame) -> None:
             if samples := screening_sets.samples(name, SAMPLES):
                 title = plain.text(screening_sets.title(name))
                 images.image(samples, width=56, alt=[f"{title}: image {place}" for place in range(1, len(samples) + 1)])
-            if screening_sets.can_be_public(name):
+            if name == OWN_PART or name in pc.DATASETS or uploads.is_name(name):  # no mixture, no yardstick
                 facts.button(
                     "Use as public data",
                     key=f"use-public-{place}",
@@ -244,9 +246,3 @@ def _info(name: str, choice: Choice, settings: Settings, provenance: Sequence[st
 def _note_in_sight(choice: Choice, settings: Settings, *, is_ranking: bool = False) -> None:
     """Remembers that the private rows were looked at without a payment."""
     history.look(dataclasses.replace(settings, data=choice.private), is_ranking=is_ranking)
-
-
-def _ties(table: pd.DataFrame) -> list[str]:
-    """The candidates whose interval overlaps that of the nearest; all of them where there are no intervals."""
-    best, rest = table.iloc[0], table.iloc[1:]
-    return [row["public"] for _, row in rest.iterrows() if not row["low"] > best["high"]]
