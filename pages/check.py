@@ -1,4 +1,4 @@
-"""Check my run: the certified ε of somebody's own training, what their library says of it, and what to change."""
+"""Check my run: the certified ε of your own training, what your library reports, and what to change."""
 
 from pages.frame import failures, local, navigation, words
 from pages.parts.check import model, views

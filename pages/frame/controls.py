@@ -1,4 +1,4 @@
-"""Controls of single pages in the link: those that somebody moved, as one word `name:value;name:value`.
+"""Controls of single pages in the link: those that you moved, as one word `name:value;name:value`.
 
 Their values live in the session under `local.<name>`, as text and numbers, and what a link says of them under `link.<name>`, as text.
 A control says itself whether it belongs in links (see `local`), so a name that a link brings is read by the control that claims it, or by
@@ -34,7 +34,7 @@ def take(word: str, state: MutableMapping[str | int, Any]) -> None:
 
 
 def claim(name: str, state: MutableMapping[str | int, Any]) -> None:
-    """A linked control's word that `name` is its own: it shows what the link says, and from then on the link says what it shows."""
+    """Connects a control with the link: it takes the link's value, and from then on the link carries the control's."""
     if LOCAL + name in state:
         state[LINK + name] = code(state[LOCAL + name])
     elif LINK + name in state:

@@ -1,6 +1,6 @@
-"""The library's calls that pages share, cached: what a slider touches finds features, basis and noise ready.
+"""The library's calls that pages share, cached: a slider finds features, basis and noise ready.
 
-Everything is kept by a fingerprint of the settings that it depends on. Large objects are shared (never copied, never changed),
+Everything is cached by a fingerprint of the settings that it depends on. Large objects are shared (never copied, never changed),
 bounded in number.
 """
 
@@ -91,7 +91,7 @@ def run_key(settings: Settings) -> str:
 
 @memory.cache(max_entries=64, show_spinner="Training a private model …", by=run_key, is_free=True)
 def run(settings: Settings) -> RunRecord:
-    """One experiment without its classifier: from the store, where a sweep or a visit left it, or trained now and kept there."""
+    """One experiment without its classifier, from the store, or trained now and stored."""
     record = _starter_record(settings)
     if record is not None:
         return record
@@ -100,7 +100,7 @@ def run(settings: Settings) -> RunRecord:
 
 
 def spec(settings: Settings) -> RunSpec:
-    """What is asked of a run, as a sweep's cell; k only where a private learner has one and no rule chooses it."""
+    """The specification of the settings' run; it has a k only where a private learner uses one and no rule chooses it."""
     grid = {**axes(settings), **public_axis(settings), "method": settings.method, "epsilon": settings.epsilon, "seed": settings.seed}
     if pc.METHODS[settings.method].is_private and not settings.is_rule_k:
         grid |= {"k": settings.k} if has_k(settings.method) else {}
@@ -108,7 +108,7 @@ def spec(settings: Settings) -> RunSpec:
 
 
 def find_runs(grids: Sequence[Axes]) -> dict[str, tuple[RunSpec, Record | None]]:
-    """Every run of some grids by cache key, with its record where the cache holds it; what was found once is kept in memory."""
+    """Every run of some grids by cache key, with its record if it is stored; records that were read stay in memory."""
     wanted = [{name: value for name, value in grid.items() if value is not None} for grid in grids]
     contents = [splitting.content(str(grid["dataset"]), grid.get("backbone")) for grid in grids if splitting.lies_in_files(grid["dataset"])]
     runs = _specs_by_key(fingerprint(wanted, contents, splitting.states(*(grid.get("public") for grid in grids))), grids)
@@ -135,13 +135,13 @@ def has_k(method: str) -> bool:
 
 
 def words_of_rule(method: str) -> str:
-    """What the learner does where no k is given: its own words, else that a rule chooses."""
+    """What the learner does without a k, in words: "rule" unless the learner says otherwise."""
     param = params_of(pc.METHODS[method].settings).get("k")
     return "rule" if param is None or param.none_means == K.none_means else param.none_means
 
 
 def rule_k(settings: Settings) -> int | None:
-    """The k that the learner's rule chooses from public facts and the budget; None without such a rule, or where no row was read yet."""
+    """The k that the learner's rule chooses from public facts and the budget; None without a rule, or before any row was read."""
     if words_of_rule(settings.method) != "rule" or not has_k(settings.method) or not pc.METHODS[settings.method].is_private:
         return None
     ruled = dataclasses.replace(settings, k=RULE)
@@ -193,7 +193,7 @@ def public_map(settings: Settings) -> pd.DataFrame:
 
 
 def may_be_public(upload: Upload, settings: Settings) -> bool:
-    """Whether rows that were brought can stand beside the private data: images by images, numbers by numbers, as far as cards tell.
+    """Whether an upload can be public data for the private set: images for images, numbers of equal width for numbers.
 
     Reads no row, so that the sidebar need not wait for the data.
     """

@@ -1,4 +1,4 @@
-"""Who gets in: an ASGI wrapper that asks every request and websocket by `mode`, before Streamlit sees it."""
+"""Access to the app: an ASGI wrapper checks every request and websocket against `mode` before Streamlit sees it."""
 
 import hashlib
 import hmac
@@ -45,7 +45,7 @@ def check() -> None:
 
 
 class Door:
-    """Around the server's answers: refuses whom the mode does not let in, and no page of another origin frames the app."""
+    """An ASGI wrapper that refuses requests that the mode does not allow, and framing by other origins."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -105,9 +105,9 @@ def _refusal(scope: Scope, headers: dict[str, str]) -> str:
 
 
 def _account(client: Address | None, server: Address) -> int | None:
-    """The account behind a connection over the loopback, by what the kernel says of its other end; None where it names none.
+    """The account at the other end of a loopback connection, from the kernel's list; None if it is not listed.
 
-    Where the kernel keeps no such list, as on macOS, it is one's own.
+    Without such a list, as on macOS, it is your own account.
     """
     if client is None or not ip_address(client[0]).is_loopback:
         return None

@@ -55,7 +55,7 @@ def csv(table: pd.DataFrame) -> bytes:
 
 
 def page(figure: Figure) -> bytes:
-    """The figure as a page of its own that asks no server for anything; the same bytes each time."""
+    """The figure as an HTML page that needs no server; the same bytes each time."""
     return bytes(figure.to_html(div_id="figure").encode())
 
 

@@ -48,7 +48,7 @@ def _words(refusal: Exception) -> str:
 
 @contextlib.contextmanager
 def catch_errors() -> Iterator[None]:
-    """Runs the app; what nobody foresaw becomes a sentence without a value or a path, and its kind and place a line of the log.
+    """Runs the app; an unforeseen error becomes a sentence without values or paths, and a line of the log with its kind and place.
 
     The message of a foreign exception may quote rows. Streamlit's own signals to stop or to run again pass.
     """

@@ -51,9 +51,9 @@ def look(settings: Settings, *, is_ranking: bool = False) -> None:
 
 
 def in_sight(settings: Settings) -> str:
-    """What was in sight of these rows unpaid, as guarantees declare it, on any page, in any visit that this cache knows of, or nothing.
+    """What somebody saw of these rows without paying, in the words of a guarantee; "" for nothing. All visits to this cache count.
 
-    What sweeps left in the cache can be seen, too.
+    Runs of sweeps in the cache count as seen.
     """
     rows = embedded.whole_of(settings.data)
     datasets = [runs["dataset"] for runs in (records.all_runs(), records.all_runs(shipped=True)) if len(runs)]

@@ -126,7 +126,7 @@ def text(name: str) -> str:
 
 
 def field(param: Param, *, name: str, placeholder: str = "") -> Any:
-    """An input made from a parameter: a choice, a whole number or a number; one that may be none starts empty, or with words in it."""
+    """The value of an input made from a parameter: a choice or a number; an optional one starts empty, or with `placeholder` in it."""
     shared = {"label": param.label, "help": f"{param.help} Allowed: {param.range}.", **_widget(name, "")}
     if param.choices:
         current = _current(name, list(param.choices), param.default, "")

@@ -1,4 +1,4 @@
-"""What pages keep in memory, shared by all sessions and never changed; of what is made of rows, forgetting takes out one set's.
+"""The pages' cache in memory, shared by all sessions; entries made from a data set can be dropped with it.
 
 What is not there is made in a turn (`shares`), for which a visitor of a demo is asked, unless it `is_free`: what only reads or draws, so
 that what ran before is shown to whoever has nothing left.
@@ -60,7 +60,7 @@ def cache(
 def of_rows(
     *, max_entries: int, show_spinner: str = "", is_free: bool = False, by: Callable[..., Hashable] | None = None, of_files: bool = False
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """As `kept`, for what is made of the sets that the arguments name; or of files that are looked at (`of_files`)."""
+    """As `cache`, for results made from the sets that the arguments name, or from the files on view (`of_files`)."""
 
     def keys_of(arguments: tuple[Any, ...]) -> frozenset[str]:
         return frozenset([FILES] if of_files else map(uploads.key_of, uploads.names_in(arguments)))

@@ -1,4 +1,4 @@
-"""Privacy as odds: what a budget lets the best attacker gain over a coin flip, with unit, adjacency and sampling beside it."""
+"""Privacy as odds: what a budget lets the best attacker gain over a coin flip, with unit, adjacency and sampling."""
 
 import math
 

@@ -27,7 +27,7 @@ _BEGAN, _TOKEN = "run.began", "session.token"
 
 
 def token() -> str:
-    """The random token of this session, which ends with its tab; in a server's other threads that of nobody."""
+    """The random token of this session, which ends with its tab; "nobody" in threads without a session."""
     if get_script_run_ctx(suppress_warning=True) is None:
         return "nobody"
     return str(st.session_state.setdefault(_TOKEN, secrets.token_hex(32)))

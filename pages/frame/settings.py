@@ -114,7 +114,7 @@ def choices(name: str) -> tuple[str, ...]:
 
 
 def to_query(settings: Settings) -> dict[str, str]:
-    """The query parameters of a link, version first; what is as the version's table says is left out."""
+    """The query parameters of a link, version first, without the values that are the version's defaults."""
     values = {name: _text(getattr(settings, name)) for name in PARAMS}
     return {"v": VERSION} | {name: value for name, value in values.items() if LEFT_OUT[VERSION].get(name) != value}
 
@@ -122,7 +122,7 @@ def to_query(settings: Settings) -> dict[str, str]:
 def from_query(query: Mapping[str, str], *, chosen_names: Container[str] | None = ()) -> tuple[Settings, list[str]]:
     """(settings, messages): whatever the query says that can be used, defaults for the rest, a message for each repair.
 
-    own: names that somebody chose in this session, which may be files (None: every name is).
+    chosen_names: names that you chose in this session, which may be files (None: all names).
     """
     notes: list[str] = []
     version = query.get("v", "")

@@ -59,7 +59,7 @@ class UsedUpError(UnsupportedError):
 
 
 def ask(work: str = "run", session: str = "") -> None:
-    """Before a visitor begins `what`.
+    """Checks that the visitor has seconds left for `work`.
 
     Raises:
         UsedUpError: nothing is left.
@@ -78,9 +78,9 @@ def ask(work: str = "run", session: str = "") -> None:
 
 @contextlib.contextmanager
 def turn(*, is_asked: bool = True, session: str = "") -> Iterator[None]:
-    """Around what a visitor has computed anew, which the visitor's bucket pays; for everybody else nothing.
+    """Takes a slot and charges the visitor's bucket for the block; does nothing outside demo mode.
 
-    A cache takes it before its lock: whoever waits for a slot keeps nobody else from what is computed already.
+    A cache takes it before its lock, so that a visitor who waits for a slot blocks no cached result.
 
     Raises:
         UsedUpError: as `ask`, unless not `is_asked`: rows are read for whoever waits a turn for them.
@@ -107,7 +107,7 @@ def turn(*, is_asked: bool = True, session: str = "") -> Iterator[None]:
 
 
 def charge(make: Callable[[], bytes]) -> Callable[[], bytes]:
-    """What makes a download, which a thread of no session calls when it is asked for: the session that it is shown to pays.
+    """The maker of a download's bytes, charged to the session that sees the button: a thread without a session calls it.
 
     It must make the same bytes each time: Streamlit keeps what differs until a page runs again.
     """

@@ -16,7 +16,7 @@ from pillar_core.errors import PillarError
 
 
 def draw(*, knows_data: bool, are_near: bool) -> Settings:
-    """Draws the controls and returns the settings, moved into what the data allow; k and ε are on the page itself if `are_near`.
+    """Draws the controls and returns the settings, moved into the data's range; `are_near` puts k and ε on the page itself.
 
     A page that shows no data of its own (`knows_data` false) must not wait for them: its k is limited later, where it counts.
     """
@@ -104,7 +104,7 @@ def _draw_advanced(settings: Settings, *, knows_data: bool) -> None:
 
 
 def _k(settings: Settings, offered: Sequence[int], ruled: int | None, place: str) -> None:
-    """The slider of k, on which the rule's own k is said and marked."""
+    """Draws the slider of k with the rule's k as its label and mark."""
     rule = core.words_of_rule(settings.method) if ruled is None else f"{ruled:,} (rule)"
     st.select_slider(options=offered, format_func=lambda k: rule if k == RULE else f"{k:,}", **session.widget("k", place))
     row = "" if ruled is None else marks(offered, [(ruled, f"k = {ruled:,}: what the rule chooses from n and ε")])

@@ -24,7 +24,7 @@ def apply() -> Any:
 
 
 def measure(place: Any) -> None:
-    """Learns whether the window is narrow: last in a run, because its rerun would take the page and new widgets from a run under way."""
+    """Asks the browser whether the window is narrow; last in a run, because its rerun would end a run under way."""
     with place:
         window = st.components.v2.component("pillar_window", js=_SCRIPT, isolate_styles=False)
         window(key="window", data={"narrow": is_narrow()}, default={"narrow": False}, on_narrow_change=_keep_narrow, height=0)

@@ -1,4 +1,4 @@
-"""What pages say, from `words.toml` beside them: titles, how numbers were computed, labels and hints of the numbers at their tops."""
+"""The pages' words from `words.toml`: titles, how numbers were computed, labels and hints of the top numbers."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,14 +18,14 @@ def title(page: str) -> None:
 
 
 def explain(page: str, **fields: Any) -> None:
-    """How the page's numbers were computed, closed; said: what the words leave open."""
+    """Draws how the page's numbers were computed, closed; fields fill the words' gaps."""
     entry = {"label": "How this was computed", "icon": ":material/science:"} | WORDS[page]
     with st.expander(entry["label"], icon=entry["icon"]):
         st.markdown(entry["how"].format_map(fields))
 
 
 def metrics(name: str, numbers: Mapping[str, str], /, **fields: Any) -> None:
-    """Numbers side by side, each with its label and a hint; said: what these leave open."""
+    """Draws numbers side by side, each with label and hint; fields fill the gaps of both."""
     for column, (key, value) in zip(st.columns(len(numbers)), numbers.items(), strict=True):
         label, hint = (text.format_map(fields) for text in WORDS["metrics"][name][key])
         column.metric(label, value, help=hint, border=True)

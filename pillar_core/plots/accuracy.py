@@ -108,8 +108,8 @@ def accuracy_curves(
 
 
 def runs(figure: go.Figure, *, present: Here | None = None, history: pd.DataFrame | None = None, mode: Mode = "light") -> marks.Looks:
-    """Single runs as Plotly's JSON, `data` and `annotations`, to lie on top of `measured`: what changes at each move of a slider, while
-    all else may stay as it is. Plain values: a trace object of Plotly costs a move more than the rest of the chart.
+    """Single runs as Plotly's JSON, `data` and `annotations`, to lie on top of `accuracy_curves`: they alone change when a slider
+    moves. Plain values: a trace object of Plotly costs a move more than the rest of the chart.
     """
     return {
         "data": [*([] if history is None else _history(history, mode=mode)), *([] if present is None else [_star(present, mode=mode)])],

@@ -1,4 +1,4 @@
-"""A lesson's answer: one number over one control, what was guessed beside what was measured."""
+"""A lesson's answer: one number over one control, marked at its present value."""
 
 import math
 from collections.abc import Mapping

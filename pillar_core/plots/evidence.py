@@ -49,7 +49,7 @@ def membership_roc(
 
 
 def individual_losses(table: pd.DataFrame, *, mode: Mode = "light", stated: float, delta: float) -> go.Figure:
-    """Histogram of rows' individual ε beside the ε that is stated for all. table: column epsilon, one row per private row."""
+    """Histogram of rows' individual ε with the ε stated for all. table: column epsilon, one row per private row."""
     figure, ink = go.Figure(), INK[mode]
     values = table["epsilon"].to_numpy()
     counts, edges = np.histogram(values, bins=_BINS, range=(0.0, max(stated if math.isfinite(stated) else 0.0, float(values.max()))))
@@ -69,7 +69,7 @@ def individual_losses(table: pd.DataFrame, *, mode: Mode = "light", stated: floa
 
 
 def exposure(values: Array, stated: float) -> str:
-    """A headline of rows' individual ε: how many lie at half of the stated ε or below, or at it (95 % of it), or what half of them pass."""
+    """The headline: the share of rows below half of the stated ε, or near it (95 %), or else the rows' median share of it."""
     low, high = float((values <= stated / 2).mean()), float((values >= 0.95 * stated).mean())
     if low > 0.5:
         return f"{100 * low:.0f} % of the rows reveal at most half of the ε stated for all"

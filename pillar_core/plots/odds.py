@@ -54,7 +54,7 @@ def odds_dots(table: pd.DataFrame, *, mode: Mode = "light", protected: str = "on
 
 
 def one_in(share: float, *, end: str = ".") -> str:
-    """“1 in 19” and `end` for a share in [0, 1]; which it never understates; never from one (ε, δ) point but from a trade-off curve."""
+    """“1 in 19” and `end` for a share in [0, 1] of a trade-off curve (never of one (ε, δ) point), rounded to never understate it."""
     if not 0 <= share <= 1:
         raise SettingError(f"share must be in [0, 1]; got {share!r}.")
     if share == 0:

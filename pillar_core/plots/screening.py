@@ -290,8 +290,8 @@ _LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 def order_over_training(
     table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None, order_kept: float | None = None
 ) -> go.Figure:
-    """Distances while a model is trained on the private rows. table: columns public, step, value, accuracy; kept: share of pairs of
-    sets that stay in order."""
+    """Distances while a model is trained on the private rows. table: columns public, step, value, accuracy; order_kept: share of
+    pairs of sets that stay in order."""
     figure = _by_step(table, "value", mode, titles)
     last = table[table["step"] == table["step"].max()]
     fields = {"percent": 100 * float(last["accuracy"].iloc[0]), "sets": table["public"].nunique(), "steps": int(table["step"].max())}

@@ -181,8 +181,8 @@ def finish_by_name(figure: go.Figure, name: str, *, mode: Mode, **fields: Any) -
 
 
 def narrow_copy(figure: go.Figure) -> go.Figure:
-    """A copy of a `finish` figure for a window of about 390 pixels: words in more lines, smaller marks, no hints in italics,
-    a finger that scrolls the page."""
+    """A copy of a finished figure for a window of about 390 pixels: words in more lines, smaller marks, no hints in italics, and no
+    dragging, so that a finger scrolls the page."""
     layout = figure.to_dict()["layout"]
     title = textwrap.wrap(layout["title"]["text"], 32)
     lines = textwrap.wrap(layout["meta"]["caption"], 50, break_on_hyphens=False)

@@ -1,4 +1,4 @@
-"""The numbers that somebody gives of a run, and the answer."""
+"""The numbers of your run, and the answer."""
 
 import dataclasses
 import hashlib
@@ -19,7 +19,7 @@ _EITHER = (("epochs", "steps"), ("noise_multiplier", "epsilon"))
 
 
 def inputs(read: check.Reading, *, has_script: bool) -> dict[str, Any]:
-    """The numbers of a run by name; beside a script they start empty, and those that it says need not be filled in."""
+    """The numbers of a run by name; with a script they start empty, and you may leave out those that it has."""
     hidden, values = set[str](), dict[str, Any]()
     for column, names in zip(st.columns(2), _EITHER, strict=True):
         chosen = next((name for name in names if name in read.values), None)
@@ -47,13 +47,13 @@ def sampler(*, has_script: bool) -> Any:
 
 @memory.cache(max_entries=32)
 def read(script: str) -> check.Reading:
-    """What a script says, kept for the next visit."""
+    """The numbers that a script has, cached."""
     return check.read_script(script) if script else check.Reading()
 
 
 @memory.cache(max_entries=128, show_spinner="Counting …")
 def check_numbers(script: str, sampler: Any, **numbers: Any) -> check.RunCheck:
-    """The answer, kept for the next visit."""
+    """The checked run, cached."""
     every = dict.fromkeys(check.FIELDS) | numbers
     return check.check_run(**every, sampler=sampler, script=script or None)
 
@@ -71,7 +71,7 @@ def answer(result: check.RunCheck, script: str) -> None:
 
 
 def _is_confirmed(result: check.RunCheck, script: str) -> bool:
-    """Whether the person says that a script is a run with these numbers under these conditions; asked anew when one of them changes."""
+    """Whether you confirm that the script's run has these numbers and meets the conditions; a change of either asks again."""
     numbers = " · ".join(
         f"{_LABELS.get(name, name.replace('_', ' '))}: {value if isinstance(value, str) else f'{value:,.6g}'}"
         for name, value in result.counted.items()

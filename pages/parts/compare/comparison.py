@@ -184,7 +184,7 @@ def _epsilon(value: float) -> str:
 
 
 def advice(settings: Settings, comparison: Comparison) -> None:
-    """What to try first, by the same free advice as Answer's: a hypothesis, beside what was measured since."""
+    """Draws what to try first, by Answer's free advice, and what measurements say of it."""
     first = _advice(fingerprint(core.split_key(settings), settings.epsilon, settings.delta, settings.relation), settings)
     verdict = compare.judge_advice(_at_budget(comparison, settings), first.method)
     sentence, better = verdict.words, verdict.better

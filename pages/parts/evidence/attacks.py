@@ -45,7 +45,7 @@ def attack(settings: Settings) -> None:
 
 
 def attacks_so_far(settings: Settings) -> list[Attack]:
-    """The attacks on the sidebar's run so far, shadow models' first where they were asked for."""
+    """The attacks on the sidebar's run so far, those with shadow models first."""
     key = core.run_key(settings)
     shadows = _shadows(key, settings) if local.value("evidence-lira", "") == key else ()
     return [*shadows, _loss(key, settings)]

@@ -21,7 +21,7 @@ _CANARIES = 1000
 
 
 def audit(settings: Settings) -> None:
-    """What trials could notice; then, when asked, what they did; and what a single run could certify."""
+    """Draws what trials could notice, what they did once you run them, and what a single run could certify."""
     if math.isinf(settings.epsilon):
         st.info("ε = ∞ claims nothing, so there is nothing to test. Lower ε.", icon=":material/info:")
         return
@@ -55,7 +55,7 @@ def audit(settings: Settings) -> None:
 
 
 def audits_so_far(settings: Settings) -> tuple[OneRunAudit, CanaryAudit | None]:
-    """The audit of one training of the sidebar's run, and that of many where it was asked for.
+    """The audit of one training of the sidebar's run, and that of many trainings if you ran it.
 
     Raises:
         UnsupportedError: a learner or a run that is not audited.

@@ -21,7 +21,7 @@ _PREVIEW_ROWS, _PREVIEW_CLASSES, _POINTS = 300, 3, 48
 
 @dataclasses.dataclass(frozen=True)
 class Separation:
-    """What is looked at: settings, space, and which separators ("pairs" or "one_versus_rest")."""
+    """The settings, the space, and which separators ("pairs" or "one_versus_rest")."""
 
     settings: Settings
     which: str = "pairs"

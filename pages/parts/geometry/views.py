@@ -183,7 +183,7 @@ def _name(settings: Settings) -> str:
 
 
 def _which(settings: Settings) -> str:
-    """Which separators are looked at: pairs where there are not too many."""
+    """The kind of separators: pairs unless there are too many classes."""
     least = 0 if len(core.features(settings).classes) <= geo.MOST_PAIRED else 1
     offered = dict(list(_WHICH.items())[least:])
     return str(local.choice("which", offered, next(iter(offered))))

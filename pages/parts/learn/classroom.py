@@ -45,7 +45,7 @@ def is_open() -> bool:
 
 
 def count(name: str, answer: int) -> None:
-    """Notes one answer, where the class is open; each tab counts once for each name. A list takes it whole, whoever else answers now."""
+    """Counts one answer of an open class, once per tab and name; `list.append` is safe while others answer."""
     open_now, noted = _answers(), f"lesson.counted.{name}"
     if open_now is not None and not st.session_state.get(noted):
         open_now.setdefault(name, []).append(answer)

@@ -1,4 +1,4 @@
-"""Three questions before and after a lesson, so that everybody sees what was learnt. They ask for the risk that an ε leaves.
+"""Three questions before and after a lesson, to show what the class learnt about the risk that an ε leaves.
 
 After Nanayakkara et al., "What are the chances? Explaining the epsilon parameter in differential privacy", USENIX Security 2023, who
 measure objective risk comprehension; the items are our own.

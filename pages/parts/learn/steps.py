@@ -101,7 +101,7 @@ class Lesson:
 
 
 def of_number(number: int) -> tuple[Lesson, int]:
-    """The lesson and the number of the step that a link asks for; the nearest that there is."""
+    """The lesson and the number of the step nearest to a link's number."""
     lesson = LESSONS[min(max(number, 0) // _APART, len(LESSONS) - 1)]
     return lesson, min(max(number, lesson.first), lesson.numbers[-1])
 

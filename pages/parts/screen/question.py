@@ -132,7 +132,7 @@ def controls(settings: Settings) -> Choice:
 
 
 def _score(spend: str) -> tuple[str, str, int, int]:
-    """(score, model, rows, k); the last three are asked for where gradients are compared."""
+    """(score, model, rows, k); the last three have controls only where gradients are compared."""
     able = [name for name, score in SCORES.items() if score.is_of_features or (score.value if spend == "no" else score.private_form)]
     ideas = " ".join(f"{SCORES[name].title}: {SCORES[name].idea}." for name in able)
     hint = f"How nearness is measured; small is near in all of them. {ideas}"

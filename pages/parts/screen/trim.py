@@ -1,4 +1,4 @@
-"""Trim: of all candidates together, the rows that private rows vote for, to be kept as public data of one's own."""
+"""Trim: the candidates' rows with the most votes of private rows, as a public set of your own."""
 
 import dataclasses
 
@@ -63,7 +63,7 @@ def panel(choice: Choice, settings: Settings) -> None:
 
 
 def _use(pool: trimming.Pool, rows: Array, title: str) -> None:
-    """A callback: the kept images become a set of their own and the public data of every page."""
+    """A callback: stores the chosen images as a set and makes it the public data of every page."""
     try:
         name = uploads.keep(trimming.images_of(pool, rows), title=title)
     except PillarError as problem:

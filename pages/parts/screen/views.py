@@ -164,7 +164,7 @@ def more(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
 
 
 def yardstick_sentence(rows_per_noise: float, epsilon: float) -> str:
-    """A sentence on where a question with this μN/C lies in the yardstick, and what the first of five lost there at the nearest ε."""
+    """A sentence: what the top-ranked of five sets lost on tasks with this μN/C at the nearest ε."""
     yardstick: dict[str, Any] = toml_tables(Path(__file__).with_name("yardstick.toml"))
     least, lost = yardstick["least_signal"], yardstick["points_lost"]
     if rows_per_noise < least:
@@ -244,5 +244,5 @@ def _info(name: str, choice: Choice, settings: Settings, provenance: Sequence[st
 
 
 def _note_in_sight(choice: Choice, settings: Settings, *, is_ranking: bool = False) -> None:
-    """Remembers that the private rows were looked at without a payment."""
+    """Remembers that you saw something of the private rows without paying."""
     history.look(dataclasses.replace(settings, data=choice.private), is_ranking=is_ranking)

@@ -37,7 +37,7 @@ def draw(settings: Settings) -> None:
 
 
 def measured_inputs(settings: Settings) -> dict[str, float]:
-    """γ, ξ_k, Δ_k, k, d, n … of the rows at hand, in the theorems' units: rows divided by the largest public norm.
+    """γ, ξ_k, Δ_k, k, d, n … of the sidebar's rows, in the theorems' units: rows divided by the largest public norm.
 
     Everything but k, d, n and the gap reads labels: a non-private diagnostic.
     """
