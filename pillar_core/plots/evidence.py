@@ -133,16 +133,9 @@ def audit_power(table: pd.DataFrame, *, mode: Mode = "light", claimed: float, si
     figure = go.Figure()
     colours = categorical(7, mode)
     for place, (trials, rows) in enumerate(table.groupby("trials")):
-        marks.line(
-            figure,
-            rows["epsilon"],
-            100 * rows["power"],
-            colours[(5, 0, 2)[place % 3]],
-            width=2.4,
-            dash=("dot", "dash", "solid")[place % 3],
-            name=f"{trials:,} trials",
-            hover="%{fullData.name}: a true ε of %{x:.2f} is noticed with %{y:.0f} %",
-        )
+        colour, dash = colours[(5, 0, 2)[place % 3]], ("dot", "dash", "solid")[place % 3]
+        words: marks.Looks = {"name": f"{trials:,} trials", "hover": "%{fullData.name}: a true ε of %{x:.2f} is noticed with %{y:.0f} %"}
+        marks.line(figure, rows["epsilon"], 100 * rows["power"], colour, width=2.4, dash=dash, **words)
     figure.add_vline(
         x=claimed,
         line={"color": INK[mode].text, "width": 1.6},
@@ -159,16 +152,8 @@ def one_run_reach(table: pd.DataFrame, *, mode: Mode = "light", canaries: int) -
         ("curve", "testing the whole curve (f-DP)", categorical(7, mode)[2], "solid"),
         ("plain", "testing one (ε, δ) point", categorical(7, mode)[0], "dash"),
     ):
-        marks.line(
-            figure,
-            table["epsilon"],
-            table[column],
-            colour,
-            dash=dash,
-            mode="lines+markers",
-            name=name,
-            hover="true ε %{x:g}: certifies %{y:.2f}",
-        )
+        looks: marks.Looks = {"mode": "lines+markers", "name": name, "hover": "true ε %{x:g}: certifies %{y:.2f}"}
+        marks.line(figure, table["epsilon"], table[column], colour, dash=dash, **looks)
     return finish_by_name(figure, "one_run_reach", mode=mode, canaries=canaries)
 
 

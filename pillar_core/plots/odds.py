@@ -25,28 +25,19 @@ def odds_dots(table: pd.DataFrame, *, mode: Mode = "light", protected: str = "on
     total = ROWS * COLUMNS
     learned = round(total * advantage / 2)
     groups = (
-        ("right by coin flip", total // 2, INK[mode].muted, "circle"),
-        ("right because of the training", learned, marks.MARKED[mode], "circle"),
-        ("wrong", total - total // 2 - learned, INK[mode].grid, "circle"),
+        ("right by coin flip", total // 2, INK[mode].muted),
+        ("right because of the training", learned, marks.MARKED[mode]),
+        ("wrong", total - total // 2 - learned, INK[mode].grid),
     )
     figure, start = go.Figure(), 0
-    for name, count, colour, symbol in groups:
+    for name, count, colour in groups:
         places = range(start, start + count)
-        marks.dots(
-            figure,
-            [place // ROWS for place in places],
-            [place % ROWS for place in places],
-            colour,
-            size=10,
-            symbol=symbol,
-            name=f"{name}: {count}",
-            hover=f"{name}",
-        )
+        columns, rows = [place // ROWS for place in places], [place % ROWS for place in places]
+        marks.dots(figure, columns, rows, colour, size=10, symbol="circle", name=f"{name}: {count}", hover=name)
         start += count
     figure.update_xaxes(range=[-0.8, COLUMNS - 0.2])
     figure.update_yaxes(range=[ROWS - 0.3, -0.7])
-    fields = {"total": total, "protected": protected, "learned": learned, "lucky": total // 2, "odds": one_in(advantage / 2)}
-    fields["more"] = ""
+    fields = {"total": total, "protected": protected, "learned": learned, "lucky": total // 2, "odds": one_in(advantage / 2), "more": ""}
     if "gaussian" in table:
         share = float(table["gaussian"].iloc[0]) / 2
         fields["more"] = f" Gaussian noise, on all rows in every step, allows {math.ceil(total * share)}: {one_in(share)}"

@@ -211,17 +211,9 @@ def accuracy_of_sets(table: pd.DataFrame, *, epsilon: float, mode: Mode = "light
         summary.append(f"{name} {100 * top['mean']:.1f} percent at k {top['k']:g}")
         roof = table[(table["set"] == name) & ~table["private"]].groupby("k", dropna=False)["accuracy"].mean()
         if len(roof):
-            marks.dots(
-                figure,
-                [last * 1.12],
-                [100 * float(roof.max())],
-                colour,
-                size=11,
-                symbol="line-ew-open",
-                edge=(3, None),
-                showlegend=False,
-                hover=f"{name} without privacy: %{{y:.1f}} %",
-            )
+            tick: marks.Looks = {"symbol": "line-ew-open", "edge": (3, None), "showlegend": False}
+            hover = f"{name} without privacy: %{{y:.1f}} %"
+            marks.dots(figure, [last * 1.12], [100 * float(roof.max())], colour, size=11, hover=hover, **tick)
     if k is not None:
         figure.add_vline(x=k, line={"width": 1.2, "dash": "dot", "color": "grey"})
     figure.update_xaxes(marks.log_axis(marks.round_ticks(float(runs["k"].min()), last), "k, directions kept (log scale)"))

@@ -66,17 +66,8 @@ def noise_against_epsilon(table: pd.DataFrame, *, mode: Mode = "light", present:
     marks.line(
         figure, table["epsilon"], table["noise_multiplier"], categorical(1, mode)[0], width=2.6, hover="ε = %{x:.3g} needs σ = %{y:.3g}"
     )
-    marks.dots(
-        figure,
-        [present[0]],
-        [present[1]],
-        categorical(2, mode)[1],
-        size=13,
-        edge=(2, INK[mode].surface),
-        mode="markers+text",
-        text=[f"  ε = {present[0]:.3g}, σ = {present[1]:.3g}"],
-        textposition="top right",
-    )
+    words: marks.Looks = {"mode": "markers+text", "text": [f"  ε = {present[0]:.3g}, σ = {present[1]:.3g}"], "textposition": "top right"}
+    marks.dots(figure, [present[0]], [present[1]], categorical(2, mode)[1], size=13, edge=(2, INK[mode].surface), **words)
     return finish_by_name(figure, "noise_against_epsilon", mode=mode, epsilon=present[0], noise=present[1])
 
 

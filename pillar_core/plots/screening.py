@@ -83,18 +83,8 @@ def ranking(
         )
         end = row["low"] if null else row["high"]
         edge = end if math.isfinite(end) else row["value"]
-        marks.note(
-            figure,
-            edge,
-            label,
-            f"{row['value']:.2f}",
-            ink.text,
-            size=14,
-            weight=700 if is_first else 500,
-            bgcolor=ink.surface,
-            xanchor="left",
-            xshift=12,
-        )
+        looks: marks.Looks = {"weight": 700 if is_first else 500, "bgcolor": ink.surface, "xanchor": "left", "xshift": 12}
+        marks.note(figure, edge, label, f"{row['value']:.2f}", ink.text, size=14, **looks)
     if score is not None and score.is_on_unit_axis:
         figure.update_xaxes(range=[0, 1.09])
     if random_subspaces is not None and score is not None and score.is_subspace_distance:
@@ -316,17 +306,8 @@ def reconstruction_bound(table: pd.DataFrame, *, mode: Mode = "light", titles: M
         ("error", "measured error", "circle", ink.accent),
         ("bound", "Lemma 4.1", "line-ns-open", ink.muted),
     ):
-        marks.dots(
-            figure,
-            rows[column],
-            labels,
-            colour,
-            size=14,
-            symbol=symbol,
-            edge=(3, colour),
-            name=label,
-            hover=f"%{{y}}<br>{label}: %{{x:.3f}}",
-        )
+        hover = f"%{{y}}<br>{label}: %{{x:.3f}}"
+        marks.dots(figure, rows[column], labels, colour, size=14, symbol=symbol, edge=(3, colour), name=label, hover=hover)
     marks.names_axis(figure, labels)
     k = int(rows["k"].iloc[0])
     fields = {"k": k, "next": str(k + 1).translate(_LOWERED), "loosest": float((rows["bound"] / rows["error"].clip(lower=1e-12)).median())}

@@ -18,11 +18,6 @@ from pillar_core.plots.theme import Figure
 Kind = Literal["primary", "secondary", "tertiary"]
 
 
-def number(settings: Settings) -> int:
-    """The step that the link asks for; without one the first."""
-    return of_number(settings.lesson)[1]
-
-
 def choose(settings: Settings) -> None:
     """The lessons by name."""
     now, _ = of_number(settings.lesson)
