@@ -47,8 +47,8 @@ def comparison(
         hovertemplate="%{y}: %{x:.1f} %<extra></extra>",
     )
     styles = [method_style(name) for name in names]
-    looks: marks.Looks = {"edge": (1.5, INK[mode].surface), "symbol": [style.symbol for style in styles], "showlegend": False}
-    marks.dots(figure, 100 * means["mean"], labels, [style.colour(mode) for style in styles], size=11, **looks)
+    keywords: marks.Looks = {"edge": (1.5, INK[mode].surface), "symbol": [style.symbol for style in styles], "showlegend": False}
+    marks.dots(figure, 100 * means["mean"], labels, [style.colour(mode) for style in styles], size=11, **keywords)
     for place, (name, level) in enumerate(sorted((levels or {}).items(), key=lambda item: item[1])):
         ink = INK[mode].muted
         figure.add_vline(x=100 * level, line={"color": ink, "dash": "dot", "width": 1.4}, layer="below")

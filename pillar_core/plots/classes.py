@@ -52,9 +52,9 @@ def per_class(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
     ink = INK[mode]
     figure = go.Figure()
     if "reference" in ordered:
-        looks: marks.Looks = {"symbol": "line-ns", "edge": (2.4, ink.muted), "name": "without privacy"}
+        keywords: marks.Looks = {"symbol": "line-ns", "edge": (2.4, ink.muted), "name": "without privacy"}
         hover = "%{y}: %{x:.1f} %<extra>without privacy</extra>"
-        marks.dots(figure, 100 * ordered["reference"], names, None, size=14, hover=hover, **looks)
+        marks.dots(figure, 100 * ordered["reference"], names, None, size=14, hover=hover, **keywords)
     marks.dots(
         figure,
         100 * ordered["accuracy"],

@@ -106,5 +106,5 @@ def _bars(figure: go.Figure, rows: pd.DataFrame, name: str, style: dict[str, str
 
 def _draw_published(figure: go.Figure, known: pd.DataFrame, scale: float, mode: Mode) -> None:
     rows = known.dropna(subset=["published"])
-    looks: marks.Looks = {"symbol": "diamond-open", "name": "published", "text": rows["series"], "hover": "%{text}: %{y:.1f} published"}
-    marks.dots(figure, rows["x"], scale * rows["published"], INK[mode].text, size=13, **looks)
+    keywords: marks.Looks = {"symbol": "diamond-open", "name": "published", "text": rows["series"], "hover": "%{text}: %{y:.1f} published"}
+    marks.dots(figure, rows["x"], scale * rows["published"], INK[mode].text, size=13, **keywords)

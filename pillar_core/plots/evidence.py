@@ -152,8 +152,8 @@ def one_run_reach(table: pd.DataFrame, *, mode: Mode = "light", canaries: int) -
         ("curve", "testing the whole curve (f-DP)", categorical(7, mode)[2], "solid"),
         ("plain", "testing one (ε, δ) point", categorical(7, mode)[0], "dash"),
     ):
-        looks: marks.Looks = {"mode": "lines+markers", "name": name, "hover": "true ε %{x:g}: certifies %{y:.2f}"}
-        marks.line(figure, table["epsilon"], table[column], colour, dash=dash, **looks)
+        keywords: marks.Looks = {"mode": "lines+markers", "name": name, "hover": "true ε %{x:g}: certifies %{y:.2f}"}
+        marks.line(figure, table["epsilon"], table[column], colour, dash=dash, **keywords)
     return finish_by_name(figure, "one_run_reach", mode=mode, canaries=canaries)
 
 

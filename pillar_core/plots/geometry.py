@@ -75,9 +75,9 @@ def margins_against_k(
     for name, rows in table.groupby("class", sort=False):
         hover = f"{name}: %{{y:.3f}} at k = %{{x}}"
         marks.line(figure, rows["k"], rows[convention], fade(ink.accent, 0.35), width=1.3, name=str(name), hover=hover)
-    looks: marks.Looks = {"mode": "lines+markers", "marker": {"size": 8}, "name": "minimum over classes"}
+    keywords: marks.Looks = {"mode": "lines+markers", "marker": {"size": 8}, "name": "minimum over classes"}
     hover = "minimum over classes: %{y:.3f} at k = %{x}"
-    marks.line(figure, lowest["k"], lowest[convention], ink.accent, width=3, hover=hover, **looks)
+    marks.line(figure, lowest["k"], lowest[convention], ink.accent, width=3, hover=hover, **keywords)
     end_labels(figure, [(float(lowest["k"].iloc[-1]), float(lowest[convention].iloc[-1]), "minimum", ink.accent)], low=low, high=high)
     _mark(figure, k, mode, top=high + pad)
     _k_axis(figure, table["k"])

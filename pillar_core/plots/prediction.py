@@ -203,9 +203,9 @@ def accuracy_of_sets(table: pd.DataFrame, *, epsilon: float, mode: Mode = "light
         means = over_seeds(rows, by=["k"], value="accuracy", low=0, high=1).sort_values("k")
         counts.append(means["seeds"])
         k_curves.band(figure, means, colour, opacity=0.16)
-        looks: marks.Looks = {"mode": "lines+markers", "marker": {"size": 6}, "name": str(name)}
+        keywords: marks.Looks = {"mode": "lines+markers", "marker": {"size": 6}, "name": str(name)}
         hover = f"{name}: %{{y:.1f}} % at k = %{{x}}"
-        marks.line(figure, means["k"], 100 * means["mean"], colour, width=2.4, dash=dash, hover=hover, **looks)
+        marks.line(figure, means["k"], 100 * means["mean"], colour, width=2.4, dash=dash, hover=hover, **keywords)
         top = best(means)
         marks.ring(figure, top["k"], 100 * top["mean"], colour, size=15)
         summary.append(f"{name} {100 * top['mean']:.1f} percent at k {top['k']:g}")

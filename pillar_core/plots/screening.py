@@ -83,8 +83,8 @@ def ranking(
         )
         end = row["low"] if null else row["high"]
         edge = end if math.isfinite(end) else row["value"]
-        looks: marks.Looks = {"weight": 700 if is_first else 500, "bgcolor": ink.surface, "xanchor": "left", "xshift": 12}
-        marks.note(figure, edge, label, f"{row['value']:.2f}", ink.text, size=14, **looks)
+        keywords: marks.Looks = {"weight": 700 if is_first else 500, "bgcolor": ink.surface, "xanchor": "left", "xshift": 12}
+        marks.note(figure, edge, label, f"{row['value']:.2f}", ink.text, size=14, **keywords)
     if score is not None and score.is_on_unit_axis:
         figure.update_xaxes(range=[0, 1.09])
     if random_subspaces is not None and score is not None and score.is_subspace_distance:

@@ -178,9 +178,9 @@ def choice_errors(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
         rows, colour = means[means["epsilon"] == epsilon], epsilon_colour(float(epsilon), mode)
         band = rows.dropna(subset=["low", "high"])
         marks.band(figure, band["n_private"], 100 * band["low"], 100 * band["high"], colour, opacity=0.14)
-        label, looks = epsilon_label(float(epsilon)), marks.Looks(mode="lines+markers", marker={"size": 7})
+        label, keywords = epsilon_label(float(epsilon)), marks.Looks(mode="lines+markers", marker={"size": 7})
         hover = f"{label}: %{{y:.2f}} % with %{{x:,}} rows"
-        marks.line(figure, rows["n_private"], 100 * rows["mean"], colour, width=2.6, hover=hover, **looks)
+        marks.line(figure, rows["n_private"], 100 * rows["mean"], colour, width=2.6, hover=hover, **keywords)
         first, last = (100 * float(rows["mean"].iloc[place]) for place in (0, -1))
         ends.append((float(rows["n_private"].iloc[0]), first, label, colour))
         summary.append(f"{label}: {first:.1f} to {last:.2g} percent")
