@@ -181,11 +181,11 @@ def extract(
         StoreError: a disk that refuses; what was done is kept.
         Cancelled: `cancelled` said so; what was done is kept.
     """
-    plan = _planned(dataset, backbone, weights, device, batch_size, network=True)
+    plan = _plan_of(dataset, backbone, weights, device, batch_size, network=True)
     plan.progress, plan.cancelled = progress or plan.progress, cancelled or plan.cancelled
     if not plan.backbone.is_kept:
         return (*_at_once(plan), ())
-    stored = _stored(plan, device)
+    stored = _load_stored(plan, device)
     if stored is not None:
         return stored
     root, key = store.default().root, plan.key(plan.work.device)
@@ -197,7 +197,7 @@ def extract(
         plan.progress(done, plan.total, "another process extracts these features")
 
     with locked(root, key, wait=wait) as folder:
-        return _stored(plan, device) or _made(plan, key, Journal(folder))
+        return _load_stored(plan, device) or _extract_missing(plan, key, Journal(folder))
 
 
 def is_ready(dataset: Dataset, *, backbone: str, weights: str | Path | None = None, device: str = "auto") -> bool:
@@ -209,7 +209,7 @@ def is_ready(dataset: Dataset, *, backbone: str, weights: str | Path | None = No
     card = BACKBONES[backbone]
     if weights is None and card.needs_fetching:
         return False
-    plan, cache = _planned(dataset, backbone, weights, device, 1, network=False), store.default()
+    plan, cache = _plan_of(dataset, backbone, weights, device, 1, network=False), store.default()
     ships = cache.has("blob", plan.key(shipped.DEVICE))
     return not plan.backbone.is_kept or ships or any(cache.has("arrays", plan.key(one)) for one in _acceptable(plan, device))
 
@@ -220,11 +220,11 @@ def to_ship(dataset: Dataset, *, backbone: str, progress: Progress | None = None
     Raises:
         as `extract`.
     """
-    plan = _planned(dataset, backbone, None, "cpu", 64, network=False)
+    plan = _plan_of(dataset, backbone, None, "cpu", 64, network=False)
     plan.progress = progress or plan.progress
     key = plan.key(plan.work.device)
     with locked(store.default().root, key, wait=lambda done: None) as folder:
-        features = _stored(plan, "cpu", ships=False) or _made(plan, key, Journal(folder))
+        features = _load_stored(plan, "cpu", ships=False) or _extract_missing(plan, key, Journal(folder))
     return plan.key(shipped.DEVICE), shipped.packed(np.concatenate([part for part in features[:2] if part is not None]))
 
 
@@ -235,7 +235,7 @@ def forget(dataset: Dataset) -> int:
     return sum(cache.delete("arrays", key) for key in cache.keys("arrays", prefix=prefix))
 
 
-def _planned(dataset: Dataset, backbone: str, weights: str | Path | None, device: str, batch_size: int, *, network: bool) -> _Plan:
+def _plan_of(dataset: Dataset, backbone: str, weights: str | Path | None, device: str, batch_size: int, *, network: bool) -> _Plan:
     chosen = BACKBONES[backbone]
     size, asked = BATCH_SIZE.check(batch_size), str(DEVICE.check(device))
     file = chosen.weights_file(weights, network=network)
@@ -252,7 +252,7 @@ def _acceptable(plan: _Plan, device: str) -> tuple[str, ...]:
     return (plan.work.device, *(one for one in DEVICES if one != plan.work.device)) if device == "auto" else (plan.work.device,)
 
 
-def _stored(plan: _Plan, device: str, *, ships: bool = True) -> tuple[Array, Array | None, tuple[str, ...]] | None:
+def _load_stored(plan: _Plan, device: str, *, ships: bool = True) -> tuple[Array, Array | None, tuple[str, ...]] | None:
     payload = store.default().get_bytes(plan.key(shipped.DEVICE)) if ships else None
     if payload is not None:
         rows, n_train = shipped.unpacked(payload), len(plan.dataset.x_train)
@@ -271,7 +271,7 @@ def _at_once(plan: _Plan) -> Features:
     return encode(plan.dataset.x_train), None if plan.dataset.x_test is None else encode(plan.dataset.x_test)
 
 
-def _made(plan: _Plan, key: str, log: Journal) -> tuple[Array, Array | None, tuple[str, ...]]:
+def _extract_missing(plan: _Plan, key: str, log: Journal) -> tuple[Array, Array | None, tuple[str, ...]]:
     """Extract what is missing, move all of it into the store and delete the journal's rows."""
     kind = np.dtype(address(plan.backbone.name).storage)
     # Networks are large steps: they get the cores that this process may use.
@@ -283,7 +283,7 @@ def _made(plan: _Plan, key: str, log: Journal) -> tuple[Array, Array | None, tup
         while log.done < plan.total:
             if plan.cancelled():
                 raise Cancelled(f"stopped after {log.done} of {plan.total} rows; they are kept.")
-            log.append(_checked(_encoded(plan, encoder, log.done), kind, log.done))
+            log.append(_check_features(_encode_batch(plan, encoder, log.done), kind, log.done))
             plan.progress(log.done, plan.total, plan.notes[-1] if plan.notes[len(encoder.notes) :] else "")
     rows, n_train = log.rows(), len(plan.dataset.x_train)
     arrays = {"x_train": rows[:n_train], "notes": np.array(plan.notes, dtype=str)}
@@ -295,7 +295,7 @@ def _made(plan: _Plan, key: str, log: Journal) -> tuple[Array, Array | None, tup
     return train, None if plan.dataset.x_test is None else test, tuple(plan.notes)
 
 
-def _encoded(plan: _Plan, encoder: Encoder, start: int) -> Array:
+def _encode_batch(plan: _Plan, encoder: Encoder, start: int) -> Array:
     """Features of the next batch; half as many rows as often as memory runs out.
 
     Raises:
@@ -321,7 +321,7 @@ def _encoded(plan: _Plan, encoder: Encoder, start: int) -> Array:
             torch.cuda.empty_cache()
 
 
-def _checked(rows: Array, kind: np.dtype[Any], start: int) -> Array:
+def _check_features(rows: Array, kind: np.dtype[Any], start: int) -> Array:
     with np.errstate(over="ignore"):
         stored = rows.astype(kind)
     bad = np.flatnonzero(~np.isfinite(stored).all(axis=1))

@@ -84,7 +84,7 @@ def _card(name: str) -> Backbone:
     def fetch(network: bool) -> Path | None:
         return hub_file((tag or {}).get("hf_hub", "").rstrip("/"), FILE, network=network)
 
-    card = _described(spot.model, width=config["embed_dim"], parameters="as its file says", fetch=fetch)
+    card = _tower_card(spot.model, width=config["embed_dim"], parameters="as its file says", fetch=fetch)
     if tag is not None:
         card = dataclasses.replace(card, n_bytes=_n_bytes(spot.model))
     return described_with(card, name)
@@ -98,10 +98,10 @@ def _n_bytes(model: str) -> int:
     return sum(4 * value.numel() for value in network.state_dict().values())
 
 
-def _described(model: str, *, width: int, parameters: str, fetch: Callable[[bool], Path | None] | None = None) -> Backbone:
+def _tower_card(model: str, *, width: int, parameters: str, fetch: Callable[[bool], Path | None] | None = None) -> Backbone:
     looks = {"width": f"{width:,}", "parameters": parameters}
     return card_of(f"{FAMILY}:{model}", entry=f"{FAMILY}:*", open=_open, fetch=fetch, **looks)
 
 
-BACKBONES.register(_described("ViT-B-32", width=512, parameters="87.8 million"))
+BACKBONES.register(_tower_card("ViT-B-32", width=512, parameters="87.8 million"))
 BACKBONES.register_family(FAMILY, _card, linkable=lambda name: is_plain(name, models=_open_clip().list_models(), arguments=("pretrained",)))

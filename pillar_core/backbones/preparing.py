@@ -48,9 +48,9 @@ class Preparing:
         extents = images.shape[1:3]
         resized = 3 * min(LONGEST, max(extents) / max(min(extents), 1)) * (self.input_size / self.crop) ** 2
         parts = torch.split(images, max(1, int(AT_ONCE / max(math.prod(images.shape[1:]), resized))))
-        return self._prepared(images) if len(parts) == 1 else torch.cat([self._prepared(part) for part in parts])
+        return self._prepare(images) if len(parts) == 1 else torch.cat([self._prepare(part) for part in parts])
 
-    def _prepared(self, images: torch.Tensor) -> torch.Tensor:
+    def _prepare(self, images: torch.Tensor) -> torch.Tensor:
         pixels = images.unsqueeze(1) if images.ndim == 3 else images.permute(0, 3, 1, 2)
         short = min(pixels.shape[-2:])
         pixels = _middle(pixels, LONGEST * short).float()
@@ -58,13 +58,13 @@ class Preparing:
         side = self.input_size if short <= self.input_size else round(self.input_size / self.crop)
         if short != side:
             target = (max(side, round(height * side / short)), max(side, round(width * side / short)))
-            pixels = self._resized(pixels, target)
+            pixels = self._resize(pixels, target)
         pixels = _middle(pixels, self.input_size).expand(-1, 3, -1, -1) / 255
         mean, std = (torch.tensor(values, device=pixels.device).view(1, 3, 1, 1) for values in (self.mean, self.std))
         normal: torch.Tensor = (pixels - mean) / std
         return normal
 
-    def _resized(self, pixels: torch.Tensor, target: tuple[int, int]) -> torch.Tensor:
+    def _resize(self, pixels: torch.Tensor, target: tuple[int, int]) -> torch.Tensor:
         if self.interpolation == "nearest":
             return torch.nn.functional.interpolate(pixels, target, mode="nearest-exact")
         return torch.nn.functional.interpolate(pixels, target, mode=self.interpolation, antialias=True).clamp(0, 255)

@@ -27,7 +27,7 @@ def maps(images: torch.Tensor) -> torch.Tensor:
     """(b, 81, ⌈h/4⌉, ⌈w/4⌉) float32 from (b, h, w) float32."""
     height, width = images.shape[-2:]
     down, right = -height % STEP, -width % STEP
-    padded = _mirrored(images, STEP, STEP + down, STEP, STEP + right)
+    padded = _mirror_padding(images, STEP, STEP + down, STEP, STEP + right)
     rows, columns = (windows(extent).to(images.device) for extent in padded.shape[-2:])
     waves = wavelets(*padded.shape[-2:]).to(images.device)
     spectrum = torch.fft.fft2(padded)
@@ -78,7 +78,7 @@ def _gabor(height: int, width: int, sigma: float, frequency: float, angle: float
     return total
 
 
-def _mirrored(images: torch.Tensor, top: int, bottom: int, left: int, right: int) -> torch.Tensor:
+def _mirror_padding(images: torch.Tensor, top: int, bottom: int, left: int, right: int) -> torch.Tensor:
     """`images` continued by their mirror image, the border pixel repeated, however small they are."""
     rows, columns = (
         torch.from_numpy(np.abs((np.arange(-before, extent + after) + 0.5 + extent) % (2 * extent) - extent).astype(np.int64))

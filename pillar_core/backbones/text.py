@@ -35,16 +35,16 @@ def text_embeddings(classes: Sequence[str], source: str | Path, *, weights: str 
     if "{}" not in template:
         raise SettingError(f"template must hold {{}} where the class name goes; got {template!r}.")
     if str(source).startswith(OPEN_CLIP):
-        return _unit(_encoded([template.format(name) for name in classes], str(source).removeprefix(OPEN_CLIP), weights))
+        return _unit(_encode_sentences([template.format(name) for name in classes], str(source).removeprefix(OPEN_CLIP), weights))
     path = Path(source)
     if path.suffix != ".npz":
         raise SettingError(f"source must be open_clip:<model> or the path of an .npz file; got {str(source)!r}.")
     if weights is not None:
         raise SettingError("weights go with open_clip:<model>; an npz holds vectors already.")
-    return _unit(_stored(path, list(classes)))
+    return _unit(_load_embeddings(path, list(classes)))
 
 
-def _stored(path: Path, classes: list[str]) -> Array:
+def _load_embeddings(path: Path, classes: list[str]) -> Array:
     if not path.is_file():
         raise DataError(f"there is no file {path}.")
     with np.load(path, allow_pickle=False) as arrays:
@@ -60,7 +60,7 @@ def _stored(path: Path, classes: list[str]) -> Array:
     return vectors[[names.index(name) for name in classes]]
 
 
-def _encoded(sentences: list[str], model_name: str, weights: str | Path | None) -> Array:
+def _encode_sentences(sentences: list[str], model_name: str, weights: str | Path | None) -> Array:
     if weights is None:
         raise SettingError(f"weights must be a file or a hub tag of {model_name}: class names mean nothing to random weights.")
     with needed("encoding class names here (an npz of text_embeddings will do instead)"):

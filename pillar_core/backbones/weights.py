@@ -43,7 +43,7 @@ def content_hash(path: Path) -> str:
     """
     try:
         about = path.stat()
-        return _hashed(path, about.st_mtime_ns, about.st_size, about.st_ino)
+        return _checksum(path, about.st_mtime_ns, about.st_size, about.st_ino)
     except OSError as error:
         raise DataError(f"the weights {path} cannot be read ({error}).") from error
 
@@ -178,7 +178,7 @@ def _first_line(error: Exception) -> str:
 
 
 @functools.lru_cache(maxsize=64)
-def _hashed(path: Path, *version: int) -> str:
+def _checksum(path: Path, *version: int) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -68,7 +68,7 @@ def as_array(values: Any) -> Array:
 
 def class_names(classes: Sequence[Any]) -> tuple[str, ...]:
     """Declared names as text."""
-    return tuple(str(_decoded(value)) for value in classes)
+    return tuple(str(_decode_text(value)) for value in classes)
 
 
 def names_and_order(train: Plain, classes: tuple[str, ...] | None) -> tuple[tuple[str, ...], Array, list[str], list[str]]:
@@ -115,12 +115,12 @@ def _from_floats(array: Array, name: str) -> tuple[Plain | None, list[str]]:
     return Plain(np.where(missing, 0, array).astype(np.int64), missing), []
 
 
-def _decoded(value: Any) -> Any:
+def _decode_text(value: Any) -> Any:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
 def _from_objects(array: Array, name: str) -> tuple[Plain | None, list[str]]:
-    values = [_decoded(value) for value in array.tolist()]
+    values = [_decode_text(value) for value in array.tolist()]
     missing = np.array([value is None or value == "" or (isinstance(value, float) and np.isnan(value)) for value in values], dtype=bool)
     present = [value for value, gone in zip(values, missing, strict=True) if not gone]
     if all(isinstance(value, str) for value in present):

@@ -85,7 +85,7 @@ def shapes_of(content: io.BytesIO | Path) -> dict[str, tuple[int, ...]]:
     Raises:
         DataError: not a npz, or damaged.
     """
-    with _opened(content) as archive:
+    with _open_archive(content) as archive:
         shapes = {}
         for member in archive.infolist():
             if member.filename.endswith(".npy"):
@@ -97,7 +97,7 @@ def shapes_of(content: io.BytesIO | Path) -> dict[str, tuple[int, ...]]:
 def arrays_of(content: io.BytesIO | Path, *, names: Mapping[str, str]) -> tuple[dict[str, Array], list[str]]:
     """(the arrays of a npz by the keys of `names`, whose values are their names in the file; the names of its other ones)."""
     keys = {name: key for key, name in names.items()}
-    with _opened(content) as archive:
+    with _open_archive(content) as archive:
         members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
         others = [name for name in members if name not in keys]
         return {keys[name]: _array(archive, member) for name, member in members.items() if name in keys}, others
@@ -131,7 +131,7 @@ def _names_of(held: Collection[str], keys: tuple[str, str | None] | None) -> dic
 
 
 @contextlib.contextmanager
-def _opened(content: io.BytesIO | Path) -> Iterator[zipfile.ZipFile]:
+def _open_archive(content: io.BytesIO | Path) -> Iterator[zipfile.ZipFile]:
     try:
         _refuse_other_formats(content)
         with zipfile.ZipFile(content) as archive:

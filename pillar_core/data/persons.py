@@ -92,7 +92,7 @@ def named_in(table: Any, column: str) -> tuple[frozenset[str], bool]:
     """
     if column not in table:
         return frozenset(), False
-    return frozenset(_alike(distinct_of(table[column])[1])), not table[column].isna().any()
+    return frozenset(_canonical_names(distinct_of(table[column])[1])), not table[column].isna().any()
 
 
 def names_of_persons(names: Any) -> tuple[Array, Array]:
@@ -105,7 +105,7 @@ def names_of_persons(names: Any) -> tuple[Array, Array]:
     import pandas as pd
 
     codes, distinct = distinct_of(names)
-    persons, written = pd.Series(_alike(distinct)), distinct.astype(str).str.strip()
+    persons, written = pd.Series(_canonical_names(distinct)), distinct.astype(str).str.strip()
     unnamed = np.flatnonzero((persons == "").to_numpy()[codes])
     if len(unnamed):
         raise DataError(f"column {names.name!r} is empty in rows {listed(unnamed)}: say whose they are, or take them out.")
@@ -120,7 +120,7 @@ def names_of_persons(names: Any) -> tuple[Array, Array]:
     return numbers[codes], persons.to_numpy(dtype=object)
 
 
-def _alike(names: Any) -> list[str]:
+def _canonical_names(names: Any) -> list[str]:
     """Distinct names without what those of one person may differ in: letters' case and width, blanks, signs that nobody sees, 1 or 1.0 or
     001. Empty where nobody is named.
 

@@ -44,7 +44,7 @@ class Reading:
         self._title, self._ending = Path(name).name, frames.ending_of(name)
         self._found: Any = None
         self._problems: tuple[str, ...] = ()
-        self._done, self._process = threading.Event(), _taken()
+        self._done, self._process = threading.Event(), _take_process()
         threading.Thread(target=self._run, args=(content, {"name": name, "as_written": as_written, "keys": keys}), daemon=True).start()
 
     def wait(self, seconds: float | None = None) -> bool:
@@ -149,7 +149,7 @@ def _rows(path: str) -> FeatureSet | Dataset:
     return unpacked(arrays)
 
 
-def _taken() -> subprocess.Popen[bytes]:
+def _take_process() -> subprocess.Popen[bytes]:
     with _STARTING:
         while _READY:
             process = _READY.pop()

@@ -98,7 +98,7 @@ def described(data: Dataset | FeatureSet, notes: tuple[str, ...], public_fractio
     n_public = 0 if public_fraction is None else public_rows(labels, counted, public_fraction)
     problems = _too_few(counted, n_public, public_fraction)
     if not problems:
-        notes = (_said(counted, n_public, unit), *_single(data), *notes)
+        notes = (_count_text(counted, n_public, unit), *_single(data), *notes)
     return Report(
         not problems,
         n_train + n_test,
@@ -115,7 +115,7 @@ def described(data: Dataset | FeatureSet, notes: tuple[str, ...], public_fractio
     )
 
 
-def _said(count: int, n_public: int, unit: str) -> str:
+def _count_text(count: int, n_public: int, unit: str) -> str:
     if not n_public:
         return f"All {count:,} {unit} are private: public rows come from elsewhere."
     return (

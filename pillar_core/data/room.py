@@ -55,13 +55,13 @@ def need(what: str, size: int, limit: int | None = None) -> None:
     """
     limit = limit or (_LIMITS[0] if _LIMITS else size)
     if size > limit:
-        raise DataError(f"{what} {_said(size)} of memory; {told(limit)} {WAY_ON}")
+        raise DataError(f"{what} {_size_text(size)} of memory; {told(limit)} {WAY_ON}")
 
 
 def told(limit: int) -> str:
     """The limit, in a sentence."""
-    return f"the app takes at most {_said(limit)} to read a file ({VARIABLE}, or half of what is free)."
+    return f"the app takes at most {_size_text(limit)} to read a file ({VARIABLE}, or half of what is free)."
 
 
-def _said(size: int) -> str:
+def _size_text(size: int) -> str:
     return f"{size / 2**30:,.1f} GiB" if size >= 2**30 else f"{size / 2**20:,.0f} MiB"

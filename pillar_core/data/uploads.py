@@ -87,7 +87,7 @@ def keep(data: FeatureSet | Dataset, *, title: str = "") -> str:
         if title or _card(key) is None:  # before the rows, which nobody's push out once they have a card
             others = {one.title for one in listed() if one.name != PREFIX + key}
             distinct = _distinct(" ".join((title or own_title or data.name).split())[:LONGEST_TITLE], others)
-            described, former = _described(key, data, distinct), _card(key)
+            described, former = _upload_of(key, data, distinct), _card(key)
             apart_from = tuple(dict.fromkeys((*described.apart_from, *(former.apart_from if former else ()))))
             _write(dataclasses.replace(described, kept_at=time.time(), apart_from=apart_from))
         cache.put_arrays(key, **packed(data))
@@ -132,7 +132,7 @@ def card(name: str) -> Upload | None:
     if (card_ := _card(key_of(name))) is not None:
         return card_
     rows = load(name)
-    return _described(key_of(name), rows, rows.title if isinstance(rows, Dataset) else rows.name)
+    return _upload_of(key_of(name), rows, rows.title if isinstance(rows, Dataset) else rows.name)
 
 
 def title_of(name: str) -> str:
@@ -183,7 +183,7 @@ def names_in(value: object) -> list[str]:
     return [match[0] for match in _NAME.finditer(str(value))]
 
 
-def _described(key: str, data: FeatureSet | Dataset, title: str) -> Upload:
+def _upload_of(key: str, data: FeatureSet | Dataset, title: str) -> Upload:
     return Upload(
         PREFIX + key,
         title,

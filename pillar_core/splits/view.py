@@ -69,7 +69,7 @@ class View:
         if k is None:
             return self.apply(Transform(*self.moments(standardise=standardise, centre=centre), None, normalise))
         transform = self.basis(standardise=standardise, centre=centre).transform(k, normalise=normalise)
-        z = self._projected(settings, k)
+        z = self._projection(settings, k)
         z_public = Transform(transform.mean, transform.scale, transform.projection)(self.x_public)
         if normalise:
             z, z_public = unit_rows(z), unit_rows(z_public)
@@ -79,7 +79,7 @@ class View:
         """Private and public rows through any row-wise transform that public data (or public randomness) decides."""
         return Prepared(transform.rows(self.x, self.rows), transform(self.x_public), transform)
 
-    def _projected(self, settings: tuple[bool, bool], k: int) -> Array:
+    def _projection(self, settings: tuple[bool, bool], k: int) -> Array:
         """A fresh (n, k) copy of the first k coordinates of the projected private rows."""
         basis = self.basis(standardise=settings[0], centre=settings[1])
         width = min(basis.rank, max(k, PROJECTED_WIDTH))

@@ -53,7 +53,7 @@ def read_here() -> Iterator[None]:
             return reader._table(out.name) if kind == "table" else reader._rows(out.name)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reader, "_taken", lambda: None)
+        patch.setattr(reader, "_take_process", lambda: None)
         patch.setattr(reader, "prepare", lambda: None)
         patch.setattr(reader.Reading, "_read", read)
         yield

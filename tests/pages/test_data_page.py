@@ -147,6 +147,6 @@ def test_memory_that_runs_out_is_one_sentence(start: Start, monkeypatch: pytest.
 
     app = start("data")
     monkeypatch.setattr(room, "granted", granted)
-    monkeypatch.setattr(reader, "_taken", granted)
+    monkeypatch.setattr(reader, "_take_process", granted)
     app.file_uploader(key="upload").set_value([("mine.csv", b"a,label\n1,x\n2,y\n", "")]).run()
     assert "not enough free memory" in words(app)

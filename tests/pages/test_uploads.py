@@ -270,7 +270,7 @@ def test_several_rows_of_a_person_are_kept_and_every_epsilon_is_a_persons(start:
 
 @pytest.mark.parametrize("is_named", [True, False])
 def test_persons_of_a_public_file_are_no_private_persons(start: Start, is_named: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    alike = persons._alike
+    alike = persons._canonical_names
     others = [f"P{index // 2},{index % 2 + 0.02 * index:.2f},{(index // 2) % 2}" for index in range(20)]
     app = of_visits(start)
     header = "patient,a,label" if is_named else "nobody,a,label"
@@ -279,7 +279,7 @@ def test_persons_of_a_public_file_are_no_private_persons(start: Start, is_named:
     assert ("180 rows of 50 persons" in said) == is_named
     assert ("does not name its persons" in said) != is_named
     read = []
-    monkeypatch.setattr(persons, "_alike", lambda names: read.append(names) or alike(names))
+    monkeypatch.setattr(persons, "_canonical_names", lambda names: read.append(names) or alike(names))
     next(item for item in app.number_input if "rows of a person" in item.label).set_value(2).run()
     next(item for item in app.number_input if "rows of a person" in item.label).set_value(1).run()
     app.button(key="use-upload").click().run()

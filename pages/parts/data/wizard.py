@@ -66,14 +66,14 @@ class Asked:
         """The public files that do not name the person of every row, where persons are asked for."""
         if self.person is None:
             return []
-        return [file.name for file in self.public if not _named(file.key, _table(file, self.person), self.person)[1]]
+        return [file.name for file in self.public if not _names_in(file.key, _table(file, self.person), self.person)[1]]
 
     def tables(self) -> Tables:
         """The tables, of whose private one the rows are left that may be used."""
         frame = self.table(self.private)
         if self.person is not None:
-            theirs = frozenset().union(*(_named(file.key, _table(file, self.person), self.person)[0] for file in self.public))
-            whose = _whose(self.private.key, frame, self.person)
+            theirs = frozenset().union(*(_names_in(file.key, _table(file, self.person), self.person)[0] for file in self.public))
+            whose = _person_names(self.private.key, frame, self.person)
             frame = persons.first_rows(frame, self.person, whose, most=self.most, theirs=theirs)
         if self.share is None:
             return frame, [(functools.partial(self.table, file), file.name) for file in self.public]
@@ -130,7 +130,7 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
     if remedies := _remedies(columns, left_out, known):
         _offer_to_leave_out(remedies, left_out, label)
         return
-    recipe = _declared(columns, label, left_out) if known is None else encoding.learnt(known, columns, label=label, left_out=left_out)
+    recipe = _declare_recipe(columns, label, left_out) if known is None else encoding.learnt(known, columns, label=label, left_out=left_out)
     problems = encoding.problems_of(columns, recipe, is_scaled=bool(sources))
     if problems:
         st.info("**Still to say:**", icon=":material/help:")
@@ -289,7 +289,7 @@ def _left_out(columns: tuple[Column, ...], label: str) -> list[str]:
     )
 
 
-def _declared(columns: tuple[Column, ...], label: str, left_out: list[str]) -> Recipe:
+def _declare_recipe(columns: tuple[Column, ...], label: str, left_out: list[str]) -> Recipe:
     """What the user says where no public row does: never what the private rows hold."""
     st.markdown("**Say what these columns can hold**, without looking at the private rows: there are no public rows to learn it from.")
     categories: dict[str, tuple[str, ...]] = {}
@@ -330,10 +330,10 @@ def _table(file: File, person: str | None) -> Any:
 
 
 @memory.of_rows(max_entries=4, show_spinner="Reading the names …", of_files=True)
-def _whose(fingerprint_: str, _frame: Any, person: str) -> tuple[Array, Array]:
+def _person_names(fingerprint_: str, _frame: Any, person: str) -> tuple[Array, Array]:
     return persons.names_of_persons(_frame[person])
 
 
 @memory.of_rows(max_entries=8, show_spinner="Reading the names …", of_files=True)
-def _named(fingerprint_: str, _frame: Any, person: str) -> tuple[frozenset[str], bool]:
+def _names_in(fingerprint_: str, _frame: Any, person: str) -> tuple[frozenset[str], bool]:
     return persons.named_in(_frame, person)

@@ -76,7 +76,7 @@ def _rows(place: Path, files: Sequence[str], version: Version) -> tuple[Array, A
 
 
 def _batch(path: Path, version: Version) -> tuple[Array, Array]:
-    batch = _unpickled(path)
+    batch = _read_batch(path)
     rows, labels = _array(batch["data"]), np.array(batch[version.labels], dtype=np.int64)
     if rows.ndim != 2 or rows.shape[1] != PIXELS or labels.shape != (len(rows),):
         raise ValueError(f"{path.name}: rows {rows.shape}, labels {labels.shape}")
@@ -95,7 +95,7 @@ def _binary(path: Path, version: Version) -> tuple[Array, Array]:
 def _names(place: Path, version: Version) -> list[str]:
     if version.is_binary:
         return [line for line in (place / version.names).read_text("utf-8").splitlines() if line]
-    return [str(name) for name in _unpickled(place / version.names)[version.names_key]]
+    return [str(name) for name in _read_batch(place / version.names)[version.names_key]]
 
 
 class _Holder:
@@ -119,7 +119,7 @@ class _Reader(pickle.Unpickler):
         raise pickle.UnpicklingError(f"it asks for {module}.{name}, which no image batch needs: refused, it could run code")
 
 
-def _unpickled(path: Path) -> dict[str, Any]:
+def _read_batch(path: Path) -> dict[str, Any]:
     with path.open("rb") as file:
         content = _Reader(file, encoding="latin1").load()
     if not isinstance(content, dict):

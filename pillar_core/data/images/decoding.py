@@ -153,15 +153,15 @@ def decoded(
     count = itertools.count(1)
     is_large = scratch.is_large((n, *pixel_format.shape))
     name = None if key is None or not is_large else key
-    pairs = None if name is None else _stored(name, len(parts))
+    pairs = None if name is None else _load_decoded(name, len(parts))
     is_new = pairs is None
-    pairs = pairs or [_decoded(part, pixel_format, is_large, lambda: progress(next(count), n)) for part in parts]
+    pairs = pairs or [_decode_part(part, pixel_format, is_large, lambda: progress(next(count), n)) for part in parts]
     skipped = tuple(
         picture.path for part, (_, keep) in zip(parts, pairs, strict=True) for picture, good in zip(part, keep, strict=True) if not good
     )
     if is_new:
         _refuse_many(skipped, n, n)
-        pairs, name = _kept(name, pairs)
+        pairs, name = _store_rows(name, pairs)
     rows, keep = zip(*pairs, strict=True)
     return Decoded(rows, keep, skipped, () if name is None else (name,))
 
@@ -218,7 +218,7 @@ def _is_sideways(image: Any) -> bool:
     return image.getexif().get(ORIENTATION) in SIDEWAYS
 
 
-def _decoded(part: Sequence[Picture], pixel_format: PixelFormat, is_large: bool, tell: Callable[[], None]) -> tuple[Array, Array]:
+def _decode_part(part: Sequence[Picture], pixel_format: PixelFormat, is_large: bool, tell: Callable[[], None]) -> tuple[Array, Array]:
     keep = np.zeros(len(part), dtype=bool)
     if is_large:
         pieces = (np.ascontiguousarray(row).data for row in _good(part, pixel_format, keep, tell))
@@ -238,19 +238,19 @@ def _good(part: Sequence[Picture], pixel_format: PixelFormat, keep: Array, tell:
                     yield row
 
 
-def _stored(name: str, parts: int) -> list[tuple[Array, Array]] | None:
+def _load_decoded(name: str, parts: int) -> list[tuple[Array, Array]] | None:
     arrays = store.default().get_arrays(name, mmap=True)
     return None if arrays is None else [(arrays[f"rows_{part}"], np.array(arrays[f"keep_{part}"])) for part in range(parts)]
 
 
-def _kept(name: str | None, pairs: list[tuple[Array, Array]]) -> tuple[list[tuple[Array, Array]], str | None]:
+def _store_rows(name: str | None, pairs: list[tuple[Array, Array]]) -> tuple[list[tuple[Array, Array]], str | None]:
     """The rows as the store keeps them under `name`; as they are, without a name, or where the store has no room for them."""
     if name is None:
         return pairs, None
     arrays = {f"{title}_{part}": array for part, pair in enumerate(pairs) for title, array in zip(("rows", "keep"), pair, strict=True)}
     with contextlib.suppress(StoreError):
         store.default().put_arrays(name, **arrays)
-    stored = _stored(name, len(pairs))
+    stored = _load_decoded(name, len(pairs))
     return (pairs, None) if stored is None else (stored, name)
 
 

@@ -87,7 +87,7 @@ def read(layout: TorchvisionLayout, root: Path, *, official: bool = False) -> Pa
         dataset_class = class_of(layout)
         train, test = ([dataset_class(str(root), **split) for split in splits] for splits in (layout.train, layout.test))
         if layout.files:
-            return _listed(layout, root, train, test)
+            return _layout_of_lists(layout, root, train, test)
         names = getattr(train[0], "classes", None)
         rows = _pcam if layout.name == "pcam" else _arrays
         (x_train, y_train), (x_test, y_test) = rows(train[0]), rows(test[0])
@@ -107,7 +107,7 @@ def class_of(layout: TorchvisionLayout) -> Any:
     return getattr(torchvision.datasets, layout.torchvision_class)
 
 
-def _listed(layout: TorchvisionLayout, root: Path, train: list[Any], test: list[Any]) -> Layout:
+def _layout_of_lists(layout: TorchvisionLayout, root: Path, train: list[Any], test: list[Any]) -> Layout:
     members: list[Member] = []
     names = tuple(str(name) for name in getattr(train[0], "classes", ()))
     absent = []

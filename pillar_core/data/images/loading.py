@@ -77,8 +77,8 @@ def assembled(layout: Layout, *, name: str, seed: int = 0, progress: Progress = 
     skipped = sorted([*bad, *done.skipped])
     if skipped:
         notes = (*notes, f"{len(skipped)} files do not decode and were skipped: {listed(skipped)}.")
-    y_train, y_test = (_told(part, keep, "label") for part, keep in zip((train, test), done.keep, strict=True))
-    most, of = layout.rows_per_person, _told(train, done.keep[0], "person")
+    y_train, y_test = (_member_fields(part, keep, "label") for part, keep in zip((train, test), done.keep, strict=True))
+    most, of = layout.rows_per_person, _member_fields(train, done.keep[0], "person")
     persons = None if most is None else persons_of(of, most, n_rows=len(of))
     x_test = done.rows[1] if len(y_test) else None
     said = (*layout.notes, *notes, *more)
@@ -116,7 +116,7 @@ def checked_images(parts: Parts, *, name: str, seed: int = 0, divide: bool = Tru
     return dataclasses.replace(data, caveats=parts.caveats)
 
 
-def _told(part: list[folders.Member], keep: Array, field: str) -> Array:
+def _member_fields(part: list[folders.Member], keep: Array, field: str) -> Array:
     return np.array([getattr(member, field) for member, is_good in zip(part, keep, strict=True) if is_good], dtype=str)
 
 

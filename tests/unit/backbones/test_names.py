@@ -79,7 +79,7 @@ def test_of_a_long_image_the_middle_is_what_a_network_sees(shape):
     changed = IMAGENET.changed({"input_size": "32"})
     pixels = (image[:, None] if image.ndim == 3 else image.permute(0, 3, 1, 2)).float()
     side = 32 if min(shape[1:3]) <= 32 else 37
-    whole = changed._resized(pixels, tuple(round(extent * side / min(shape[1:3])) for extent in shape[1:3]))
+    whole = changed._resize(pixels, tuple(round(extent * side / min(shape[1:3])) for extent in shape[1:3]))
     top, left = ((extent - 32) // 2 for extent in whole.shape[-2:])
     expected = whole[..., top : top + 32, left : left + 32].expand(-1, 3, -1, -1) / 255
     mean, std = (torch.tensor(values).view(1, 3, 1, 1) for values in (changed.mean, changed.std))
@@ -89,17 +89,17 @@ def test_of_a_long_image_the_middle_is_what_a_network_sees(shape):
 def test_large_images_are_prepared_few_at_a_time(monkeypatch):
     images = torch.from_numpy(np.random.default_rng(0).integers(0, 256, (5, 40, 50, 3), dtype=np.uint8))
     together, sizes = IMAGENET(images), []
-    prepared = type(IMAGENET)._prepared
+    prepared = type(IMAGENET)._prepare
     monkeypatch.setattr(preparing, "AT_ONCE", 2 * 3 * 256 * 320)  # as they are resized
-    monkeypatch.setattr(type(IMAGENET), "_prepared", lambda self, part: sizes.append(len(part)) or prepared(self, part))
+    monkeypatch.setattr(type(IMAGENET), "_prepare", lambda self, part: sizes.append(len(part)) or prepared(self, part))
     assert torch.equal(IMAGENET(images), together)
     assert sizes == [2, 2, 1]
 
 
 def test_a_row_of_pixels_is_cut_before_it_is_enlarged(monkeypatch):
     targets = []
-    resized = type(IMAGENET)._resized
-    monkeypatch.setattr(type(IMAGENET), "_resized", lambda self, pixels, target: targets.append(target) or resized(self, pixels, target))
+    resized = type(IMAGENET)._resize
+    monkeypatch.setattr(type(IMAGENET), "_resize", lambda self, pixels, target: targets.append(target) or resized(self, pixels, target))
     assert IMAGENET(torch.zeros((1, 1, 60_000), dtype=torch.uint8)).shape == (1, 3, 224, 224)
     assert targets == [(224, 896)]
 
