@@ -59,10 +59,10 @@ def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 @pytest.fixture(scope="session", autouse=True)
 def unpacked_once() -> Iterator[None]:
     """Sets and features that come with the library are unpacked once a worker, half a second each time, and copied for who reads them."""
-    rows, features = functools.cache(embedded.read_npz), functools.cache(shipped.unpacked)
+    rows, features = functools.cache(embedded.read_npz), functools.cache(shipped.unpack_features)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(embedded, "read_npz", lambda path: copy.deepcopy(rows(path)))
-        patch.setattr(shipped, "unpacked", lambda payload: features(payload).copy())
+        patch.setattr(shipped, "unpack_features", lambda payload: features(payload).copy())
         yield
 
 

@@ -225,7 +225,7 @@ def to_ship(dataset: Dataset, *, backbone: str, progress: Progress | None = None
     key = plan.key(plan.work.device)
     with locked(store.default().root, key, wait=lambda done: None) as folder:
         features = _load_stored(plan, "cpu", ships=False) or _extract_missing(plan, key, Journal(folder))
-    return plan.key(shipped.DEVICE), shipped.packed(np.concatenate([part for part in features[:2] if part is not None]))
+    return plan.key(shipped.DEVICE), shipped.pack_features(np.concatenate([part for part in features[:2] if part is not None]))
 
 
 def forget(dataset: Dataset) -> int:
@@ -255,7 +255,7 @@ def _acceptable(plan: _Plan, device: str) -> tuple[str, ...]:
 def _load_stored(plan: _Plan, device: str, *, ships: bool = True) -> tuple[Array, Array | None, tuple[str, ...]] | None:
     payload = store.default().get_bytes(plan.key(shipped.DEVICE)) if ships else None
     if payload is not None:
-        rows, n_train = shipped.unpacked(payload), len(plan.dataset.x_train)
+        rows, n_train = shipped.unpack_features(payload), len(plan.dataset.x_train)
         return rows[:n_train], None if plan.dataset.x_test is None else rows[n_train:], (shipped.NOTE,)
     for one in _acceptable(plan, device):
         arrays = store.default().get_arrays(plan.key(one), mmap=True)

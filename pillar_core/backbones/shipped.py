@@ -17,7 +17,7 @@ LEVELS = 31
 NOTE = "These features came with the library, at 5 bits a value."
 
 
-def packed(features: Array) -> bytes:
+def pack_features(features: Array) -> bytes:
     """The bytes that ship for (n, d) features.
 
     Raises:
@@ -36,8 +36,8 @@ def packed(features: Array) -> bytes:
     return out.getvalue()
 
 
-def unpacked(payload: bytes) -> Array:
-    """(n, d) float32 of what `packed` wrote."""
+def unpack_features(payload: bytes) -> Array:
+    """(n, d) float32 of what `pack_features` wrote."""
     with np.load(io.BytesIO(payload), allow_pickle=False) as archive:
         squares = (np.arange(LEVELS + 1, dtype=np.float32) / LEVELS) ** 2
         features: Array = np.ascontiguousarray(squares[archive["codes"]].T) * archive["top"]

@@ -91,7 +91,7 @@ def columns_of(frame: Any, label: str, *, public: Any = None) -> tuple[Column, .
     return tuple(found)
 
 
-def learnt(public: Any, columns: Sequence[Column], *, label: str, left_out: Sequence[str]) -> Recipe:
+def learn_recipe(public: Any, columns: Sequence[Column], *, label: str, left_out: Sequence[str]) -> Recipe:
     """The recipe that public rows give: their words are the categories, their medians fill gaps.
 
     Raises:
@@ -125,11 +125,11 @@ def problems_of(columns: Sequence[Column], recipe: Recipe, *, is_scaled: bool) -
 
 
 def width(columns: Sequence[Column], recipe: Recipe) -> int:
-    """How many columns of numbers `encoded` makes."""
+    """How many columns of numbers `encode_columns` makes."""
     return sum(len(recipe.categories.get(one.name, [one])) for one in _used(columns, recipe.left_out))
 
 
-def encoded(frame: Any, columns: Sequence[Column], recipe: Recipe) -> tuple[Array, tuple[str, ...]]:
+def encode_columns(frame: Any, columns: Sequence[Column], recipe: Recipe) -> tuple[Array, tuple[str, ...]]:
     """((n, d) float32 rows, the d columns' names): numbers with their gaps filled, words as one column a category.
 
     A word that is no category, and an empty cell among words, is 0 in all of them.
@@ -178,9 +178,9 @@ def private_parts(frame: Any, columns: Sequence[Column], recipe: Recipe, *, pers
     person: the column that says whose the rows are, where `first_rows` kept up to `most` of each. Names are replaced by numbers.
 
     Raises:
-        DataError: as `encoded`; labels that are none, or too few rows of a class.
+        DataError: as `encode_columns`; labels that are none, or too few rows of a class.
     """
-    x, names = encoded(frame, columns, recipe)
+    x, names = encode_columns(frame, columns, recipe)
     notes = [f"Labels come from column {recipe.label!r}. Features: {listed(names)}.", *unknown(frame, columns, recipe)]
     y = labels_of(frame[recipe.label])
     of, side = None if person is None else frame[person].to_numpy(), taken(frame, ("split",))
@@ -194,15 +194,15 @@ def public_parts(frame: Any, columns: Sequence[Column], recipe: Recipe) -> Parts
     """A public table through the same recipe: all its rows, labelled where it has the label column.
 
     Raises:
-        DataError: as `encoded`; labels that are none.
+        DataError: as `encode_columns`; labels that are none.
     """
-    x, names = encoded(frame, columns, recipe)
+    x, names = encode_columns(frame, columns, recipe)
     has_labels = recipe.label in frame.columns and frame[recipe.label].notna().any()
     notes = (f"Features: {listed(names)}.", *unknown(frame, columns, recipe))
     return Parts(x, labels_of(frame[recipe.label]) if has_labels else None, notes=notes, names=names)
 
 
-def divided(frame: Any, label: str, share: float, *, person: str | None = None) -> tuple[Any, Any]:
+def split_off_public(frame: Any, label: str, share: float, *, person: str | None = None) -> tuple[Any, Any]:
     """(the private rows with all test rows, the public rows): a stratified share of the train rows, the same every time; all rows of one
     person that the column `person` names on one side.
 

@@ -53,7 +53,7 @@ def as_array(values: Any) -> Array:
         DataError: a sparse matrix that takes more memory than there is.
     """
     if hasattr(values, "toarray") and hasattr(values, "nnz"):
-        room.need(f"A sparse matrix of shape {values.shape} takes", 4 * math.prod(values.shape))
+        room.check_memory(f"A sparse matrix of shape {values.shape} takes", 4 * math.prod(values.shape))
         return np.asarray(values.astype(np.float32).toarray())
     if hasattr(values, "detach"):
         values = values.detach().cpu()

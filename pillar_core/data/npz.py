@@ -179,7 +179,7 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
                 f"{member.filename} says that it is of shape {shape} and {dtype}, and holds {held:,} bytes: it is no such array."
             )
         is_large, becomes_float32 = scratch.is_large((member.file_size,)), len(shape) == 2 and dtype != np.float32
-        room.need(f"{member.filename}, of shape {shape}, takes", held * (not is_large) + 4 * math.prod(shape) * becomes_float32)
+        room.check_memory(f"{member.filename}, of shape {shape}, takes", held * (not is_large) + 4 * math.prod(shape) * becomes_float32)
         if not is_large:
             stream.seek(0)
             return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))

@@ -51,7 +51,12 @@ def with_drawn_test(data: FeatureSet) -> FeatureSet:
     if not len(test) or len(np.unique(data.y_train[train])) < data.n_classes:
         return data
     x, y, said = data.x_train, data.y_train, tuple(note for note in data.notes if note != NO_TEST)
-    rows: dict[str, Any] = {"x_train": scratch.taken(x, train), "y_train": y[train], "x_test": scratch.taken(x, test), "y_test": y[test]}
+    rows: dict[str, Any] = {
+        "x_train": scratch.take_rows(x, train),
+        "y_train": y[train],
+        "x_test": scratch.take_rows(x, test),
+        "y_test": y[test],
+    }
     return dataclasses.replace(data, **rows, persons=persons and persons.at(train), notes=(*said, SET_APART), test_drawn=True)
 
 
@@ -59,7 +64,7 @@ def whole(data: Rows) -> Rows:
     """`data` as a public set: test rows that were drawn while reading are train rows again. ε protects none of them."""
     if not data.test_drawn or data.x_test is None:
         return data
-    x = scratch.joined(data.x_train, data.x_test)
+    x = scratch.join_rows(data.x_train, data.x_test)
     y = None if data.y_train is None or data.y_test is None else np.concatenate([data.y_train, data.y_test])
     more: dict[str, Any] = {"images": data.images and whole(data.images)} if isinstance(data, FeatureSet) else {}
     return dataclasses.replace(data, x_train=x, y_train=y, x_test=None, y_test=None, persons=None, test_drawn=False, **more)

@@ -110,7 +110,7 @@ def new_rows(source: Any, recipe: Recipe) -> tuple[Array, tuple[str, ...]]:
         frame = frame.assign(**{name: column if column.notna().any() else column.astype(float)})
     columns = encoding.counted(frame, recipe.columns)
     unfilled = [column for column in columns if column.name not in {**recipe.categories, **recipe.fills} and column.gaps]
-    x, _ = encoding.encoded(frame, columns, recipe)
+    x, _ = encoding.encode_columns(frame, columns, recipe)
     if unfilled:
         said = listed(f"{column.name} ({column.gaps:,})" for column in unfilled)
         raise DataError(f"the columns {said} have empty cells, and the model has no value for gaps there: fill them.")
@@ -135,7 +135,7 @@ def learnt_recipe(frame: Any, roles: Roles, public: Any = None) -> tuple[Recipe,
     left_out = (*roles.leave_out, *(column.name for column in aside))
     present = [column for column in columns if column.name in public.columns]
     absent = [column.name for column in columns if column not in present and column.name not in left_out]
-    recipe = encoding.learnt(public, present, label=label, left_out=left_out)
+    recipe = encoding.learn_recipe(public, present, label=label, left_out=left_out)
     problems = (
         [f"the public rows lack the columns {listed(absent)}: bring them with the same columns, or leave these out."] if absent else []
     )

@@ -97,7 +97,7 @@ class Reading:
             self._done.set()
 
     def _read(self, content: bytes | None, asked: dict[str, Any]) -> Any:
-        root, limit = store.default().root, room.granted()
+        root, limit = store.default().root, room.memory_limit()
         folder = root / "arrays" / "00"  # where `store.prune` sweeps what a killed app left
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         answer: dict[str, Any] = {}
@@ -119,7 +119,7 @@ class Reading:
             if "refused" in answer:
                 raise DataError(*answer["refused"])
             if process.returncode or "kind" not in answer:
-                raise DataError(f"what reads {self._title} ended before it was done; {room.told(limit)} {room.WAY_ON}")
+                raise DataError(f"what reads {self._title} ended before it was done; {room.limit_text(limit)} {room.WAY_ON}")
             return _table(place.name) if answer["kind"] == "table" else _rows(place.name)
 
 
@@ -212,7 +212,7 @@ def serve() -> None:
     except Exception as error:
         if not memory_ran_out(error):
             raise
-        tell(refused=[f"{Path(asked['name']).name} takes more memory than that; {room.told(asked['limit'])} {room.WAY_ON}"])
+        tell(refused=[f"{Path(asked['name']).name} takes more memory than that; {room.limit_text(asked['limit'])} {room.WAY_ON}"])
 
 
 def _write(content: bytes | str, asked: dict[str, Any], out: BinaryIO, progress: Any) -> str:

@@ -14,7 +14,7 @@ _LIMITS: list[int] = []
 """Of this process: the last one holds, and none is no limit."""
 
 
-def granted() -> int:
+def memory_limit() -> int:
     """Bytes that reading a brought file may take now.
 
     Raises:
@@ -44,10 +44,10 @@ def limit_to(size: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")  # where memory ends all the same, this process goes first
     except (ImportError, OSError, ValueError):
-        return  # another system than Linux: `need` alone limits
+        return  # another system than Linux: `check_memory` alone limits
 
 
-def need(what: str, size: int, limit: int | None = None) -> None:
+def check_memory(what: str, size: int, limit: int | None = None) -> None:
     """Refuses what takes more memory than `limit`, or than this process may. what: subject and verb.
 
     Raises:
@@ -55,10 +55,10 @@ def need(what: str, size: int, limit: int | None = None) -> None:
     """
     limit = limit or (_LIMITS[0] if _LIMITS else size)
     if size > limit:
-        raise DataError(f"{what} {_size_text(size)} of memory; {told(limit)} {WAY_ON}")
+        raise DataError(f"{what} {_size_text(size)} of memory; {limit_text(limit)} {WAY_ON}")
 
 
-def told(limit: int) -> str:
+def limit_text(limit: int) -> str:
     """The limit, in a sentence."""
     return f"the app takes at most {_size_text(limit)} to read a file ({VARIABLE}, or half of what is free)."
 

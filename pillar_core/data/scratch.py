@@ -49,7 +49,7 @@ def on_disk(pieces: Iterable[Any], dtype: Any, shape: tuple[int, ...], *, order:
         ) from error
 
 
-def taken(rows: Array, numbers: Array) -> Array:
+def take_rows(rows: Array, numbers: Array) -> Array:
     """`rows[numbers]`, on the disk where that is too large for memory."""
     shape = (len(numbers), *rows.shape[1:])
     if not is_large(shape, rows.itemsize):
@@ -57,7 +57,7 @@ def taken(rows: Array, numbers: Array) -> Array:
     return on_disk((np.ascontiguousarray(rows[number]).data for number in numbers), rows.dtype, shape)
 
 
-def joined(rows: Array, more: Array) -> Array:
+def join_rows(rows: Array, more: Array) -> Array:
     """`rows` and then `more`, on the disk where that is too large for memory."""
     shape = (len(rows) + len(more), *rows.shape[1:])
     if not is_large(shape, rows.itemsize):

@@ -110,8 +110,8 @@ def test_a_hospitals_table_with_words_gaps_and_identifiers(page: Any, fresh: str
     low, high = prediction(page)
     model = downloaded(page, "Train and download", tmp_path)
     columns = encoding.columns_of(frame.drop(columns="patient id"), "diagnosis")
-    whole, public = encoding.divided(frame, "diagnosis", 0.1, person="patient id")
-    recipe = encoding.learnt(public, columns, label="diagnosis", left_out=[])
+    whole, public = encoding.split_off_public(frame, "diagnosis", 0.1, person="patient id")
+    recipe = encoding.learn_recipe(public, columns, label="diagnosis", left_out=[])
     test = encoding.private_parts(whole, columns, recipe, person="patient id", most=1)
     accuracy = (np.array(model.classes)[model.predict(test.x_test)] == test.y_test).mean()
     assert low - 0.05 <= accuracy <= high + 0.05

@@ -146,7 +146,7 @@ def test_memory_that_runs_out_is_one_sentence(start: Start, monkeypatch: pytest.
         raise MemoryError
 
     app = start("data")
-    monkeypatch.setattr(room, "granted", granted)
+    monkeypatch.setattr(room, "memory_limit", granted)
     monkeypatch.setattr(reader, "_take_process", granted)
     app.file_uploader(key="upload").set_value([("mine.csv", b"a,label\n1,x\n2,y\n", "")]).run()
     assert "not enough free memory" in words(app)

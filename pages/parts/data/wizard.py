@@ -77,13 +77,13 @@ class Asked:
             frame = persons.first_rows(frame, self.person, whose, most=self.most, theirs=theirs)
         if self.share is None:
             return frame, [(functools.partial(self.table, file), file.name) for file in self.public]
-        frame, carved = encoding.divided(frame, self.label, self.share, person=self.person)
+        frame, carved = encoding.split_off_public(frame, self.label, self.share, person=self.person)
         return frame, [(lambda: carved, brought.PART_OF.format(Path(self.private.name).name))]
 
     def rows(self, tables: Tables, columns: tuple[Column, ...], recipe: Recipe) -> tuple[FeatureSet, list[Maker]]:
         """The private rows as numbers, and what makes those of each public table."""
         frame, sources = tables
-        room.need("One number for each category takes", 8 * len(frame) * encoding.width(columns, recipe), room.granted())
+        room.check_memory("One number for each category takes", 8 * len(frame) * encoding.width(columns, recipe), room.memory_limit())
         used = tuple(column for column in columns if column.name not in recipe.left_out)
         recipe = dataclasses.replace(recipe, columns=used, person=self.person, rows_per_person=self.most)
         private = raw.private_features(frame, recipe, name=Path(self.private.name).stem, caveats=() if sources else (COLUMNS_SEEN,))
@@ -130,7 +130,11 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
     if remedies := _remedies(columns, left_out, known):
         _offer_to_leave_out(remedies, left_out, label)
         return
-    recipe = _declare_recipe(columns, label, left_out) if known is None else encoding.learnt(known, columns, label=label, left_out=left_out)
+    recipe = (
+        _declare_recipe(columns, label, left_out)
+        if known is None
+        else encoding.learn_recipe(known, columns, label=label, left_out=left_out)
+    )
     problems = encoding.problems_of(columns, recipe, is_scaled=bool(sources))
     if problems:
         st.info("**Still to say:**", icon=":material/help:")

@@ -99,7 +99,7 @@ def pixel_formats(pictures: Sequence[Picture]) -> list[PixelFormat | None]:
             bad += [picture.path for picture, pixel_format in zip(batch, formats[start:], strict=True) if pixel_format is None]
             _refuse_many(bad, len(formats), len(pictures))
     largest = max((one.height * one.width for one in formats if one), default=0)
-    room.need(f"Images of {largest / 1e6:,.0f} million pixels, {THREADS} at a time, take", 8 * THREADS * largest)
+    room.check_memory(f"Images of {largest / 1e6:,.0f} million pixels, {THREADS} at a time, take", 8 * THREADS * largest)
     return formats
 
 

@@ -106,7 +106,7 @@ def checked_images(parts: Parts, *, name: str, seed: int = 0, divide: bool = Tru
     y_train, y_test, persons = labels.y_train, labels.y_test, parts.persons
     if divides and y_train is not None:
         rest, held_out = stratified(y_train, seed=seed, name="images", persons=None if persons is None else persons.of)
-        train, test, y_train, y_test = scratch.taken(train, rest), scratch.taken(train, held_out), y_train[rest], y_train[held_out]
+        train, test, y_train, y_test = scratch.take_rows(train, rest), scratch.take_rows(train, held_out), y_train[rest], y_train[held_out]
         persons = persons and persons.at(rest)
         notes.append(SET_APART)
     notes += labels.notes

@@ -69,9 +69,9 @@ def test_tensors_of_another_network_are_refused(tmp_path: Path) -> None:
 
 def test_packing_loses_half_a_level_and_refuses_negative_values() -> None:
     rows = np.random.default_rng(0).gamma(0.3, 1, (500, 7)).astype(np.float32)
-    back = shipped.unpacked(shipped.packed(rows))
+    back = shipped.unpack_features(shipped.pack_features(rows))
     assert back.shape == rows.shape
     assert back.dtype == np.float32
     assert np.abs(np.sqrt(back) - np.sqrt(rows)).max() <= 0.5 / shipped.LEVELS * np.sqrt(rows.max()) + 1e-4
     with pytest.raises(ValueError, match="negative"):
-        shipped.packed(-rows)
+        shipped.pack_features(-rows)

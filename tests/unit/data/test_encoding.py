@@ -43,7 +43,7 @@ def test_free_text_is_no_category_unless_you_say_so() -> None:
     columns = encoding.columns_of(frame, "sick")
     assert [one.kind for one in columns] == [encoding.FREE_TEXT, encoding.WORDS]
     assert encoding.FREE_TEXT in encoding.LEFT_OUT
-    whole = encoding.learnt(frame, columns, label="sick", left_out=[])
+    whole = encoding.learn_recipe(frame, columns, label="sick", left_out=[])
     assert len(whole.categories["note"]) == 68
     assert encoding.problems_of(columns, whole, is_scaled=True) == []
 
@@ -55,7 +55,7 @@ def test_columns_are_told_by_what_they_hold() -> None:
 
 def test_dates_and_copies_are_refused_with_what_to_do() -> None:
     columns = encoding.columns_of(ward(), "sick")
-    recipe = encoding.learnt(ward(), columns, label="sick", left_out=["patient id", "clinic"])
+    recipe = encoding.learn_recipe(ward(), columns, label="sick", left_out=["patient id", "clinic"])
     problems = encoding.problems_of(columns, recipe, is_scaled=True)
     assert len(problems) == 2
     assert "'seen on' holds dates: leave it out, or write a number instead" in problems[0]
@@ -72,7 +72,7 @@ def test_public_rows_say_what_columns_are_whatever_one_private_row_holds() -> No
     assert [one.name for one in encoding.columns_of(private, "sick", public=public.drop(columns="age"))] == [one.name for one in before]
     columns = [one for one in before if one.name == "age"]
     with pytest.raises(DataError, match="'age' holds words here and numbers in another table"):
-        encoding.encoded(private.assign(age="old"), columns, Recipe("sick"))
+        encoding.encode_columns(private.assign(age="old"), columns, Recipe("sick"))
 
 
 def test_categories_and_fill_values_come_from_public_rows_alone() -> None:
@@ -80,11 +80,11 @@ def test_categories_and_fill_values_come_from_public_rows_alone() -> None:
     private.loc[7, "sex"] = "diverse"
     private.loc[9, "age"] = 1e9
     columns = encoding.columns_of(private, "sick")
-    recipe = encoding.learnt(public, columns, label="sick", left_out=["patient id", "clinic", "seen on", "years"])
+    recipe = encoding.learn_recipe(public, columns, label="sick", left_out=["patient id", "clinic", "seen on", "years"])
     assert recipe.categories == {"sex": ("female", "male")}
     assert recipe.fills == {"age": float(np.nanmedian(public["age"]))}
     assert encoding.problems_of(columns, recipe, is_scaled=True) == []
-    x, names = encoding.encoded(private, columns, recipe)
+    x, names = encoding.encode_columns(private, columns, recipe)
     assert names == ("age", "sex=female", "sex=male")
     assert x[3, 0] == pytest.approx(recipe.fills["age"])
     assert x[7].tolist()[1:] == [0.0, 0.0]
@@ -99,14 +99,14 @@ def test_without_public_rows_words_gaps_and_ranges_are_asked_for() -> None:
     assert any("'sex' holds words" in line for line in problems)
     declared = Recipe("sick", left_out, {"sex": ("female", "male")}, {"age": 40.0}, {"age": (0.0, 80.0)})
     assert encoding.problems_of(columns, declared, is_scaled=False) == []
-    x, _ = encoding.encoded(ward(), columns, declared)
+    x, _ = encoding.encode_columns(ward(), columns, declared)
     assert x[3, 0] == pytest.approx(0.5)
     assert x.min() >= 0
     assert x.max() <= 1
 
 
 def test_a_public_share_leaves_the_private_rows_and_both_have_every_class() -> None:
-    private, public = encoding.divided(ward(), "sick", 0.2)
+    private, public = encoding.split_off_public(ward(), "sick", 0.2)
     assert set(private["patient id"]).isdisjoint(public["patient id"])
     assert len(private) + len(public) == 60
     assert set(public["sick"]) == {"yes", "no"} == set(private[private["split"] == "train"]["sick"])
@@ -123,7 +123,7 @@ def test_labels_that_cannot_be_classes_are_a_question(labels, said) -> None:
 
 def test_public_rows_without_a_column_are_refused() -> None:
     with pytest.raises(DataError, match="lack the columns age"):
-        encoding.learnt(ward().drop(columns="age"), encoding.columns_of(ward(), "sick"), label="sick", left_out=["patient id"])
+        encoding.learn_recipe(ward().drop(columns="age"), encoding.columns_of(ward(), "sick"), label="sick", left_out=["patient id"])
 
 
 def test_the_first_row_of_each_person_is_kept() -> None:
@@ -151,7 +151,7 @@ def test_a_person_is_train_test_or_public_as_a_whole(most: int) -> None:
     rows = np.arange(240)
     whole = pd.DataFrame({"who": [f"p{row % 60}" for row in rows], "x": rows / 7, "label": np.where(rows % 60 % 3, "yes", "no")})
     frame = rows_of_persons(whole, "who", most=most)
-    private, public = encoding.divided(frame, "label", 0.2, person="who")
+    private, public = encoding.split_off_public(frame, "label", 0.2, person="who")
     columns = encoding.columns_of(frame.drop(columns="who"), "label")
     parts = encoding.private_parts(private, columns, Recipe("label"), person="who", most=most)
     at = {round(float(x), 3): who for x, who in zip(whole["x"], whole["who"], strict=True)}
@@ -173,7 +173,7 @@ def test_a_person_is_train_test_or_public_as_a_whole(most: int) -> None:
 
 def _alone(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[encoding.Column, ...]]:
     """The same table where nobody says whose the rows are."""
-    rows, _ = encoding.divided(frame.drop(columns="who"), "label", 0.2)
+    rows, _ = encoding.split_off_public(frame.drop(columns="who"), "label", 0.2)
     return rows, encoding.columns_of(frame.drop(columns="who"), "label")
 
 

@@ -94,9 +94,9 @@ def test_a_cell_that_is_no_number_is_named_and_never_filled() -> None:
     with pytest.raises(DataError, match=r"row 20.*about 900"):
         parts_of(frame)
     columns = encoding.columns_of(frame, "label")
-    recipe = encoding.learnt(frame, columns, label="label", left_out=())
+    recipe = encoding.learn_recipe(frame, columns, label="label", left_out=())
     with pytest.raises(DataError, match=r"row 20.*about 900"):
-        encoding.encoded(frame, columns, recipe)
+        encoding.encode_columns(frame, columns, recipe)
 
 
 def test_numbers_and_percentages_in_one_column_are_no_one_reading() -> None:

@@ -101,14 +101,14 @@ def test_what_takes_more_memory_is_told_with_the_number_and_the_way_on(
 
 
 def test_memory_is_half_of_what_is_free_or_as_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert 2**26 < room.granted() < 2**43
+    assert 2**26 < room.memory_limit() < 2**43
     for text, size in (("4G", 2**32), ("1.5 gb", 3 * 2**29), ("500MiB", 500 * 2**20), ("1000", 1000)):
         monkeypatch.setenv("PILLAR_MEMORY", text)
-        assert room.granted() == size
+        assert room.memory_limit() == size
     for text in ("much", "0", "-4G"):
         monkeypatch.setenv("PILLAR_MEMORY", text)
         with pytest.raises(SettingError, match="PILLAR_MEMORY must be a size above 0"):
-            room.granted()
+            room.memory_limit()
 
 
 @pytest.mark.parametrize("program", ["os.kill(os.getpid(), signal.SIGSEGV)", "time.sleep(600)"])

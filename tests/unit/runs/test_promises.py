@@ -44,7 +44,7 @@ def _brought(most, *, names):
     theirs, is_whole = persons.named_in(known, "patient")
     frame = persons.first_rows(frame, "patient", persons.names_of_persons(frame["patient"]), most=most, theirs=theirs)
     columns = encoding.columns_of(frame.drop(columns="patient"), "label", public=known)
-    recipe = encoding.learnt(known, columns, label="label", left_out=[])
+    recipe = encoding.learn_recipe(known, columns, label="label", left_out=[])
     private = files.checked_features(encoding.private_parts(frame, columns, recipe, person="patient", most=most), name="visits")
     public = files.checked_features(encoding.public_parts(known, columns, recipe), name="open")
     return private, dataclasses.replace(public, apart_from=(private.fingerprint,)) if is_whole else public
