@@ -12,13 +12,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pillar_core.accounting.composition import Composition, compose, infinite_mass
+from pillar_core.accounting.composition import REACHES, SHARES, Composition, compose, infinite_mass
 from pillar_core.accounting.lattice import Law, cells, merge, slip, spread
 from pillar_core.accounting.loss import Pair
 from pillar_core.arrays import Array
 
 POINTS = 400
-REACHES, SHARES = np.array([0.7, 1.4, 2.5, 4.0, 6.0, 9.0]), np.array([0.3, 0.6, 0.9])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +59,7 @@ class Moments:
 
     def window(self, saddle: Saddle, depth: float) -> tuple[float, float]:
         """(low, high) with about e^−depth of the tilted mass beyond either."""
-        rates = np.concatenate([REACHES / saddle.spread, SHARES * saddle.theta])
+        rates = np.concatenate([np.array(REACHES) / saddle.spread, np.array(SHARES) * saddle.theta])
         shifts = np.concatenate([-rates, rates])
         growth = self._log_moment(saddle.theta + shifts)[0] - self._log_moment(np.array([saddle.theta]))[0]
         edges = (growth + depth) / shifts

@@ -43,10 +43,7 @@ class GaussianPair:
 
     mu: float
     infinite: float = 0.0
-
-    @property
-    def range(self) -> tuple[float, float]:
-        return -math.inf, math.inf
+    range: tuple[float, float] = (-math.inf, math.inf)
 
     def grid(self, n: int, tail: float) -> Array:
         reach = -float(ndtri(tail))
@@ -192,10 +189,7 @@ class OpposedPair:
     mu: float
     probability: float
     infinite: float = 0.0
-
-    @property
-    def range(self) -> tuple[float, float]:
-        return -math.inf, math.inf
+    range: tuple[float, float] = (-math.inf, math.inf)
 
     def grid(self, n: int, tail: float) -> Array:
         reach = self.mu - float(ndtri(tail))
