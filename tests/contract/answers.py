@@ -100,7 +100,7 @@ TUNE: Ask = functools.partial(tuned, way="tune", grid=GRID, mean_trials=2.0)
 """Beside the others: what it promises is no composition of its trials."""
 
 
-PLAYS = ((choice, "predicted"),)
+PLAYS = ((choice, "predict"),)
 """What runs learners on public rows alone (tests/unit/studies holds it)."""
 
 
