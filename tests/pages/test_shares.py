@@ -28,6 +28,7 @@ FREE = {
     "curves": ["_curves"],
     "jobs": ["pc.jobs.spec"],
     "noise": ["_figure"],
+    "private_test": ["_content"],
     "views": ["_curves_figure"],
     "lesson": ["_figure"],
     "results": ["_lines"],

@@ -118,6 +118,7 @@ def _forgotten() -> tuple[RunRecord, SemiPrivateSplit]:
     raise DataError("Train and download a model of these settings first: that one is tested.")
 
 
+@memory.of_rows(max_entries=8, by=core.split_key, is_free=True)
 def _content(settings: Settings) -> str:
     return private_tests.content_of(core.features(settings))
 

@@ -85,7 +85,8 @@ def figures_of(advice: Advice, settings: Settings, names: list[str], alike: list
 def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
     """What test rows say of the advice, of other learners and of other candidates, once you ask; with Stop while they train."""
     if private_test.is_locked(settings):
-        st.info("A private test of these rows was asked for, so no exact figure of them is shown here.", icon=":material/lock:")
+        words = "A private test of these rows was asked for, so no exact figure of them is shown here."
+        st.info(f"{words} Other pages show them, and a statement then says so.", icon=":material/lock:")
         return
     if not local.toggle(LOOK):
         st.caption("Nothing was read so far.")
