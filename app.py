@@ -18,13 +18,11 @@ if __name__ == "__main__":
         window = theme.apply()
         session.synchronise()
         page = st.navigation(navigation.pages(), position="hidden")
-        missing = "" if page.url_path == "learn" else session.missing()
-        with st.sidebar:
-            navigation.brand()
-        navigation.bar()
-        if page.url_path != "learn" and not missing:
-            are_near = theme.is_narrow() and page.url_path in ("", "explore")
-            status.draw(sidebar.draw(knows_data=page.url_path != "", are_near=are_near))
+        has_sidebar = page.url_path not in navigation.WITHOUT_SIDEBAR
+        missing = session.missing() if has_sidebar else ""
+        navigation.bar(page.url_path or navigation.PAGES[0][0])
+        if has_sidebar and not missing:
+            status.draw(sidebar.draw(are_near=theme.is_narrow() and page.url_path == "explore"))
         report.panel()
         session.publish()
         session.show_notes()

@@ -3,7 +3,6 @@
 import copy
 import dataclasses
 import functools
-import itertools
 from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any
@@ -16,21 +15,23 @@ from pages.frame import settings as codec
 _INSIDE_FRAME: ContextVar[bool] = ContextVar("inside_frame", default=False)
 
 PAGES: tuple[tuple[str, str, str], ...] = (
-    ("home", "Home", ""),
-    ("answer", "Answer", ""),
-    ("learn", "Learn", ""),
-    ("explore", "Explore", "try"),
-    ("compare", "Compare", "try"),
-    ("runs", "Runs", "try"),
-    ("data", "Data", "data"),
-    ("screen", "Screen", "data"),
-    ("geometry", "Geometry", "data"),
-    ("check", "Check", "trust"),
-    ("accounting", "Accounting", "trust"),
-    ("evidence", "Evidence", "trust"),
-    ("theory", "Theory", "trust"),
+    ("home", "Start", "Start"),
+    ("learn", "Lessons", "Learn"),
+    ("theory", "Playgrounds", "Learn"),
+    ("explore", "Curves", "Explore"),
+    ("compare", "Learners", "Explore"),
+    ("geometry", "Why", "Explore"),
+    ("screen", "Public data", "Public data"),
+    ("accounting", "Count", "Privacy"),
+    ("check", "Check", "Privacy"),
+    ("evidence", "Audit", "Audit"),
+    ("data", "Rows", "My data"),
+    ("answer", "Answer", "My data"),
+    ("runs", "Runs", "My data"),
 )
-"""File in pages/ without its ending, name in the bar, group in the bar. The first is the default and lives at `/`."""
+"""File in pages/ without its ending, the page's name, the place that it belongs to. The first is the default and lives at `/`."""
+WITHOUT_SIDEBAR = ("", "learn", "check")
+"""Addresses of pages on which no setting of the sidebar acts."""
 
 
 def pages() -> list[Any]:
@@ -47,20 +48,24 @@ def _targets() -> dict[str, Any]:
     }
 
 
-def bar() -> None:
-    """The row of page links at the top, in groups. They carry every setting, so that a page change is one step of the history."""
+def bar(present: str) -> None:
+    """Draws a row of links to the seven places, and below it the pages of the present page's place, where it has several.
+
+    Links carry every setting, so that a page change is one step of the history.
+    """
     targets, query = _targets(), codec.to_query(session.current())
-    with st.container(horizontal=True, vertical_alignment="center", gap=None, key="navigation"):
-        for group, members in itertools.groupby(PAGES, key=lambda page: page[2]):
-            with st.container(horizontal=True, gap=None, width="content", key=f"navigation-{group or 'start'}"):
-                for name, title, _ in members:
+    places = {place: [page for page in PAGES if page[2] == place] for _, _, place in PAGES}
+    here = next(place for name, _, place in PAGES if name == present)
+    with st.container(key="navigation", gap=None):
+        with st.container(horizontal=True, vertical_alignment="center", gap=None, key="places"):
+            st.markdown(":violet[:material/shield_lock:] PILLAR explorer", width="content")
+            for place, members in places.items():
+                with st.container(width="content", key="place-here" if place == here else f"place-{members[0][0]}"):
+                    st.page_link(targets[members[0][0]], label=place, query_params=query)
+        if len(places[here]) > 1:
+            with st.container(horizontal=True, gap=None, key="members"):
+                for name, title, _ in places[here]:
                     st.page_link(targets[name], label=title, query_params=query)
-
-
-def brand() -> None:
-    """The app's name, at the top of the sidebar."""
-    with st.container(key="brand"):
-        st.markdown(":violet[:material/shield_lock:] PILLAR explorer")
 
 
 def link(name: str, label: str, *, icon: str = ":material/arrow_forward:", changes: Mapping[str, Any] | None = None) -> None:

@@ -112,10 +112,13 @@ def adopt(settings: Settings, notes: list[str]) -> None:
     st.session_state[_TOUCHED] = True
 
 
-def widget(name: str, place: str = "") -> dict[str, Any]:
-    """Label, hint, key and callback of a setting's widget, filled with its value; one key per place: a widget that moves forgets it."""
+def widget(name: str, place: str = "", *, shown: Value | None = None) -> dict[str, Any]:
+    """Label, hint, key and callback of a setting's widget, filled with its value, or with what is `shown` in its stead.
+
+    There is one key per place, because a widget that moves forgets its value.
+    """
     key = _WIDGET + place + name
-    fill(key, st.session_state[_SET + name])
+    fill(key, st.session_state[_SET + name] if shown is None else shown)
     return {"label": PARAMS[name].label, "help": PARAMS[name].help, "key": key, "on_change": keep_widget, "args": (name, place)}
 
 

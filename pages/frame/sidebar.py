@@ -15,26 +15,22 @@ from pillar_core.data import uploads
 from pillar_core.errors import PillarError
 
 
-def draw(*, knows_data: bool, are_near: bool) -> Settings:
-    """Draws the controls and returns the settings, moved into the data's range; `are_near` puts k and ε on the page itself.
-
-    A page that shows no data of its own (`knows_data` false) must not wait for them: its k is limited later, where it counts.
-    """
+def draw(*, are_near: bool) -> Settings:
+    """Draws the controls and returns the settings, moved into the data's range; `are_near` puts k and ε on the page itself."""
     settings = session.current()
     with st.sidebar:
         _data(settings)
         limit = None
-        if knows_data:
-            with contextlib.suppress(PillarError):  # the page says why the rows cannot be loaded
-                limit = core.largest_k(session.current())
+        with contextlib.suppress(PillarError):  # the page says why the rows cannot be loaded
+            limit = core.largest_k(session.current())
         if limit is not None and session.current().k > limit:
             session.note(f"k was {session.current().k}; the public rows span {limit} directions, so k = {limit} is used.")
             session.put(dataclasses.replace(session.current(), k=limit))
         settings = session.current()
     place = "near." if are_near else ""
     with st.container(key="near") if are_near else st.sidebar:
-        if "k" not in settings.hidden:
-            _k(settings, [RULE, *_ladder(KS, settings.k, limit)], None if limit is None else core.rule_k(settings), place)
+        if "k" not in settings.hidden and core.has_k(settings.method):
+            _k(settings, limit, place)
         if "epsilon" not in settings.hidden:
             offered = _ladder(EPSILONS, settings.epsilon, math.inf)
             widget = session.widget("epsilon", place)
@@ -103,13 +99,17 @@ def _draw_advanced(settings: Settings, *, knows_data: bool) -> None:
         select("relation", lambda name: {"add_or_remove_one": "Add or remove one row", "replace_one": "Replace one row"}[name])
 
 
-def _k(settings: Settings, offered: Sequence[int], ruled: int | None, place: str) -> None:
-    """Draws the slider of k with the rule's k as its label and mark."""
-    rule = core.words_of_rule(settings.method) if ruled is None else f"{ruled:,} (rule)"
-    st.select_slider(options=offered, format_func=lambda k: rule if k == RULE else f"{k:,}", **session.widget("k", place))
-    row = "" if ruled is None else marks(offered, [(ruled, f"k = {ruled:,}: what the rule chooses from n and ε")])
-    if row:  # none where one k is all that is offered
-        st.html(row)
+def _k(settings: Settings, limit: int | None, place: str) -> None:
+    """Draws a switch that leaves k to the rule, and a slider that then stands at the rule's k; moving it switches the rule off."""
+    ruled = core.rule_k(settings)
+    shown = settings.k or ruled
+    name = core.words_of_rule(settings.method) if ruled is None else f"{ruled:,}"
+    session.fill("control.k-auto", settings.k == RULE)
+    changes = {"k": (shown or limit or KS[0]) if settings.k == RULE else RULE}
+    hint = "On: a rule chooses k from public facts: n, ε and the number of classes."
+    st.toggle(f"Auto k ({name})", key="control.k-auto", help=hint, on_change=session.change, kwargs=changes)
+    if shown:
+        st.select_slider(options=_ladder(KS, shown, limit), format_func="{:,}".format, **session.widget("k", place, shown=shown))
 
 
 def _ladder(values: Sequence[Any], now: Any, limit: float | None) -> list[Any]:

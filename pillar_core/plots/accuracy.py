@@ -52,8 +52,9 @@ def accuracy_against_k(
 ) -> go.Figure:
     """Lines of mean test accuracy (percent) over k (log axis), one per ε, from runs.
 
-    table, pinned: one row per run with columns method, k, epsilon, seed, accuracy in [0, 1]. Training without privacy and without
-    projection become horizontal lines with their intervals, the latter at `present.epsilon`, else at the smallest ε. The best k of
+    table, pinned: one row per run with columns method, k, epsilon, seed, accuracy in [0, 1]. Training without privacy, without
+    projection and on public rows alone become horizontal lines with their intervals; without projection at `present.epsilon`, else at
+    the smallest ε. The best k of
     each ε is ringed: chosen on test rows, so a non-private diagnostic. history: single runs (columns k, epsilon, accuracy), drawn as
     dots. k_max: the end of the k axis, by default the largest k measured.
     """
@@ -83,6 +84,9 @@ def accuracy_curves(
     span = _k_span(points, pinned, reach)
     roof = runs_without_k(table, k_curves.CEILING)
     ends = _level(figure, roof, name="no privacy", colour=method_style(k_curves.CEILING).colour(mode), dash="dash", span=span)
+    rows = table[table["method"] == k_curves.PUBLIC_ALONE]
+    colour = method_style(k_curves.PUBLIC_ALONE).colour(mode)
+    ends += _level(figure, rows, name="public rows alone,<br>with their labels", colour=colour, dash="dashdot", span=span)
     k_curves.without_noise(figure, table, mode=mode)
     if pinned is not None and len(pinned):
         _ghost(figure, pinned, mode=mode)
@@ -100,8 +104,8 @@ def accuracy_curves(
         ends += _line(figure, 100 * majority, name="largest class", colour=INK[mode].muted, dash="longdash", span=span)
     end_labels(figure, ends, low=min(drawn, default=0.0), high=max(drawn, default=1.0), height=330)
     k_curves.k_axis(figure, [float(k) for k in points["k"]], title="k, directions kept (log scale)", largest=k_max or span[1])
+    figure.update_xaxes(range=k_curves.axis_range((1.0, k_max or span[1]) if not curves else span))
     if not curves:
-        figure.update_xaxes(range=[-0.05, math.log10(k_max or span[1]) + 0.05])
         figure.update_yaxes(range=[0, 102])
     words = {"seeds": seeds_phrase(points["seeds"]), "alt": _alt(len(curves), bests, roof)}
     return finish_by_name(figure, "accuracy_against_k", mode=mode, **words)

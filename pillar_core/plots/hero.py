@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from pillar_core import checks
 from pillar_core.errors import DataError
-from pillar_core.params import EPSILON, K
+from pillar_core.params import EPSILON
 from pillar_core.plots import k_curves, marks
 from pillar_core.plots.intervals import best, runs_without_k
 from pillar_core.plots.theme import INK, Mode, end_labels, epsilon_colour, epsilon_label, fade, finish_by_name, seeds_phrase
@@ -19,15 +19,15 @@ def learning_hero(
     mode: Mode = "light",
     method: str = "pillar",
     epsilon: float | None = None,
-    k: int | None = None,
     data: str = "",
 ) -> go.Figure:
-    """Accuracy over k at one budget, bold, the rest faint; without privacy, without projection, and what projecting gains.
+    """Accuracy over k at one budget, bold, the rest faint; levels of other learners, and what projecting gains.
 
     table: one row per run with columns method, k, epsilon, seed, accuracy in [0, 1]. `epsilon` chooses the bold curve, that of the
-    nearest budget (None: the tightest); `k` marks the nearest measured point on it. `data` names the data set.
+    nearest budget (None: the tightest). `data` names the data set. The words beside the curve say what it shows: "too few" and "too
+    many" stand only where the interval of that end lies below the best point.
     """
-    checks.within(epsilon=(epsilon, EPSILON), k=(k, K))
+    checks.within(epsilon=(epsilon, EPSILON))
     curves = {epsilon: curve for epsilon, curve in k_curves.by_budget(table, method).items() if math.isfinite(epsilon)}
     if not curves:
         raise DataError(f"the table needs runs of {method!r} with a k, within a finite ε, to draw.")
@@ -49,15 +49,14 @@ def learning_hero(
         ends.append((float(last["k"]), 100 * float(last["mean"]), "without noise", INK[mode].muted))
     ends += _rule(figure, low_level, span=span, text="without projection", mode=mode, dash="dot")
     ends += _rule(figure, top_level, span=span, text="no privacy", mode=mode, dash="dash")
+    public_level = _mean(table[table["method"] == k_curves.PUBLIC_ALONE])
+    ends += _rule(figure, public_level, span=span, text="public rows alone, with labels", mode=mode, dash="dashdot")
     heights = [100 * points["mean"].min(), *(y for _, y, _, _ in ends)]
     end_labels(figure, ends, low=min(heights), high=max(heights), bold=epsilon_label(tight), height=260)
     _story(figure, main, top=top, low_level=low_level, mode=mode)
-    if k:
-        point = main.iloc[(main["k"].astype(float).apply(math.log) - math.log(k)).abs().argmin()]
-        words = f"k = {point['k']:g} of the sidebar: {100 * point['mean']:.1f} %"
-        marks.ring(figure, point["k"], 100 * point["mean"], INK[mode].text, size=16, hover=words)
     title = "k: how many directions, learned from public data, the private training may use"
     k_curves.k_axis(figure, [float(k) for k in main["k"]], title=title)
+    figure.update_xaxes(range=k_curves.axis_range(span))
     return finish_by_name(
         figure,
         "learning_hero",
@@ -68,7 +67,13 @@ def learning_hero(
         percent=100 * top["mean"],
         k=top["k"],
         gain="" if low_level is None else f", {100 * (top['mean'] - low_level):.0f} points above training without projection",
+        fall=", and falls after it: too many directions add noise" if _is_below(main.iloc[-1], top) else "",
     )
+
+
+def _is_below(point: pd.Series, top: pd.Series) -> bool:
+    """Whether a point's whole interval lies below the best mean; where one seed was run, its mean."""
+    return bool((point["mean"] if pd.isna(point["high"]) else point["high"]) < top["mean"])
 
 
 def _line(figure: go.Figure, curve: pd.DataFrame, *, epsilon: float, bold: bool, mode: Mode) -> None:
@@ -115,6 +120,8 @@ def _story(figure: go.Figure, main: pd.DataFrame, *, top: pd.Series, low_level: 
         (main.iloc[0], "too few directions:<br>signal is lost", "left"),
         (main.iloc[-1], "too many:<br>noise wins", "right"),
     ):
+        if not _is_below(point, top):
+            continue
         side: marks.Looks = {"xanchor": anchor, "yanchor": "top", "yshift": -14, "align": anchor}
         marks.note(figure, math.log10(point["k"]), 100 * point["mean"], f"<i>{text}</i>", ink.muted, **side)
 

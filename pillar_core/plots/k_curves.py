@@ -10,8 +10,8 @@ from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.theme import INK, Figure, Mode, epsilon_colour, epsilon_label, log_ticks
 
-CEILING, FLOOR = "non_private", "dp_sgd"
-"""The learners without privacy and without projection."""
+CEILING, FLOOR, PUBLIC_ALONE = "non_private", "dp_sgd", "only_public"
+"""The learners without privacy, without projection and without private rows."""
 
 
 def by_budget(table: pd.DataFrame, method: str) -> dict[float, pd.DataFrame]:
@@ -54,3 +54,8 @@ def end(curve: pd.DataFrame, epsilon: float, mode: Mode) -> tuple[float, float, 
 def k_axis(figure: Figure, ks: Sequence[float], *, title: str, largest: float = math.inf) -> None:
     """A logarithmic axis whose ticks are k that were measured; round ones where nothing was."""
     figure.update_xaxes(marks.log_axis(log_ticks(list(ks)) or marks.round_ticks(1, largest), title))
+
+
+def axis_range(span: tuple[float, float]) -> list[float]:
+    """The range of a logarithmic k axis from the smallest to the largest k; labels at the curves' ends then use the margin."""
+    return [math.log10(span[0]) - 0.05, math.log10(span[1]) + 0.03]

@@ -293,6 +293,7 @@ def end_labels(
             text=text,
             showarrow=False,
             xanchor="left",
+            align="left",
             xshift=10,
             yshift=place - y * scale,
             font={"color": colour, "size": 15 if text == bold else 14, "weight": 700 if text == bold else 600},

@@ -25,8 +25,9 @@ GRIDS: tuple[Mapping[str, Any], ...] = (
     {**SHARED, "method": "pillar", "k": list(HERO_K), "epsilon": list(HERO_EPSILONS)},
     {**SHARED, "method": "dp_sgd", "epsilon": list(HERO_EPSILONS)},
     {**SHARED, "method": "non_private", "k": [*HERO_K, None]},
+    {**SHARED, "method": "only_public"},
 )
-"""What Home and the first view of Explore show: accuracy against k, the floor without a projection, the ceiling."""
+"""What Home and the first view of Explore show: accuracy against k, no projection, no privacy, no private rows."""
 COMPARED = ("pillar", "pillar_one_shot", "pillar_kalman", "dp_raft_pillar", "dp_sgd", "jl", "gep", "adamix", "only_public", "non_private")
 COMPARISON: Mapping[str, Any] = {**SHARED, "method": list(COMPARED), "epsilon": list(HERO_EPSILONS)}
 """What Compare opens with; the run that Explore opens with is among it."""

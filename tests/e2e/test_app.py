@@ -15,7 +15,7 @@ def test_the_first_request_of_a_server_may_be_a_deep_link(page: Any, tmp_path: P
     with browser.server(tmp_path / "cache") as fresh:
         opened(page, f"{fresh}/explore?{SMALL}&k=7")
         expect(page.get_by_role("slider", name="k, directions kept")).to_have_attribute("aria-valuetext", "7")
-        expect(page.get_by_role("link", name="Home")).to_have_count(1)
+        expect(page.get_by_role("link", name="Public data")).to_have_count(1)
         expect_in_link(page, "v=2")
         expect(metric(page, "Directions")).to_have_text("7")
         expect_no_error(page)
@@ -28,7 +28,7 @@ def test_a_phone_has_pages_k_and_epsilon_at_hand(page: Any, address: str) -> Non
     expect(sliders.get_by_role("slider", name="ε, privacy budget")).to_have_attribute("aria-valuetext", "1")
     move(page, "k, directions kept", "ArrowRight", to="5")
     expect(metric(page, "Directions")).to_have_text("5")
-    page.get_by_role("link", name="Learn").click()
+    page.get_by_role("link", name="Learn", exact=True).click()
     expect(page.get_by_text("Guess first.")).to_be_visible()
     expect_no_error(page)
 
@@ -74,7 +74,7 @@ def test_pages_are_one_step_of_the_history_and_keep_the_settings(page: Any, addr
     opened(page, f"{address}/explore?{SMALL}&k=5")
     expect(metric(page, "Directions")).to_have_text("5")
     settled(page)
-    page.get_by_role("link", name="Data", exact=True).click()
+    page.get_by_role("link", name="My data").click()
     page.wait_for_selector("text=What is private")
     expect_in_link(page, "k=5")
     expect(page).to_have_url(re.compile(r"/data\?"))

@@ -71,9 +71,11 @@ def test_the_lesson_from_guess_to_explorer_and_back(page: Any, address: str) -> 
     page.wait_for_selector("text=Step 1 of 6")
 
 
-def test_the_pages_stand_in_one_row(page: Any, address: str) -> None:
+def test_the_places_stand_in_one_row_and_a_place_shows_its_pages(page: Any, address: str) -> None:
     opened(page, f"{address}/?data=digits")
-    expect(page.locator(".st-key-navigation a")).to_have_count(13)
-    boxes = "[...document.querySelectorAll('.st-key-navigation a')].map(link => link.getBoundingClientRect())"
+    expect(page.locator(".st-key-places a")).to_have_count(7)
+    boxes = "[...document.querySelectorAll('.st-key-places a')].map(link => link.getBoundingClientRect())"
     page.wait_for_function(f"new Set({boxes}.map(box => Math.round(box.top))).size === 1")
     page.wait_for_function(f"Math.max(...{boxes}.map(box => box.right)) <= 1280")
+    page.get_by_role("link", name="Explore", exact=True).first.click()
+    expect(page.locator(".st-key-members a")).to_have_text(["Curves", "Learners", "Why"])

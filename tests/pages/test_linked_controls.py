@@ -110,8 +110,8 @@ def assert_restored(opened: AppTest, app: AppTest, linked: list[str]) -> None:
 
 
 def shown(app: AppTest, page: str) -> dict[str, Any]:
-    """The controls of a page by key; the sidebar's on Home alone, because they are the same everywhere."""
-    place = app.sidebar if page == "home" else app.main
+    """The controls of a page by key; the sidebar's on Curves alone, because they are the same everywhere."""
+    place = app if page == "explore" else app.main
     return {item.key: item for kind in KINDS for item in place.get(kind) if not item.disabled}
 
 

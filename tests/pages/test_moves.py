@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from page_reading import Start, metric
+from page_reading import Start
 from pages.frame import navigation, warming
 from pages.frame.settings import Settings
 from pages.parts.explore import curves
@@ -56,13 +56,3 @@ def test_pages_of_two_runs_are_apart(start: Start, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(navigation, "pages", lambda: made.append(pages()) or made[-1])
     start("home").run()
     assert not any(one is other for one, other in itertools.product(made[0], made[-1]))
-
-
-@pytest.mark.parametrize(("method", "shown"), [("pillar", "(rule)"), ("pillar_kalman", "all"), ("dp_sgd", "rule")])
-def test_the_k_slider_says_what_the_rule_chooses(start: Start, method: str, shown: str) -> None:
-    app = start("explore", method=method, epsilon="1")
-    slider = app.select_slider(key="control.k")
-    assert shown in slider.options[0]
-    if method == "pillar":
-        assert slider.options[0] == f"{metric(app, 'Directions')} (rule)"
-        assert any("what the rule chooses" in str(item.proto.body) for item in app.get("html"))

@@ -49,7 +49,10 @@ def read(settings: Settings) -> Curves:
 
 
 def grids_of(settings: Settings) -> tuple[dict[str, Any], ...]:
-    """k × ε × seeds for a projecting learner, the floor without projection, the ceiling without noise; of own rows the slider's ε, too."""
+    """k × ε × seeds for a projecting learner, and learners without projection, without noise, and without private rows.
+
+    Rows that you brought are trained at the slider's ε, too. Public rows alone can train where their labels are those of the private rows.
+    """
     seeds = list(range(settings.seed, settings.seed + settings.seeds))
     shared = {**core.axes(settings), **core.public_axis(settings), "seed": seeds}
     ks = ladder(settings)
@@ -58,6 +61,7 @@ def grids_of(settings: Settings) -> tuple[dict[str, Any], ...]:
         {**shared, "method": method_of(settings), "k": ks, "epsilon": sorted({*BUDGETS, epsilon})},
         {**shared, "method": "dp_sgd", "epsilon": list(BUDGETS)},
         {**shared, "method": "non_private", "k": [*ks, None]},
+        *([{**shared, "method": "only_public"}] if settings.public == codec.PART else []),
     )
 
 

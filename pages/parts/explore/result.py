@@ -125,5 +125,5 @@ def _odds(record: RunRecord) -> str:
 
 def _directions(record: RunRecord, settings: Settings) -> str:
     if settings.k == codec.RULE and core.words_of_rule(record.method) != "rule":
-        return core.words_of_rule(record.method)
+        return "all"
     return f"{record.settings['k']:,}" if record.settings.get("k") else f"all {record.facts.d:,}"
