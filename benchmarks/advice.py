@@ -22,7 +22,7 @@ from sklearn import datasets
 import pillar_core as pc
 from pillar_core.accounting import mu_of
 from pillar_core.data.cards import default_backbone
-from pillar_core.data.partition import stratified
+from pillar_core.data.partition import stratify
 from pillar_core.errors import PillarError
 from pillar_core.memo import Memo
 from pillar_core.studies.advice import free, simulation
@@ -94,7 +94,7 @@ def _loaded(name, backbone=None):
         extra = {"scaled": False} if name == "diabetes" else {}
         x, y = getattr(datasets, f"load_{name}")(return_X_y=True, **extra)
         y = (y > np.median(y)).astype(int) if name == "diabetes" else y
-        train, test = stratified(y, seed=0, name=name)
+        train, test = stratify(y, seed=0, name=name)
         return dataclasses.replace(pc.features(x[train], y[train], x[test], y[test]), name=name)
     settings = {"n": 2000} if name.startswith("drawn") else {}
     data = pc.load_dataset(name, **settings)

@@ -56,7 +56,7 @@ def show_missing(name: str) -> None:
     """Stands in the place of a page whose rows are not here."""
     is_private, instead = name == st.session_state[_SET + "data"], Settings().data
     st.title(f"The {'private' if is_private else 'public'} rows of this link are not here", anchor=False)
-    st.warning(plain.text(uploads.gone(name)), icon=":material/link_off:")
+    st.warning(plain.text(uploads.missing_text(name)), icon=":material/link_off:")
     values = {"data": instead, "public": PART, "backbone": AUTO} if is_private else {"public": PART}
     label = f"Go on with {pc.DATASETS[instead].short_title}" if is_private else "Go on with a part of the private data set"
     st.button(label, key="go-on", on_click=change, kwargs=values)

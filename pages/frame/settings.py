@@ -99,7 +99,7 @@ def choices(name: str) -> tuple[str, ...]:
     """The names that a setting allows, () where it is not a choice."""
     match name:
         case "data":
-            return visitors.offered(name, pc.DATASETS)
+            return visitors.offered_values(name, pc.DATASETS)
         case "public":
             return (PART, *choices("data"))
         case "backbone":

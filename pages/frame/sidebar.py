@@ -75,7 +75,7 @@ def number(name: str, **shape: Any) -> None:
 
 
 def _data(settings: Settings) -> None:
-    uploaded = uploads.listed()
+    uploaded = uploads.list_uploads()
     select("data", uploads.title_of, brought=[upload.name for upload in uploaded if upload.is_labelled])
     public = [upload.name for upload in uploaded if upload.name != settings.data and core.may_be_public(upload, settings)]
     select("public", lambda name: "A part of the private data set" if name == PART else uploads.title_of(name), brought=public)

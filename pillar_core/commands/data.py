@@ -33,7 +33,7 @@ def command(options: argparse.Namespace) -> int:
     settings = assignments(options.dataset_setting)
     print(as_lines(_card(DATASETS[options.name], settings.get("root"))))
     if options.download or options.read or options.forget:
-        with downloading.watched(printer(unit="bytes")):
+        with downloading.report_progress(printer(unit="bytes")):
             dataset = load_dataset(options.name, download=options.download, **settings)
         print(f"\n{as_lines(_contents(dataset))}")
         if options.forget:

@@ -64,7 +64,7 @@ def _images(options: argparse.Namespace) -> Dataset:
         if isinstance(data, Dataset):
             return data
         raise DataError(f"{name} holds features already: there is nothing to extract.")
-    with downloading.watched(shared.printer(unit="bytes")):
+    with downloading.report_progress(shared.printer(unit="bytes")):
         return load_dataset(name, download=options.download, **shared.assignments(options.dataset_setting))
 
 

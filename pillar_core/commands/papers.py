@@ -105,7 +105,7 @@ def _run_fetched(table: papers.PaperTable, options: argparse.Namespace) -> list[
                 print(f"{dataset}, {words}: {_cost(card, backbone, grid)}", file=sys.stderr)
                 if options.dry_run:
                     continue
-                with downloading.watched(printer(unit="bytes")), downloading.for_hub():
+                with downloading.report_progress(printer(unit="bytes")), downloading.for_hub():
                     rows = load_dataset(card.name, download=True)
                     if backbone is not None:
                         BACKBONES[backbone].weights_file(network=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.data import labels as labelling
-from pillar_core.data.wording import listed
+from pillar_core.data.wording import join
 from pillar_core.errors import DataError
 from pillar_core.types import FeatureSet
 
@@ -26,7 +26,7 @@ class Checked:
     notes: tuple[str, ...]
     classes: tuple[str, ...]
 
-    def required(self) -> FeatureSet:
+    def require(self) -> FeatureSet:
         """The feature set.
 
         Raises:
@@ -57,7 +57,7 @@ def features(
     Raises:
         DataError: everything that is wrong, one line each, with row numbers.
     """
-    return check(x_train, y_train, x_test, y_test, classes).required()
+    return check(x_train, y_train, x_test, y_test, classes).require()
 
 
 def check(
@@ -115,7 +115,7 @@ def not_finite(rows: Array, name: str, *, columns: Sequence[str] | None = None) 
     bad = [start + np.flatnonzero(~np.isfinite(rows[start : start + CHUNK]).all(axis=1)) for start in range(0, len(rows), CHUNK)]
     numbers = np.concatenate(bad)
     problems = [
-        f"{name} row {row} is not finite in columns {listed(titles[~np.isfinite(rows[row])])}: fill or remove it."
+        f"{name} row {row} is not finite in columns {join(titles[~np.isfinite(rows[row])])}: fill or remove it."
         for row in numbers[:ROWS_NAMED]
     ]
     if len(numbers) > ROWS_NAMED:
@@ -137,7 +137,7 @@ def _labels(y_train: Any, y_test: Any, classes: Sequence[Any] | None, sizes: tup
         return declared, None, None, problems, [] if problems else ["Rows are unlabelled: for methods that use unlabelled public data."]
     names, order, problems, notes = labelling.names_and_order(anchor, None if classes is None else declared)
     if not problems and len(order) < 2:
-        problems = [f"labels must show at least two classes; every row has {listed(names)}."]
+        problems = [f"labels must show at least two classes; every row has {join(names)}."]
     if y_train is None:
         notes.append("Train rows are unlabelled: for methods that use unlabelled public data.")
     if problems:
@@ -149,8 +149,8 @@ def _labels(y_train: Any, y_test: Any, classes: Sequence[Any] | None, sizes: tup
     if test is not None and y_of_test is not None:
         unknown = np.flatnonzero(y_of_test == labelling.MISSING)
         if len(unknown):
-            unknown_labels = listed(sorted({str(value) for value in test.values[unknown]}))
-            where = f"{unknown_labels} (rows {listed(unknown)})"
+            unknown_labels = join(sorted({str(value) for value in test.values[unknown]}))
+            where = f"{unknown_labels} (rows {join(unknown)})"
             problems.append(f"y_test has labels that are none of the train rows' classes: {where}. Remove those rows.")
     return names, y, y_of_test, problems, notes
 
@@ -165,5 +165,5 @@ def _plain_or_none(labels: Any, size: tuple[int, ...], name: str) -> tuple[label
         problems.append(f"{name} must have one label for each of the {size[0]} rows of {name.replace('y', 'x')}; got {len(vector.values)}.")
     missing = np.flatnonzero(vector.missing)
     if len(missing):
-        problems.append(f"{name} has no label in rows {listed(missing)}: fill them, or remove the rows.")
+        problems.append(f"{name} has no label in rows {join(missing)}: fill them, or remove the rows.")
     return vector, problems

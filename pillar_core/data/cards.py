@@ -145,20 +145,20 @@ class DatasetCard:
         number = int(_SEED.check(seed) or 0)
         if self.needs_files and not (download and self.can_fetch) and not self.is_here(chosen.root):
             place = self.home(chosen.root)
-            raise DataError(f"{self.title} is not on this machine ({place}). {places.unfinished(place)}{self.how_to_get(chosen.root)}")
+            raise DataError(f"{self.title} is not on this machine ({place}). {places.unfinished_note(place)}{self.how_to_get(chosen.root)}")
         dataset = self.read(chosen, number, download)
         notes = (*dataset.notes, *self._shortfall(dataset))
         return dataclasses.replace(dataset, name=self.name, title=self.title, synthetic=self.synthetic, version=self.version, notes=notes)
 
     def _shortfall(self, dataset: Dataset) -> tuple[str, ...]:
         """A note where files hold fewer rows than the source counts: parts may be missing."""
-        source, held = self.n_train, len(dataset.x_train)
-        if not self.needs_files or not isinstance(source, Count) or source.remark or held >= 0.99 * source.number:
+        source, n_rows = self.n_train, len(dataset.x_train)
+        if not self.needs_files or not isinstance(source, Count) or source.remark or n_rows >= 0.99 * source.number:
             return ()
-        return (f"The source counts {source} train rows, these files hold {held:,}: parts may be missing.",)
+        return (f"The source counts {source} train rows, these files hold {n_rows:,}: parts may be missing.",)
 
 
-def own(group: str, name: str) -> Any:
+def toml_setting(group: str, name: str) -> Any:
     """The field of a setting that settings.toml declares for one data set or for what several share."""
     return setting(params.param_from(name, toml_tables(SETTINGS)[group][name]))
 
@@ -167,8 +167,8 @@ def card_of(
     name: str, read: Callable[[Any, int, bool], Dataset], *, settings: type = places.RootSettings, entry: str | None = None, **others: Any
 ) -> DatasetCard:
     """The card of the data set that `read` reads, with what `sets/facts.toml` says under its name (or `entry`)."""
-    said = {field: _fact(fill_member(value, name)) for field, value in toml_tables(FACTS)[entry or name].items()}
-    return DatasetCard(name=name, read=read, settings=settings, **{"kind": "images", **said}, **others)
+    facts = {field: _fact(fill_member(value, name)) for field, value in toml_tables(FACTS)[entry or name].items()}
+    return DatasetCard(name=name, read=read, settings=settings, **{"kind": "images", **facts}, **others)
 
 
 def _fact(value: Any) -> Any:
@@ -204,15 +204,15 @@ def load_dataset(name: str, *, seed: int = 0, download: bool = False, **settings
     return card.load(card.settings(**chosen), seed=seed, download=download)
 
 
-def here() -> list[str]:
+def local_names() -> list[str]:
     """Names of the data sets whose rows are on this machine: registered ones, then members of families in the data folder."""
-    found = [name for name, card in DATASETS.items() if card.is_here()]
+    names = [name for name, card in DATASETS.items() if card.is_here()]
     for path in sorted(places.folder().glob("*-*")):
         family, _, member = path.name.partition("-")
         name = f"{family}:{member.replace('--', '/')}"
-        if family in DATASETS.families and name not in found and name in DATASETS and DATASETS[name].is_here():
-            found.append(name)
-    return found
+        if family in DATASETS.families and name not in names and name in DATASETS and DATASETS[name].is_here():
+            names.append(name)
+    return names
 
 
 def default_backbone(name: str) -> str | None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pillar_core.arrays import Array
-from pillar_core.data.wording import listed
+from pillar_core.data.wording import join
 
 GAPS_OF_WORDS = frozenset(
     ("", "#n/a", "#n/a n/a", "#na", "-1.#ind", "-1.#qnan", "-nan", "1.#ind", "1.#qnan", "<na>", "n/a", "na", "null", "nan", "none", "?")
@@ -40,10 +40,10 @@ def with_numbers(frame: Any, notes: list[str], *, as_written: str | None = None)
     converted = {name: column for name, (column, _) in read.items()}
     for way in ("percent", "currency", "comma", "thousands"):
         if names := [name for name, (_, ways) in read.items() if way in ways]:
-            notes.append(f"{_WAYS[way]}: {listed(names)}.")
+            notes.append(f"{_WAYS[way]}: {join(names)}.")
     for name in frame.select_dtypes("number"):
-        if found := sentinels_of(frame[name]):
-            notes.append(f"Column {name!r} holds {listed([f'{value:g}' for value in found])}: if that marks a gap, empty those cells.")
+        if sentinels := sentinels_of(frame[name]):
+            notes.append(f"Column {name!r} holds {join([f'{value:g}' for value in sentinels])}: if that marks a gap, empty those cells.")
     return frame.assign(**converted) if converted else frame
 
 

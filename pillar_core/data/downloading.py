@@ -45,7 +45,7 @@ class DownloadFailedError(RuntimeError):
 class _Watch:
     progress: Progress
     cancelled: StopRequested
-    whole: int = 0
+    bytes_before: int = 0
 
 
 _WATCH: ContextVar[_Watch | None] = ContextVar("watch", default=None)
@@ -54,7 +54,7 @@ _CHANGED = threading.RLock()
 
 
 @contextlib.contextmanager
-def watched(progress: Progress, cancelled: StopRequested = lambda: False) -> Iterator[None]:
+def report_progress(progress: Progress, cancelled: StopRequested = lambda: False) -> Iterator[None]:
     """Meanwhile downloads tell `progress` their bytes, and stop with `Cancelled` where `cancelled` says so."""
     watch = _Watch(progress, cancelled)
     token = _WATCH.set(watch)
@@ -62,11 +62,11 @@ def watched(progress: Progress, cancelled: StopRequested = lambda: False) -> Ite
         yield
     finally:
         _WATCH.reset(token)
-    if watch.whole:
-        progress(watch.whole, watch.whole)
+    if watch.bytes_before:
+        progress(watch.bytes_before, watch.bytes_before)
 
 
-def look(done: int = 0, total: int = 0, message: str = "") -> None:
+def report(count: int = 0, total: int = 0, message: str = "") -> None:
     """Tells whoever watches how far it is.
 
     Raises:
@@ -78,7 +78,7 @@ def look(done: int = 0, total: int = 0, message: str = "") -> None:
     if watch.cancelled():
         raise Cancelled("the download was stopped; what came is kept, and the next one goes on from there.")
     if total:
-        watch.progress(watch.whole + done, max(total, watch.whole + done), message)
+        watch.progress(watch.bytes_before + count, max(total, watch.bytes_before + count), message)
 
 
 def has(path: Path, checksum: str) -> bool:
@@ -107,11 +107,11 @@ def get(url: str, path: Path, *, checksum: str = "", size: int | None = None, mi
     if not url.startswith(("http://", "https://")):
         raise DownloadFailedError(f"{url} is no address of a web server; see {MIRROR_VARIABLE}.")
     partial, tries = path.with_name(path.name + PARTIAL), 0
-    while (reason := _streamed(url, partial, size)) and tries < TRIES:
+    while (reason := _try_stream(url, partial, size)) and tries < TRIES:
         tries = 0 if reason.is_further else tries + 1
         if tries:
             time.sleep(PAUSE_SECONDS)
-        look()
+        report()
     if reason:
         raise DownloadFailedError(f"{url}: {reason.words}, after {_megabytes(_length(partial))}")
     if checksum and not has(partial, checksum):
@@ -119,7 +119,7 @@ def get(url: str, path: Path, *, checksum: str = "", size: int | None = None, mi
         raise DownloadFailedError(f"what {url} sent has another checksum than published: it was damaged on the way, or replaced")
     watch = _WATCH.get()
     if watch is not None:
-        watch.whole += partial.stat().st_size
+        watch.bytes_before += partial.stat().st_size
     partial.replace(path)
 
 
@@ -129,13 +129,13 @@ def for_torchvision(size: int | None) -> Iterator[None]:
     from torchvision.datasets import utils
 
     with _CHANGED:
-        own = utils._get_redirect_url, utils._urlretrieve
+        originals = utils._get_redirect_url, utils._urlretrieve
         utils._get_redirect_url = lambda url, **_: url
         utils._urlretrieve = lambda url, filename, **_: get(url, Path(filename), size=size)
         try:
             yield
         finally:
-            utils._get_redirect_url, utils._urlretrieve = own
+            utils._get_redirect_url, utils._urlretrieve = originals
 
 
 @contextlib.contextmanager
@@ -146,32 +146,32 @@ def for_openml(place: Path) -> Iterator[None]:
     """
     from sklearn.datasets import _openml
 
-    def opened(asked: urllib.request.Request) -> urllib.response.addinfourl:
-        name = urllib.parse.urlsplit(asked.full_url).path.strip("/")
+    def open_url(request: urllib.request.Request) -> urllib.response.addinfourl:
+        name = urllib.parse.urlsplit(request.full_url).path.strip("/")
         path = place / name.replace("/", "-")
         try:
-            get(asked.full_url, path, mirrored=name)
+            get(request.full_url, path, mirrored=name)
         except DownloadFailedError as error:
             if isinstance(error.__cause__, urllib.error.HTTPError) and error.__cause__.code == http.HTTPStatus.PRECONDITION_FAILED:
                 raise error.__cause__ from error  # OpenML's way to say that there is no such table, which scikit-learn understands
             raise
         stream = path.open("rb")
         path.unlink()
-        return urllib.response.addinfourl(stream, http.client.HTTPMessage(), asked.full_url)
+        return urllib.response.addinfourl(stream, http.client.HTTPMessage(), request.full_url)
 
-    def kept(name: str, data_home: str) -> str:
-        path: str = paths(name, data_home)
+    def local_path(name: str, data_home: str) -> str:
+        path: str = original_path(name, data_home)
         if not Path(path).resolve().is_relative_to(place.resolve()):
             raise DownloadFailedError("the table names an address whose file would lie outside its folder: refused")
         return path
 
     with _CHANGED:
-        own, paths = _openml.urlopen, _openml._get_local_path
-        _openml.urlopen, _openml._get_local_path = opened, kept
+        original_urlopen, original_path = _openml.urlopen, _openml._get_local_path
+        _openml.urlopen, _openml._get_local_path = open_url, local_path
         try:
             yield
         finally:
-            _openml.urlopen, _openml._get_local_path = own, paths
+            _openml.urlopen, _openml._get_local_path = original_urlopen, original_path
 
 
 @contextlib.contextmanager
@@ -179,20 +179,20 @@ def for_hub() -> Iterator[None]:
     """Meanwhile whoever watches is told what huggingface_hub fetches, whichever package calls it, and can stop it."""
     from huggingface_hub.utils.tqdm import tqdm
 
-    own, done, totals = tqdm.update, 0, {}
+    original, count, totals = tqdm.update, 0, {}
 
     def update(bar: Any, n: float = 1) -> Any:
-        nonlocal done
-        done, totals[id(bar)] = done + int(n), int(bar.total or 0)
-        look(done, max(done, sum(totals.values())), _megabytes(done))
-        return own(bar, n)
+        nonlocal count
+        count, totals[id(bar)] = count + int(n), int(bar.total or 0)
+        report(count, max(count, sum(totals.values())), _megabytes(count))
+        return original(bar, n)
 
     with _CHANGED:
         tqdm.update = update
         try:
             yield
         finally:
-            tqdm.update = own
+            tqdm.update = original
 
 
 @dataclasses.dataclass(frozen=True)
@@ -203,7 +203,7 @@ class _Broken:
     is_further: bool = False
 
 
-def _streamed(url: str, partial: Path, size: int | None) -> _Broken | None:
+def _try_stream(url: str, partial: Path, size: int | None) -> _Broken | None:
     """None when the file is whole; else why another try may help."""
     had = _length(partial)
     try:
@@ -224,27 +224,27 @@ def _streamed(url: str, partial: Path, size: int | None) -> _Broken | None:
 
 
 def _stream(url: str, partial: Path, had: int, size: int | None) -> None:
-    asked = urllib.request.Request(url, headers={"User-Agent": "pillar-explorer", **({"Range": f"bytes={had}-"} if had else {})})
-    with urllib.request.urlopen(asked, timeout=STALLED_SECONDS) as answer:
+    request = urllib.request.Request(url, headers={"User-Agent": "pillar-explorer", **({"Range": f"bytes={had}-"} if had else {})})
+    with urllib.request.urlopen(request, timeout=STALLED_SECONDS) as answer:
         start = had if answer.status == http.HTTPStatus.PARTIAL_CONTENT else 0
         if start and not answer.headers.get("Content-Range", "").startswith(f"bytes {start}-"):
             partial.unlink()
             raise ConnectionError("the server sent another part than asked for")
-        whole = None if answer.length is None else start + answer.length
-        _refuse(url, answer.headers.get_content_type() == "text/html", whole, size)
+        total = None if answer.length is None else start + answer.length
+        _refuse(url, answer.headers.get_content_type() == "text/html", total, size)
         free = shutil.disk_usage(partial.parent).free
-        if whole is not None and free < whole - start:
-            raise _full(partial, f"{_megabytes(whole - start)} are to come, {_megabytes(free)} are free")
-        done = start
+        if total is not None and free < total - start:
+            raise _full(partial, f"{_megabytes(total - start)} are to come, {_megabytes(free)} are free")
+        count = start
         with partial.open("ab" if start else "wb") as file:
             while chunk := answer.read1(_CHUNK):
-                done += len(chunk)
-                _refuse(url, done == len(chunk) and chunk.lstrip()[:9].lower().startswith((b"<!doctype", b"<html")), done, size)
+                count += len(chunk)
+                _refuse(url, count == len(chunk) and chunk.lstrip()[:9].lower().startswith((b"<!doctype", b"<html")), count, size)
                 file.write(chunk)
-                told = max(size or 0, whole or done)
-                look(done, told, f"{partial.name.removesuffix(PARTIAL)}: {_megabytes(done)}{f' of {_megabytes(whole)}' if whole else ''}")
-    if whole is not None and done < whole:
-        raise ConnectionError(f"{done:,} of {whole:,} bytes came")
+                of_all = f" of {_megabytes(total)}" if total else ""
+                report(count, max(size or 0, total or count), f"{partial.name.removesuffix(PARTIAL)}: {_megabytes(count)}{of_all}")
+    if total is not None and count < total:
+        raise ConnectionError(f"{count:,} of {total:,} bytes came")
 
 
 def _refuse(url: str, is_page: bool, length: int | None, size: int | None) -> None:

@@ -10,11 +10,11 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.data import cells
-from pillar_core.data.partition import stratified
+from pillar_core.data.partition import stratify
 from pillar_core.data.parts import Parts
 from pillar_core.data.persons import persons_of
-from pillar_core.data.tables import FEWEST_DISTINCT, distinct_of, is_text, labels_of, mostly_numbers, partition, taken
-from pillar_core.data.wording import listed
+from pillar_core.data.tables import FEWEST_DISTINCT, distinct_of, find_column, is_text, labels_of, mostly_numbers, partition
+from pillar_core.data.wording import join
 from pillar_core.errors import DataError
 
 NUMBERS, WORDS, IDENTIFIER, DATE, COPY, CONSTANT = "numbers", "words", "an identifier", "dates", "a copy", "one value"
@@ -74,21 +74,21 @@ def columns_of(frame: Any, label: str, *, public: Any = None) -> tuple[Column, .
     """The feature columns of a table, in order, as they look in `public` rows where there are any; in its own no ε covers what is seen."""
     import pandas as pd
 
-    others = (label, taken(frame, ("split",)))
-    looked = frame if public is None else public
+    roles = (label, find_column(frame, ("split",)))
+    seen = frame if public is None else public
     first: dict[bytes, str] = {}
-    found = []
-    for name in (one for one in frame.columns if one not in others):
-        if name not in looked:
-            found.append(Column(name, NUMBERS, 0))
+    columns = []
+    for name in (name for name in frame.columns if name not in roles):
+        if name not in seen:
+            columns.append(Column(name, NUMBERS, 0))
             continue
-        column = looked[name]
+        column = seen[name]
         digest = hashlib.sha256(pd.util.hash_pandas_object(column, index=False).to_numpy().tobytes()).digest()
-        other = first.setdefault(digest, name)
-        kind = COPY if other != name and column.equals(looked[other]) else _kind(name, column)
+        twin = first.setdefault(digest, name)
+        kind = COPY if twin != name and column.equals(seen[twin]) else _kind(name, column)
         gaps = column.isna() if kind != NUMBERS else ~np.isfinite(_numbers(column))
-        found.append(Column(name, kind, int(np.asarray(gaps).sum())))
-    return tuple(found)
+        columns.append(Column(name, kind, int(np.asarray(gaps).sum())))
+    return tuple(columns)
 
 
 def learn_recipe(public: Any, columns: Sequence[Column], *, label: str, left_out: Sequence[str]) -> Recipe:
@@ -97,12 +97,12 @@ def learn_recipe(public: Any, columns: Sequence[Column], *, label: str, left_out
     Raises:
         DataError: the public rows lack a column.
     """
-    used = _used(columns, left_out)
-    absent = [one.name for one in used if one.name not in public.columns]
+    used = _used_columns(columns, left_out)
+    absent = [column.name for column in used if column.name not in public.columns]
     if absent:
-        raise DataError(f"the public rows lack the columns {listed(absent)}: bring them with the same columns, or leave these out.")
-    words = {one.name: tuple(sorted(set(_words(public[one.name])) - {""})) for one in used if one.kind in (WORDS, FREE_TEXT)}
-    numbers = {one.name: _numbers(public[one.name]) for one in used if one.kind == NUMBERS}
+        raise DataError(f"the public rows lack the columns {join(absent)}: bring them with the same columns, or leave these out.")
+    words = {column.name: tuple(sorted(set(_words(public[column.name])) - {""})) for column in used if column.kind in (WORDS, FREE_TEXT)}
+    numbers = {column.name: _numbers(public[column.name]) for column in used if column.kind == NUMBERS}
     medians = {name: float(np.nanmedian(column)) for name, column in numbers.items() if np.isfinite(column).any()}
     return Recipe(label, tuple(left_out), words, medians)
 
@@ -110,23 +110,23 @@ def learn_recipe(public: Any, columns: Sequence[Column], *, label: str, left_out
 def problems_of(columns: Sequence[Column], recipe: Recipe, *, is_scaled: bool) -> list[str]:
     """Why these columns cannot be encoded so, one line each. is_scaled: public rows scale the columns, so that no range is asked for."""
     problems = []
-    for one in _used(columns, recipe.left_out):
-        if one.kind in ADVICE:
-            problems.append(f"column {one.name!r} {ADVICE[one.kind]}.")
-        elif one.kind in TEXTS:
-            if not recipe.categories.get(one.name):
-                problems.append(f"column {one.name!r} holds words, and none of its categories is known: name them, or leave it out.")
+    for column in _used_columns(columns, recipe.left_out):
+        if column.kind in ADVICE:
+            problems.append(f"column {column.name!r} {ADVICE[column.kind]}.")
+        elif column.kind in TEXTS:
+            if not recipe.categories.get(column.name):
+                problems.append(f"column {column.name!r} holds words, and none of its categories is known: name them, or leave it out.")
         else:
-            if one.gaps and one.name not in recipe.fills:
-                problems.append(f"column {one.name!r} has {one.gaps:,} empty cells: say what fills them, or leave it out.")
-            if not is_scaled and one.name not in recipe.ranges:
-                problems.append(f"column {one.name!r} needs a range: no public row says how large its values are.")
+            if column.gaps and column.name not in recipe.fills:
+                problems.append(f"column {column.name!r} has {column.gaps:,} empty cells: say what fills them, or leave it out.")
+            if not is_scaled and column.name not in recipe.ranges:
+                problems.append(f"column {column.name!r} needs a range: no public row says how large its values are.")
     return problems
 
 
 def width(columns: Sequence[Column], recipe: Recipe) -> int:
     """How many columns of numbers `encode_columns` makes."""
-    return sum(len(recipe.categories.get(one.name, [one])) for one in _used(columns, recipe.left_out))
+    return sum(len(recipe.categories.get(column.name, [column])) for column in _used_columns(columns, recipe.left_out))
 
 
 def encode_columns(frame: Any, columns: Sequence[Column], recipe: Recipe) -> tuple[Array, tuple[str, ...]]:
@@ -137,32 +137,31 @@ def encode_columns(frame: Any, columns: Sequence[Column], recipe: Recipe) -> tup
     Raises:
         DataError: the table lacks a column, or nothing is left.
     """
-    used = _used(columns, recipe.left_out)
     parts: list[Array] = []
     names = []
-    for one in used:
-        if one.name not in frame.columns:
-            raise DataError(f"the table lacks the column {one.name!r}: bring all tables with the same columns, or leave it out.")
-        if one.name in recipe.categories:
-            words = _words(frame[one.name], recipe.categories[one.name])
-            parts += [(words == category).astype(np.float32) for category in recipe.categories[one.name]]
-            names += [f"{one.name}={category}" for category in recipe.categories[one.name]]
+    for name in (column.name for column in _used_columns(columns, recipe.left_out)):
+        if name not in frame.columns:
+            raise DataError(f"the table lacks the column {name!r}: bring all tables with the same columns, or leave it out.")
+        if categories := recipe.categories.get(name):
+            words = _words(frame[name], categories)
+            parts += [(words == category).astype(np.float32) for category in categories]
+            names += [f"{name}={category}" for category in categories]
         else:
-            if is_text(frame[one.name]) and not mostly_numbers(frame[one.name]):
-                raise DataError(f"column {one.name!r} holds words here and numbers in another table: write it in one way, or leave it out.")
-            _refuse_unreadable(frame[one.name])
-            values = _numbers(frame[one.name])
-            values = np.where(np.isfinite(values), values, recipe.fills.get(one.name, 0.0))
-            low, high = recipe.ranges.get(one.name, (0.0, 1.0))
-            values = np.clip((values - low) / (high - low), 0, 1) if one.name in recipe.ranges else values
+            if is_text(frame[name]) and not mostly_numbers(frame[name]):
+                raise DataError(f"column {name!r} holds words here and numbers in another table: write it in one way, or leave it out.")
+            _refuse_unreadable(frame[name])
+            values = _numbers(frame[name])
+            values = np.where(np.isfinite(values), values, recipe.fills.get(name, 0.0))
+            low, high = recipe.ranges.get(name, (0.0, 1.0))
+            values = np.clip((values - low) / (high - low), 0, 1) if name in recipe.ranges else values
             parts.append(values.astype(np.float32))
-            names.append(one.name)
+            names.append(name)
     if not parts:
         raise DataError("no feature column is left: keep at least one.")
     return np.stack(parts, axis=1), tuple(names)
 
 
-def counted(frame: Any, columns: Sequence[Column]) -> tuple[Column, ...]:
+def count_gaps(frame: Any, columns: Sequence[Column]) -> tuple[Column, ...]:
     """The columns with how many cells are empty in this table, where it has them."""
     return tuple(
         dataclasses.replace(column, gaps=int((~np.isfinite(_numbers(frame[column.name]))).sum()))
@@ -181,9 +180,9 @@ def private_parts(frame: Any, columns: Sequence[Column], recipe: Recipe, *, pers
         DataError: as `encode_columns`; labels that are none, or too few rows of a class.
     """
     x, names = encode_columns(frame, columns, recipe)
-    notes = [f"Labels come from column {recipe.label!r}. Features: {listed(names)}.", *unknown(frame, columns, recipe)]
+    notes = [f"Labels come from column {recipe.label!r}. Features: {join(names)}.", *unknown_word_notes(frame, columns, recipe)]
     y = labels_of(frame[recipe.label])
-    of, side = None if person is None else frame[person].to_numpy(), taken(frame, ("split",))
+    of, side = None if person is None else frame[person].to_numpy(), find_column(frame, ("split",))
     train, test = partition(frame, side, y, notes, persons=of)
     persons = None if of is None else persons_of(of[train], most, n_rows=len(train))
     sides = (x[train], y[train], x[test] if len(test) else None, y[test] if len(test) else None)
@@ -198,7 +197,7 @@ def public_parts(frame: Any, columns: Sequence[Column], recipe: Recipe) -> Parts
     """
     x, names = encode_columns(frame, columns, recipe)
     has_labels = recipe.label in frame.columns and frame[recipe.label].notna().any()
-    notes = (f"Features: {listed(names)}.", *unknown(frame, columns, recipe))
+    notes = (f"Features: {join(names)}.", *unknown_word_notes(frame, columns, recipe))
     return Parts(x, labels_of(frame[recipe.label]) if has_labels else None, notes=notes, names=names)
 
 
@@ -211,15 +210,15 @@ def split_off_public(frame: Any, label: str, share: float, *, person: str | None
     """
     y = labels_of(frame[label])
     of = None if person is None else frame[person].to_numpy()
-    train, test = partition(frame, taken(frame, ("split",)), y, [], persons=of)
+    train, test = partition(frame, find_column(frame, ("split",)), y, [], persons=of)
     persons = None if of is None else of[train]
-    private, public = stratified(np.unique(y[train], return_inverse=True)[1], seed=0, name="public share", share=share, persons=persons)
+    private, public = stratify(np.unique(y[train], return_inverse=True)[1], seed=0, name="public share", share=share, persons=persons)
     sides = np.full(len(frame), "train")
     sides[test] = "test"
-    kept = np.sort(np.concatenate([train[private], test]))
-    named = frame.drop(columns=[name for name in [taken(frame, ("split",))] if name]).assign(split=sides)
-    named.attrs["is_drawn"] = taken(frame, ("split",)) is None
-    return named.iloc[kept].reset_index(drop=True), named.iloc[train[public]].drop(columns="split").reset_index(drop=True)
+    rows = np.sort(np.concatenate([train[private], test]))
+    named = frame.drop(columns=[name for name in [find_column(frame, ("split",))] if name]).assign(split=sides)
+    named.attrs["is_drawn"] = find_column(frame, ("split",)) is None
+    return named.iloc[rows].reset_index(drop=True), named.iloc[train[public]].drop(columns="split").reset_index(drop=True)
 
 
 def _refuse_unreadable(column: Any) -> None:
@@ -227,7 +226,7 @@ def _refuse_unreadable(column: Any) -> None:
     if len(rows):
         quoted = [f"row {row}: {str(column.iloc[row])!r}" for row in rows]
         raise DataError(
-            f"column {column.name!r} holds {len(rows):,} cells that are neither numbers nor gaps ({listed(quoted)}): correct them, empty "
+            f"column {column.name!r} holds {len(rows):,} cells that are neither numbers nor gaps ({join(quoted)}): correct them, empty "
             "them, or leave the column out."
         )
 
@@ -241,25 +240,25 @@ def _classes(y: Array, recipe: Recipe) -> tuple[str, ...] | None:
     unknown = sorted(set(map(str, np.unique(y).tolist())) - set(recipe.classes)) if recipe.classes else []
     if unknown:
         raise DataError(
-            f"column {recipe.label!r} holds {listed(unknown)}, and the recipe's classes are {listed(recipe.classes)}: correct one of them."
+            f"column {recipe.label!r} holds {join(unknown)}, and the recipe's classes are {join(recipe.classes)}: correct one of them."
         )
     return recipe.classes if recipe.classes and y.dtype.kind == "U" else None
 
 
-def unknown(frame: Any, columns: Sequence[Column], recipe: Recipe) -> list[str]:
+def unknown_word_notes(frame: Any, columns: Sequence[Column], recipe: Recipe) -> list[str]:
     """A note that counts, by column, the cells with words that are no category."""
     counts = {}
-    for column in _used(columns, recipe.left_out):
+    for column in _used_columns(columns, recipe.left_out):
         if column.name in recipe.categories:
             words = _words(frame[column.name], recipe.categories[column.name])
             counts[column.name] = int((~np.isin(words, ("", *recipe.categories[column.name]))).sum())
     cells = [f"{count:,} of {name!r}" for name, count in counts.items() if count]
-    return [f"Words that are none of the categories count as none: {listed(cells)}."] if cells else []
+    return [f"Words that are none of the categories count as none: {join(cells)}."] if cells else []
 
 
-def _used(columns: Sequence[Column], left_out: Sequence[str]) -> list[Column]:
+def _used_columns(columns: Sequence[Column], left_out: Sequence[str]) -> list[Column]:
     without = frozenset(left_out)
-    return [one for one in columns if one.name not in without]
+    return [column for column in columns if column.name not in without]
 
 
 def _kind(name: str, column: Any) -> str:

@@ -9,8 +9,8 @@ import numpy as np
 from pillar_core.arrays import Array
 from pillar_core.data import arrays, frames, tables
 from pillar_core.data.npz import arrays_of, read_npz, shapes_of
-from pillar_core.data.parts import Parts, opened
-from pillar_core.data.wording import listed
+from pillar_core.data.parts import Parts, open_source
+from pillar_core.data.wording import join
 from pillar_core.errors import DataError
 from pillar_core.types import FeatureSet
 
@@ -59,8 +59,8 @@ def checked_features(parts: Parts, *, name: str) -> FeatureSet:
         shape = np.shape(parts.x_train)[1:]
         raise DataError(f"the file holds images of shape {shape}, not features: read it with load_images, then choose a backbone.")
     features = arrays.features(parts.x_train, parts.y_train, parts.x_test, parts.y_test, parts.classes)
-    own = {field: getattr(parts, field) for field in ("persons", "caveats", "names", "recipe", "test_drawn")}
-    return dataclasses.replace(features, name=name, notes=parts.said + features.notes, **own)
+    fields = {field: getattr(parts, field) for field in ("persons", "caveats", "names", "recipe", "test_drawn")}
+    return dataclasses.replace(features, name=name, notes=parts.all_notes + features.notes, **fields)
 
 
 def read_parts(source: str | Path | bytes, *, filename: str = "", keys: tuple[str, str | None] | None = None) -> Parts:
@@ -70,7 +70,7 @@ def read_parts(source: str | Path | bytes, *, filename: str = "", keys: tuple[st
         DataError: no such file, another ending, or contents that cannot be read.
     """
     ending = _ending(filename or (source if not isinstance(source, bytes) else ""))
-    content = opened(source)
+    content = open_source(source)
     return read_npz(content, keys=keys) if ending == ".npz" else tables.read_table(content, ending=ending)
 
 
@@ -83,16 +83,16 @@ def read_rows(source: Any) -> Array:
     is_frame = not isinstance(source, str | Path)
     ending = "" if is_frame else _ending(source)
     if ending == ".npz":
-        content = opened(source)
+        content = open_source(source)
         shapes = shapes_of(content)
         name = next((key for key in ROWS if key in shapes), None)
         if name is None:
-            raise DataError(f"the npz needs one of {', '.join(ROWS)}; it holds {listed(shapes) or 'nothing'}.")
+            raise DataError(f"the npz needs one of {', '.join(ROWS)}; it holds {join(shapes) or 'nothing'}.")
         return arrays_of(content, names={name: name})[0][name]
-    frame = source if is_frame else tables.without_row_numbers(frames.frame_of(opened(source), ending), [])
+    frame = source if is_frame else tables.without_row_numbers(frames.frame_of(open_source(source), ending), [])
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
-    beside = {tables.taken(frame, tables.LABEL_NAMES), tables.taken(frame, ("split",))}
-    return tables.numbers_of(frame, [column for column in frame.columns if column not in beside])
+    roles = {tables.find_column(frame, tables.LABEL_NAMES), tables.find_column(frame, ("split",))}
+    return tables.numbers_of(frame, [column for column in frame.columns if column not in roles])
 
 
 def _ending(name: str | Path) -> str:

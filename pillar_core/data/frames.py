@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pillar_core.data import cells
-from pillar_core.data.wording import listed
+from pillar_core.data.wording import join
 from pillar_core.errors import DataError, MissingDependencyError
 from pillar_core.extras import how_to_get
 
@@ -79,7 +79,7 @@ def frame_of(content: io.BytesIO | Path, ending: str, *, as_written: str | None 
     if len(repeated) or not len(frame) or len(frame.columns) < 2:
         raise DataError(
             f"a table must have rows, at least two columns and each column name once; got {len(frame)} rows, {len(frame.columns)} columns"
-            + (f", {listed(repeated)} repeated." if len(repeated) else ".")
+            + (f", {join(repeated)} repeated." if len(repeated) else ".")
         )
     frame = cells.with_numbers(frame.reset_index(drop=True), notes, as_written=as_written)
     frame.attrs["notes"] = list(notes)
@@ -131,9 +131,9 @@ def _read_text(content: io.BytesIO | Path, ending: str, as_written: str | None) 
             raise
         how |= _wider(content, how)
         frame = pd.read_csv(_rewound(content), **how)
-    said = [SEPARATORS.get(separator, repr(separator)) + " between cells"] if separator != "," else []
-    said += [ENCODINGS[encoding]] if encoding in ENCODINGS else []
-    notes = [f"Read as a text with {', '.join(said)}."] if said else []
+    ways = [SEPARATORS.get(separator, repr(separator)) + " between cells"] if separator != "," else []
+    ways += [ENCODINGS[encoding]] if encoding in ENCODINGS else []
+    notes = [f"Read as a text with {', '.join(ways)}."] if ways else []
     notes += [f"{skipped} lines before the header were left out."] if skipped else []
     notes += [] if has_header else ["The first row holds values, no names: the columns are called x0, x1, …"]
     frame.attrs["notes"] = notes
@@ -148,8 +148,8 @@ def _rewound(content: io.BytesIO | Path) -> io.BytesIO | Path:
 
 def _start(content: io.BytesIO | Path, ending: str) -> bytes:
     """The first bytes of a text, unpacked."""
-    with contextlib.ExitStack() as opened:
-        stream: Any = opened.enter_context(content.open("rb")) if isinstance(content, Path) else _rewound(content)
+    with contextlib.ExitStack() as stack:
+        stream: Any = stack.enter_context(content.open("rb")) if isinstance(content, Path) else _rewound(content)
         return bytes((gzip.GzipFile(fileobj=stream) if ending.endswith(".gz") else stream).read(SAMPLE))
 
 
@@ -189,14 +189,14 @@ def _has_header(rows: list[list[str]]) -> bool:
     """Whether the first row holds names: something in it is no value of its column."""
     if len(rows) < 2:
         return True
-    first, others = rows[0], rows[1:]
+    first, rest = rows[0], rows[1:]
     numbers = [cells.is_number(cell) for cell in first]
     if not any(numbers):
         return True
     if all(numbers) and [cell.strip() for cell in first] in ([str(place + start) for place in range(len(first))] for start in (0, 1)):
         return True
     for place, cell in enumerate(first):
-        column = [row[place] for row in others if place < len(row) and row[place].strip()]
+        column = [row[place] for row in rest if place < len(row) and row[place].strip()]
         if not numbers[place] and cell.strip() and cell not in column:
             return True
         if numbers[place] and column and not any(map(cells.is_number, column)):
@@ -210,8 +210,8 @@ def _wider(content: io.BytesIO | Path, how: dict[str, Any]) -> dict[str, Any]:
     Raises:
         DataError: cells that hold something have no column.
     """
-    with contextlib.ExitStack() as opened:
-        stream: Any = opened.enter_context(content.open("rb")) if isinstance(content, Path) else _rewound(content)
+    with contextlib.ExitStack() as stack:
+        stream: Any = stack.enter_context(content.open("rb")) if isinstance(content, Path) else _rewound(content)
         stream = gzip.GzipFile(fileobj=stream) if how["compression"] else stream
         text = io.TextIOWrapper(stream, encoding=how["encoding"], errors="replace", newline="")
         lines = csv.reader(text, delimiter=how["sep"], skipinitialspace=True)
@@ -226,7 +226,7 @@ def _wider(content: io.BytesIO | Path, how: dict[str, Any]) -> dict[str, Any]:
             text.detach()
     if unnamed:
         raise DataError(
-            f"{len(unnamed):,} rows have more cells than the header has names, {len(header)} (rows {listed(unnamed)}): put numbers with a "
+            f"{len(unnamed):,} rows have more cells than the header has names, {len(header)} (rows {join(unnamed)}): put numbers with a "
             "comma inside in quotes, or use semicolons between cells."
         )
     names = [*header, *(f"Unnamed: {place}" for place in range(len(header), widest))]
@@ -268,10 +268,10 @@ def _of_arrow(table: Any) -> Any:
     kinds = {field.name: field.type.value_type if types.is_dictionary(field.type) else field.type for field in table.schema}
     lists = [name for name, kind in kinds.items() if _is_list_of_numbers(kind)]
     if nested := [name for name, kind in kinds.items() if types.is_nested(kind) and name not in lists]:
-        raise DataError(f"the columns {listed(nested)} hold lists or records: write each of their values as a column of its own.")
+        raise DataError(f"the columns {join(nested)} hold lists or records: write each of their values as a column of its own.")
     tests = (types.is_primitive, types.is_null, types.is_decimal, types.is_string, types.is_large_string, types.is_string_view)
     if unread := [name for name, kind in kinds.items() if name not in lists and not any(test(kind) for test in tests)]:
-        raise DataError(f"the columns {listed(unread)} hold neither words nor numbers: write them so.")
+        raise DataError(f"the columns {join(unread)} hold neither words nor numbers: write them so.")
     parts = {name: _columns_of_list(name, table[name]) for name in lists}
     numbers = [field.with_type(pyarrow.float64()) if types.is_decimal(field.type) else field for field in table.schema]
     frame = table.cast(pyarrow.schema(numbers)).drop_columns(lists).to_pandas(ignore_metadata=True)
@@ -305,7 +305,7 @@ def _columns_of_list(name: str, column: Any) -> Any:
     lengths = pyarrow.compute.list_value_length(column)
     widths = pyarrow.compute.unique(lengths).to_pylist()
     if len(widths) != 1 or not widths[0]:
-        raise DataError(f"column {name!r} holds lists of several lengths ({listed(widths)}): write as many numbers in each row.")
+        raise DataError(f"column {name!r} holds lists of several lengths ({join(widths)}): write as many numbers in each row.")
     values = pyarrow.compute.list_flatten(column).to_numpy(zero_copy_only=False).reshape(len(column), widths[0])
     return pd.DataFrame(values, columns=[f"{name}[{place}]" for place in range(widths[0])])
 

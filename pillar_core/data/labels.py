@@ -9,7 +9,7 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.data import room
-from pillar_core.data.wording import listed
+from pillar_core.data.wording import join
 
 MISSING = -1
 LARGEST_WHOLE = 2.0**53
@@ -82,16 +82,16 @@ def names_and_order(train: Plain, classes: tuple[str, ...] | None) -> tuple[tupl
         return names, present, [], [] if identity else [f"Labels were mapped in sorted order: {mapping}."]
     names = classes
     if len(set(names)) < len(names):
-        return names, present, [f"classes must differ from each other; got {listed(names)}."], []
+        return names, present, [f"classes must differ from each other; got {join(names)}."], []
     order = np.arange(len(names)) if numeric else np.array(names, dtype=str)
     problems = []
     unknown = [str(value) for value in present[~np.isin(present, order)]]
     if unknown:
-        allowed = f"0 … {len(names) - 1} (one number per class)" if numeric else f"one of {listed(names)}"
-        problems.append(f"y_train must be {allowed}; got {listed(unknown)}. Correct the labels or the list of classes.")
+        allowed = f"0 … {len(names) - 1} (one number per class)" if numeric else f"one of {join(names)}"
+        problems.append(f"y_train must be {allowed}; got {join(unknown)}. Correct the labels or the list of classes.")
     values = set(present.tolist())
     absent = [name for name, value in zip(names, order, strict=True) if value not in values]
-    return names, order, problems, [f"No train row has the class {listed(absent)}."] if absent else []
+    return names, order, problems, [f"No train row has the class {join(absent)}."] if absent else []
 
 
 def codes(labels: Plain, order: Array) -> Array:
@@ -108,7 +108,7 @@ def _from_floats(array: Array, name: str) -> tuple[Plain | None, list[str]]:
     missing = np.isnan(array)
     bad = ~missing & ((array != np.rint(array)) | (np.abs(array) > LARGEST_WHOLE))
     if bad.any():
-        rows = listed(np.flatnonzero(bad))
+        rows = join(np.flatnonzero(bad))
         return None, [
             f"{name} must hold whole numbers or words; rows {rows} hold others. A regression target is no class: cut it into bins."
         ]
@@ -122,11 +122,11 @@ def _decode_text(value: Any) -> Any:
 def _from_objects(array: Array, name: str) -> tuple[Plain | None, list[str]]:
     values = [_decode_text(value) for value in array.tolist()]
     missing = np.array([value is None or value == "" or (isinstance(value, float) and np.isnan(value)) for value in values], dtype=bool)
-    present = [value for value, gone in zip(values, missing, strict=True) if not gone]
+    present = [value for value, gap in zip(values, missing, strict=True) if not gap]
     if all(isinstance(value, str) for value in present):
-        return Plain(np.array(["" if gone else value for value, gone in zip(values, missing, strict=True)], dtype=str), missing), []
+        return Plain(np.array(["" if gap else value for value, gap in zip(values, missing, strict=True)], dtype=str), missing), []
     if all(isinstance(value, int | float | np.number) for value in present):
         small = [np.inf if isinstance(value, int) and abs(value) > LARGEST_WHOLE else value for value in values]
-        return _from_floats(np.array([np.nan if gone else value for value, gone in zip(small, missing, strict=True)], dtype=float), name)
+        return _from_floats(np.array([np.nan if gap else value for value, gap in zip(small, missing, strict=True)], dtype=float), name)
     kinds = sorted({type(value).__name__ for value in present})
     return None, [f"{name} must hold words or numbers, not both; got {', '.join(kinds)}."]

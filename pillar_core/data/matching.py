@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pillar_core.arrays import Array
-from pillar_core.data.wording import listed
+from pillar_core.data.wording import join
 from pillar_core.errors import DataError
 from pillar_core.types import FeatureSet
 
@@ -56,13 +56,13 @@ def by_name(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, tuple[
     absent = [name for name in private.names if name not in places]
     if absent:
         raise DataError(
-            f"the public rows lack the columns {listed(absent)}: bring them with the same columns, or leave these out of the private rows. "
+            f"the public rows lack the columns {join(absent)}: bring them with the same columns, or leave these out of the private rows. "
             "Words need one recipe for both tables (recipe=, --recipe)."
         )
     order, more = [places[name] for name in private.names], [name for name in public.names if name not in private.names]
     ordered = [name for name in public.names if name in private.names] == list(private.names)
     notes = [] if ordered else [REORDERED]
-    notes += [f"Public columns that the private rows lack were left out: {listed(more)}."] if more else []
+    notes += [f"Public columns that the private rows lack were left out: {join(more)}."] if more else []
     x_train, x_test = public.x_train[:, order], None if public.x_test is None else public.x_test[:, order]
     return dataclasses.replace(public, x_train=np.ascontiguousarray(x_train), x_test=x_test, names=private.names), tuple(notes)
 
@@ -74,7 +74,7 @@ def of_other_units(public: FeatureSet, private: FeatureSet) -> tuple[str, ...]:
     largest, theirs = (np.abs(rows.x_train).max(axis=0) for rows in (private, public))
     apart = np.flatnonzero(np.maximum(largest, theirs) >= MUCH_LARGER * np.minimum(largest, theirs))
     names = [private.names[column] for column in apart if min(largest[column], theirs[column]) > 0]
-    return (f"Are these columns in one unit? They differ a hundredfold from the public ones: {listed(names)}.",) if names else ()
+    return (f"Are these columns in one unit? They differ a hundredfold from the public ones: {join(names)}.",) if names else ()
 
 
 def _digests(x: Array) -> Iterator[bytes]:

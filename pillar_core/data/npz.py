@@ -19,7 +19,7 @@ from pillar_core.data import room, scratch
 from pillar_core.data.labels import as_array
 from pillar_core.data.parts import Parts
 from pillar_core.data.persons import persons_of
-from pillar_core.data.wording import listed
+from pillar_core.data.wording import join
 from pillar_core.errors import DataError
 from pillar_core.store import codec
 from pillar_core.types import Persons
@@ -49,16 +49,16 @@ def read_npz(content: io.BytesIO | Path, *, keys: tuple[str, str | None] | None 
             _sparse(content), notes=("Sparse rows, without labels: `pc.features(scipy.sparse.load_npz(path), labels)` adds them.",)
         )
     names = _names_of(shapes, keys)
-    arrays, others = arrays_of(content, names=names)
+    arrays, unused = arrays_of(content, names=names)
     if "x_train" not in arrays:
-        held = listed([f"{key} {shape}" for key, shape in shapes.items()]) or "nothing"
+        contents = join([f"{key} {shape}" for key, shape in shapes.items()]) or "nothing"
         raise DataError(
-            f"which arrays are rows and labels is not certain; the npz holds {held}. Say which (keys=(rows, labels)), or save them as "
+            f"which arrays are rows and labels is not certain; the npz holds {contents}. Say which (keys=(rows, labels)), or save them as "
             "x_train, y_train, x_test, y_test."
         )
-    said = [f"{names['x_train']} are the rows" + (f", {names['y_train']} the labels." if "y_train" in arrays else ", without labels.")]
-    notes = said if names["x_train"] not in ("x_train", "train_images") else []
-    notes += [f"Keys left aside: {listed(others)}."] if others else []
+    roles = [f"{names['x_train']} are the rows" + (f", {names['y_train']} the labels." if "y_train" in arrays else ", without labels.")]
+    notes = roles if names["x_train"] not in ("x_train", "train_images") else []
+    notes += [f"Keys left aside: {join(unused)}."] if unused else []
     if "meta" in arrays:
         notes.append(f"Made by: {_meta(arrays['meta'])}")
     classes = np.atleast_1d(arrays["classes"]) if "classes" in arrays else None
@@ -99,24 +99,24 @@ def arrays_of(content: io.BytesIO | Path, *, names: Mapping[str, str]) -> tuple[
     keys = {name: key for key, name in names.items()}
     with _open_archive(content) as archive:
         members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
-        others = [name for name in members if name not in keys]
-        return {keys[name]: _array(archive, member) for name, member in members.items() if name in keys}, others
+        unused = [name for name in members if name not in keys]
+        return {keys[name]: _array(archive, member) for name, member in members.items() if name in keys}, unused
 
 
-def _names_of(held: Collection[str], keys: tuple[str, str | None] | None) -> dict[str, str]:
+def _names_of(present: Collection[str], keys: tuple[str, str | None] | None) -> dict[str, str]:
     """The names in a file of what is read from it.
 
     Raises:
         DataError: a key that it does not hold.
     """
-    names = {key: key for key in (*KEYS, "meta") if key in held}
+    names = {key: key for key in (*KEYS, "meta") if key in present}
     if keys is not None:
-        given = {"x_train": keys[0]} | ({} if keys[1] is None else {"y_train": keys[1]})
-        if absent := [name for name in given.values() if name not in held]:
-            raise DataError(f"the npz holds no {listed(absent)}; it holds {listed(held)}.")
-        return {key: name for key, name in names.items() if key not in ("x_train", "y_train")} | given
-    names |= {key: name for name, key in IMAGE_KEYS.items() if name in held}
-    by_lower = {name.lower(): name for name in held}
+        chosen = {"x_train": keys[0]} | ({} if keys[1] is None else {"y_train": keys[1]})
+        if absent := [name for name in chosen.values() if name not in present]:
+            raise DataError(f"the npz holds no {join(absent)}; it holds {join(present)}.")
+        return {key: name for key, name in names.items() if key not in ("x_train", "y_train")} | chosen
+    names |= {key: name for name, key in IMAGE_KEYS.items() if name in present}
+    by_lower = {name.lower(): name for name in present}
     called_so: dict[str, tuple[str, ...]] = {
         "x_train": ("x_train", *ROWS_CALLED),
         "y_train": ("y_train", *LABELS_CALLED),
@@ -173,13 +173,13 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
                 "the npz holds Python objects (pickle), which can run code when read: refused. "
                 "Save words as a string array (dtype 'U') and numbers as numbers."
             )
-        held = member.file_size - stream.tell()
-        if not dtype.itemsize or math.prod(shape) * dtype.itemsize != held:
+        n_bytes = member.file_size - stream.tell()
+        if not dtype.itemsize or math.prod(shape) * dtype.itemsize != n_bytes:
             raise DataError(
-                f"{member.filename} says that it is of shape {shape} and {dtype}, and holds {held:,} bytes: it is no such array."
+                f"{member.filename} says that it is of shape {shape} and {dtype}, and holds {n_bytes:,} bytes: it is no such array."
             )
         is_large, becomes_float32 = scratch.is_large((member.file_size,)), len(shape) == 2 and dtype != np.float32
-        room.check_memory(f"{member.filename}, of shape {shape}, takes", held * (not is_large) + 4 * math.prod(shape) * becomes_float32)
+        room.check_memory(f"{member.filename}, of shape {shape}, takes", n_bytes * (not is_large) + 4 * math.prod(shape) * becomes_float32)
         if not is_large:
             stream.seek(0)
             return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))

@@ -11,7 +11,7 @@ from pillar_core.data import files, labels
 from pillar_core.data.images import loading as images
 from pillar_core.data.images.loading import checked_images
 from pillar_core.data.partition import with_drawn_test
-from pillar_core.data.parts import Parts, opened, place_of
+from pillar_core.data.parts import Parts, open_source, place_of
 from pillar_core.errors import DataError
 from pillar_core.types import Dataset, FeatureSet, Progress, ignore_progress
 
@@ -121,5 +121,5 @@ def read(
             return dataclasses.replace(found, test_drawn=images.SET_APART in found.notes)
         return with_drawn_test(files.checked_features(parts, name=name.stem))
     if name.suffix.lower() == ".npy":
-        return read_array(opened(place), name=name.stem)
+        return read_array(open_source(place), name=name.stem)
     return files.read_features(place, filename=filename)

@@ -11,7 +11,7 @@ from pillar_core.errors import DataError
 from pillar_core.types import Dataset, FeatureSet, Persons
 
 
-def packed(data: FeatureSet | Dataset) -> dict[str, Any]:
+def pack(data: FeatureSet | Dataset) -> dict[str, Any]:
     """The arrays of a set by name, without those that it lacks."""
     arrays = {
         "x_train": data.x_train,
@@ -34,8 +34,8 @@ def packed(data: FeatureSet | Dataset) -> dict[str, Any]:
     return {name: array for name, array in arrays.items() if array is not None}
 
 
-def unpacked(arrays: Mapping[str, Array], *, title: str = "") -> FeatureSet | Dataset:
-    """The set that `packed` took apart; `title` is its name and title where the arrays do not say them.
+def unpack(arrays: Mapping[str, Array], *, title: str = "") -> FeatureSet | Dataset:
+    """The set that `pack` took apart; `title` is its name and title where the arrays do not say them.
 
     Raises:
         DataError: persons without a number of rows, or the other way round.
@@ -45,8 +45,8 @@ def unpacked(arrays: Mapping[str, Array], *, title: str = "") -> FeatureSet | Da
     title = title or str(arrays.get("title", ""))
     name = str(arrays.get("name", title))
     persons = None
-    if said := {"persons", "rows_per_person"} & set(arrays):
-        if len(said) < 2:
+    if declared := {"persons", "rows_per_person"} & set(arrays):
+        if len(declared) < 2:
             raise DataError("persons and rows_per_person go together; one of them is missing.")
         persons = Persons(arrays["persons"], arrays["rows_per_person"].tolist())
     x_train, y_train, x_test, y_test = arrays["x_train"], arrays.get("y_train"), arrays.get("x_test"), arrays.get("y_test")

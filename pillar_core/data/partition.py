@@ -18,7 +18,7 @@ Rows = TypeVar("Rows", FeatureSet, Dataset)
 SET_APART = "No rows are named as test rows: a stratified fifth became them (the same fifth every time)."
 
 
-def stratified(labels: Array, *, seed: int, name: str, share: float = TEST_FRACTION, persons: Array | None = None) -> tuple[Array, Array]:
+def stratify(labels: Array, *, seed: int, name: str, share: float = TEST_FRACTION, persons: Array | None = None) -> tuple[Array, Array]:
     """Row numbers (train, test), each ascending int64: a share of every class is test, at least one row where it has two.
 
     Args:
@@ -30,7 +30,7 @@ def stratified(labels: Array, *, seed: int, name: str, share: float = TEST_FRACT
     if persons is not None:
         first, codes = np.unique(persons, return_index=True, return_inverse=True)[1:]
         first = np.sort(first)
-        _, chosen = stratified(labels[first], seed=seed, name=name, share=share)
+        _, chosen = stratify(labels[first], seed=seed, name=name, share=share)
         is_theirs = np.isin(codes, codes[first[chosen]])
         return np.flatnonzero(~is_theirs), np.flatnonzero(is_theirs)
     generator = rng.stream(seed, "train/test", name)
@@ -47,26 +47,26 @@ def with_drawn_test(data: FeatureSet) -> FeatureSet:
     if data.y_train is None or data.x_test is not None:
         return data
     persons = data.persons
-    train, test = stratified(data.y_train, seed=0, name="table", persons=None if persons is None else persons.of)
+    train, test = stratify(data.y_train, seed=0, name="table", persons=None if persons is None else persons.of)
     if not len(test) or len(np.unique(data.y_train[train])) < data.n_classes:
         return data
-    x, y, said = data.x_train, data.y_train, tuple(note for note in data.notes if note != NO_TEST)
+    x, y, notes = data.x_train, data.y_train, tuple(note for note in data.notes if note != NO_TEST)
     rows: dict[str, Any] = {
         "x_train": scratch.take_rows(x, train),
         "y_train": y[train],
         "x_test": scratch.take_rows(x, test),
         "y_test": y[test],
     }
-    return dataclasses.replace(data, **rows, persons=persons and persons.at(train), notes=(*said, SET_APART), test_drawn=True)
+    return dataclasses.replace(data, **rows, persons=persons and persons.at(train), notes=(*notes, SET_APART), test_drawn=True)
 
 
-def whole(data: Rows) -> Rows:
+def without_drawn_test(data: Rows) -> Rows:
     """`data` as a public set: test rows that were drawn while reading are train rows again. ε protects none of them."""
     if not data.test_drawn or data.x_test is None:
         return data
     x = scratch.join_rows(data.x_train, data.x_test)
     y = None if data.y_train is None or data.y_test is None else np.concatenate([data.y_train, data.y_test])
-    more: dict[str, Any] = {"images": data.images and whole(data.images)} if isinstance(data, FeatureSet) else {}
+    more: dict[str, Any] = {"images": data.images and without_drawn_test(data.images)} if isinstance(data, FeatureSet) else {}
     return dataclasses.replace(data, x_train=x, y_train=y, x_test=None, y_test=None, persons=None, test_drawn=False, **more)
 
 
@@ -78,6 +78,6 @@ def with_test_rows(data: Dataset, *, seed: int) -> Dataset:
     """
     if data.y_train is None:
         raise DataError(f"the table {data.name} has no labels.")
-    train, test = stratified(data.y_train, seed=seed, name=data.name)
+    train, test = stratify(data.y_train, seed=seed, name=data.name)
     x, y, notes = data.x_train, data.y_train, (*data.notes, "The source has no test rows: a stratified fifth was set apart.")
     return dataclasses.replace(data, x_train=x[train], y_train=y[train], x_test=x[test], y_test=y[test], notes=notes)

@@ -42,7 +42,7 @@ class Parts:
     test_drawn: bool = False
 
     @property
-    def said(self) -> tuple[str, ...]:
+    def all_notes(self) -> tuple[str, ...]:
         """The notes, those on the caveats, and how many rows of a person count, where persons are declared."""
         notes = (*self.notes, *map(NO_EPSILON.format, self.caveats))
         return notes if self.persons is None else (*notes, OF_PERSONS.format(self.persons.most, Unit(self.persons.most)))
@@ -67,7 +67,7 @@ def place_of(path: str | Path) -> Path:
     return place
 
 
-def opened(source: str | Path | bytes) -> io.BytesIO | Path:
+def open_source(source: str | Path | bytes) -> io.BytesIO | Path:
     """Something that readers accept: bytes as a stream, or a path to a file that exists.
 
     Raises:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from pillar_core.arrays import Array
-from pillar_core.data.tables import FEWEST_DISTINCT, distinct_of, sides_of, taken
-from pillar_core.data.wording import listed
+from pillar_core.data.tables import FEWEST_DISTINCT, distinct_of, find_column, sides_of
+from pillar_core.data.wording import join
 from pillar_core.errors import DataError
 from pillar_core.types import Persons
 
@@ -31,19 +31,19 @@ def persons_of(names: Iterable[Any], most: int, *, n_rows: int) -> Persons:
     import pandas as pd
 
     try:
-        held = names if isinstance(names, np.ndarray) else np.fromiter(names, dtype=object)
-        if held.shape == (n_rows,):
-            column = pd.Series(np.char.decode(held, "utf-8") if held.dtype.kind == "S" else held, name="persons").infer_objects()
+        values = names if isinstance(names, np.ndarray) else np.fromiter(names, dtype=object)
+        if values.shape == (n_rows,):
+            column = pd.Series(np.char.decode(values, "utf-8") if values.dtype.kind == "S" else values, name="persons").infer_objects()
             is_number = column.dtype.kind in "iu"
             are_names = is_number or all(map(_is_name, distinct_of(column)[1]))
     except (TypeError, ValueError) as error:
         raise DataError(WHOSE) from error
-    if held.shape != (n_rows,):
-        raise DataError(f"persons must name the person of each of the {n_rows:,} train rows; got shape {held.shape}.")
+    if values.shape != (n_rows,):
+        raise DataError(f"persons must name the person of each of the {n_rows:,} train rows; got shape {values.shape}.")
     if not are_names:
         raise DataError(WHOSE)
-    whose = column.to_numpy() if is_number else names_of_persons(column)[0]
-    return Persons(np.unique(whose, return_inverse=True)[1], most)
+    numbers = column.to_numpy() if is_number else names_of_persons(column)[0]
+    return Persons(np.unique(numbers, return_inverse=True)[1], most)
 
 
 def _is_name(value: Any) -> bool:
@@ -61,7 +61,7 @@ def person_column(frame: Any) -> str | None:
     return next((name for name in named if frame[name].nunique() > FEWEST_DISTINCT), None)
 
 
-def first_rows(frame: Any, column: str, whose: tuple[Array, Array], *, most: int, theirs: Set[str]) -> Any:
+def first_rows(frame: Any, column: str, identities: tuple[Array, Array], *, most: int, theirs: Set[str]) -> Any:
     """The first `most` rows of each person, in the frame's order, less those on another side (train or test) than the person's first: one
     person more or less is then at most so many rows more or less, all of them on one side.
 
@@ -72,12 +72,12 @@ def first_rows(frame: Any, column: str, whose: tuple[Array, Array], *, most: int
     """
     import pandas as pd
 
-    codes, persons = whose
+    codes, persons = identities
     is_left = np.array([name not in theirs for name in persons.tolist()])
     named = frame.assign(**{column: codes})[is_left[codes]]
     if not len(named):
         raise DataError(f"every person of column {column!r} has public rows, too, and none is left whom ε could protect.")
-    split = taken(frame, ("split",))
+    split = find_column(frame, ("split",))
     if split is not None:
         sides = pd.Series(sides_of(named[split]), index=named.index)
         named = named[sides == sides.groupby(named[column]).transform("first")]
@@ -108,12 +108,12 @@ def names_of_persons(names: Any) -> tuple[Array, Array]:
     persons, written = pd.Series(_canonical_names(distinct)), distinct.astype(str).str.strip()
     unnamed = np.flatnonzero((persons == "").to_numpy()[codes])
     if len(unnamed):
-        raise DataError(f"column {names.name!r} is empty in rows {listed(unnamed)}: say whose they are, or take them out.")
+        raise DataError(f"column {names.name!r} is empty in rows {join(unnamed)}: say whose they are, or take them out.")
     _, first, numbers = np.unique(written.to_numpy(dtype=object), return_index=True, return_inverse=True)
     persons = persons[first]
     several = written[first][persons.duplicated(keep=False)]
     if len(several):
-        ways = listed(map(repr, sorted(several, key=str.casefold)))
+        ways = join(map(repr, sorted(several, key=str.casefold)))
         raise DataError(
             f"column {names.name!r} holds {ways}: write each person in one way, unseen signs too, and two persons in different words."
         )
@@ -130,8 +130,8 @@ def _canonical_names(names: Any) -> list[str]:
     if names.dtype.kind == "f" and ((names.abs() >= 2**53) | (names % 1 > 0)).any():
         why = "holds numbers with a fraction or from 2**53 on, of which several may have become one"
         raise DataError(f"column {names.name!r} {why}; write persons' names as words, with a letter before each number.")
-    found = []
+    canonical = []
     for name in names.astype(str).where(names.notna(), ""):
         seen = _UNSEEN.sub("", unicodedata.normalize("NFKC", name).casefold())
-        found.append(_NUMBER.sub(r"\1", " ".join(seen.split())))
-    return found
+        canonical.append(_NUMBER.sub(r"\1", " ".join(seen.split())))
+    return canonical

@@ -49,8 +49,8 @@ class RootSettings:
 
 def folder() -> Path:
     """The data folder: PILLAR_DATA, else `datasets` in the cache folder."""
-    given = os.environ.get("PILLAR_DATA")
-    return Path(given).expanduser().absolute() if given else store.default().root / "datasets"
+    variable = os.environ.get("PILLAR_DATA")
+    return Path(variable).expanduser().absolute() if variable else store.default().root / "datasets"
 
 
 def home(name: str, root: str | None = None) -> Path:
@@ -71,10 +71,10 @@ def state_of(path: str | Path) -> str:
     """Text that changes when the file does, or one of the first LOOKED_AT files of the folder; "" where nothing can be looked at."""
     try:
         place = place_of(path)
-        looked = [place.stat(), *itertools.islice(_stamps(place), LOOKED_AT)]
+        statuses = [place.stat(), *itertools.islice(_stamps(place), LOOKED_AT)]
     except (DataError, OSError, ValueError):
         return ""
-    return f"{len(looked)} {fingerprint(str(sorted((one.st_mtime_ns, one.st_size) for one in looked)))}"
+    return f"{len(statuses)} {fingerprint(str(sorted((status.st_mtime_ns, status.st_size) for status in statuses)))}"
 
 
 def _stamps(folder: Path) -> Iterator[os.stat_result]:
@@ -84,8 +84,8 @@ def _stamps(folder: Path) -> Iterator[os.stat_result]:
     """
     levels = collections.deque([folder] if folder.is_dir() else [])
     while levels:
-        with contextlib.suppress(OSError), os.scandir(levels.popleft()) as found:
-            for member in sorted(itertools.islice(found, MOST_LISTED), key=lambda member: member.name.lower().endswith(IMAGE_ENDINGS)):
+        with contextlib.suppress(OSError), os.scandir(levels.popleft()) as entries:
+            for member in sorted(itertools.islice(entries, MOST_LISTED), key=lambda member: member.name.lower().endswith(IMAGE_ENDINGS)):
                 with contextlib.suppress(OSError):  # a link to nowhere, or what this process may not look at
                     if member.is_dir():
                         levels.append(Path(member.path))
@@ -98,14 +98,14 @@ def forget(dataset: Dataset) -> None:
         store.default().delete("arrays", key)
 
 
-def unfinished(place: Path) -> str:
+def unfinished_note(place: Path) -> str:
     """A sentence where an interrupted download left its mark, else nothing."""
     if not (place / UNFINISHED).exists():
         return ""
     return f"A download was interrupted there: fetch again, or delete {place / UNFINISHED} if you have put whole files beside it. "
 
 
-def damaged(place: Path, error: object) -> DataError:
+def damage_error(place: Path, error: object) -> DataError:
     """The refusal of files that cannot be read as the data set that they should be."""
     return DataError(
         f"{place} cannot be read as this data set ({error}): files are damaged, incomplete or arranged differently. "
@@ -133,7 +133,7 @@ def readable(place: Path) -> Iterator[None]:
     except ImportError as error:
         raise MissingDependencyError(f"reading {place} needs {how_to_get(error)}.") from error
     except READING_FAILS + foreign() as error:
-        raise damaged(place, error) from error
+        raise damage_error(place, error) from error
 
 
 @contextlib.contextmanager
@@ -145,16 +145,16 @@ def fetching(title: str, place: Path, by_hand: str) -> Iterator[None]:
 
     Raises:
         DataError: no network, a wrong checksum, or no room.
-        Cancelled: whoever watches (`downloading.watched`) stopped it.
+        Cancelled: whoever watches (`downloading.report_progress`) stopped it.
     """
     marker = place / UNFINISHED
-    with contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as stack:
         try:
             locks = folder() / "locks"
             locks.mkdir(parents=True, exist_ok=True, mode=0o700)
             lock = functools.partial(try_lock, locks / fingerprint(str(place)))
-            told = functools.partial(downloading.look, 0, 1, f"another download of {title} is under way")
-            held.enter_context(waiting_for(lock, told=told))
+            waits = functools.partial(downloading.report, 0, 1, f"another download of {title} is under way")
+            stack.enter_context(waiting_for(lock, told=waits))
             place.mkdir(parents=True, exist_ok=True, mode=0o700)
             if marker.exists():
                 _keep_archives(place)
@@ -167,7 +167,7 @@ def fetching(title: str, place: Path, by_hand: str) -> Iterator[None]:
         except ImportError as error:
             raise MissingDependencyError(f"fetching {title} needs {how_to_get(error)}. By hand: {by_hand}") from error
         except FETCHING_FAILS + foreign() as error:
-            downloading.look()  # torchvision takes a stop for one more failure of a mirror
+            downloading.report()  # torchvision takes a stop for one more failure of a mirror
             _tidy(place)
             words = " ".join(str(error).split())[:500]
             raise DataError(

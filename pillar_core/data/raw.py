@@ -8,9 +8,9 @@ from typing import Any
 from pillar_core.arrays import Array
 from pillar_core.data import cells, encoding, files, frames, matching, objects, recipes, tables
 from pillar_core.data.encoding import NUMBERS, Column, Recipe
-from pillar_core.data.parts import opened
+from pillar_core.data.parts import open_source
 from pillar_core.data.persons import first_rows, named_in, names_of_persons
-from pillar_core.data.wording import listed
+from pillar_core.data.wording import join
 from pillar_core.errors import DataError
 from pillar_core.types import FeatureSet
 
@@ -52,28 +52,28 @@ def read_private(source: Any, roles: Roles, public: Sequence[Any] = ()) -> Featu
     written = None if roles.recipe is None else recipes.recipe_of(roles.recipe)
     person = roles.person or (written.person if written else None)
     frame, title = _table(source, person)
-    others = [_table(table, person)[0] for table in public]
+    public_tables = [_table(table, person)[0] for table in public]
     for name in (roles.label, roles.person, *roles.leave_out):
         if name is not None and name not in frame.columns:
-            raise DataError(f"{title} has no column {name!r}; it has {listed(frame.columns)}.")
-    notes = [] if not roles and not others else frames.notes_of(frame)
-    if not roles and not others:
+            raise DataError(f"{title} has no column {name!r}; it has {join(frame.columns)}.")
+    notes = [] if not roles and not public_tables else frames.notes_of(frame)
+    if not roles and not public_tables:
         return plain_features(frame, name=Path(title).stem)
     if written is None:
-        recipe, more = learnt_recipe(frame, roles, others[0] if others else None)
+        recipe, more = learnt_recipe(frame, roles, public_tables[0] if public_tables else None)
         notes += more
     else:
         if roles.label not in (None, written.label):
             raise DataError(f"the recipe's label is {written.label!r}; got {roles.label!r}. Write a recipe for each label.")
-        kept = tuple(column for column in written.columns if column.name not in roles.leave_out)
+        columns = tuple(column for column in written.columns if column.name not in roles.leave_out)
         added = [name for name in roles.leave_out if name not in written.left_out]
-        recipe = dataclasses.replace(written, person=person, columns=kept, left_out=(*written.left_out, *added))
+        recipe = dataclasses.replace(written, person=person, columns=columns, left_out=(*written.left_out, *added))
     recipe = dataclasses.replace(recipe, rows_per_person=roles.rows_per_person or recipe.rows_per_person)
     if recipe.person is not None and recipe.person not in frame.columns:  # a recipe's, which the table lacks
         notes = [*notes, _NO_PERSON.format(recipe.person)]
-        frame, others, recipe = frame.assign(), [], dataclasses.replace(recipe, person=None)
+        frame, public_tables, recipe = frame.assign(), [], dataclasses.replace(recipe, person=None)
     if recipe.person is not None:
-        theirs: frozenset[str] = frozenset().union(*(named_in(table, recipe.person)[0] for table in others))
+        theirs: frozenset[str] = frozenset().union(*(named_in(table, recipe.person)[0] for table in public_tables))
         frame = rows_of_persons(frame, recipe, theirs=theirs)
     features = private_features(frame, recipe, name=Path(title).stem)
     return dataclasses.replace(features, notes=(*features.notes, *notes))
@@ -103,18 +103,18 @@ def new_rows(source: Any, recipe: Recipe) -> tuple[Array, tuple[str, ...]]:
     frame, _ = _table(source, None)
     names = [column.name for column in recipe.columns]
     if absent := [name for name in names if name not in frame.columns]:
-        raise DataError(f"the table lacks the columns {listed(absent)}, which the model learnt from; it has {listed(frame.columns)}.")
+        raise DataError(f"the table lacks the columns {join(absent)}, which the model learnt from; it has {join(frame.columns)}.")
     notes, frame = frames.notes_of(frame), _without_gaps(frame[names], recipe)
     for name in (name for name in names if name not in recipe.categories and tables.is_text(frame[name])):
         column = frame[name].mask(frame[name].astype(str).str.strip().str.lower().isin(cells.GAPS))
         frame = frame.assign(**{name: column if column.notna().any() else column.astype(float)})
-    columns = encoding.counted(frame, recipe.columns)
+    columns = encoding.count_gaps(frame, recipe.columns)
     unfilled = [column for column in columns if column.name not in {**recipe.categories, **recipe.fills} and column.gaps]
     x, _ = encoding.encode_columns(frame, columns, recipe)
     if unfilled:
-        said = listed(f"{column.name} ({column.gaps:,})" for column in unfilled)
-        raise DataError(f"the columns {said} have empty cells, and the model has no value for gaps there: fill them.")
-    return x, (*notes, *encoding.unknown(frame, columns, recipe))
+        columns_text = join(f"{column.name} ({column.gaps:,})" for column in unfilled)
+        raise DataError(f"the columns {columns_text} have empty cells, and the model has no value for gaps there: fill them.")
+    return x, (*notes, *encoding.unknown_word_notes(frame, columns, recipe))
 
 
 def learnt_recipe(frame: Any, roles: Roles, public: Any = None) -> tuple[Recipe, list[str]]:
@@ -125,8 +125,8 @@ def learnt_recipe(frame: Any, roles: Roles, public: Any = None) -> tuple[Recipe,
     """
     label, seen = tables.label_column(frame, roles.label), frame.drop(columns=[roles.person] if roles.person else [])
     if public is None:
-        taken = {label, tables.taken(frame, ("split",)), *roles.leave_out}
-        inputs = [name for name in seen.columns if name not in taken]
+        roles_taken = {label, tables.find_column(frame, ("split",)), *roles.leave_out}
+        inputs = [name for name in seen.columns if name not in roles_taken]
         _refuse_words(seen, inputs, label, roles.leave_out)
         columns = tuple(Column(name, NUMBERS, 0) for name in inputs)
         return Recipe(label, tuple(roles.leave_out), columns=columns, person=roles.person), []
@@ -136,13 +136,11 @@ def learnt_recipe(frame: Any, roles: Roles, public: Any = None) -> tuple[Recipe,
     present = [column for column in columns if column.name in public.columns]
     absent = [column.name for column in columns if column not in present and column.name not in left_out]
     recipe = encoding.learn_recipe(public, present, label=label, left_out=left_out)
-    problems = (
-        [f"the public rows lack the columns {listed(absent)}: bring them with the same columns, or leave these out."] if absent else []
-    )
+    problems = [f"the public rows lack the columns {join(absent)}: bring them with the same columns, or leave these out."] if absent else []
     if problems := [*problems, *encoding.problems_of(present, recipe, is_scaled=True)]:
         raise DataError(*problems)
     used = tuple(column for column in columns if column.name not in left_out)
-    notes = [f"Left out: {listed(f'{column.name} ({column.kind})' for column in aside)}."] if aside else []
+    notes = [f"Left out: {join(f'{column.name} ({column.kind})' for column in aside)}."] if aside else []
     return dataclasses.replace(recipe, columns=used, person=roles.person), notes
 
 
@@ -171,8 +169,8 @@ def template(source: Any, roles: Roles, public: Any = None) -> tuple[Recipe, lis
 def rows_of_persons(frame: Any, recipe: Recipe, *, theirs: Set[str], whose: Any = None) -> Any:
     """The rows that count of each person of a private table, and none of those who have public rows (`theirs`): see `first_rows`."""
     person = str(recipe.person)
-    named = names_of_persons(frame[person]) if whose is None else whose
-    return first_rows(frame, person, named, most=recipe.rows_per_person, theirs=theirs)
+    identities = names_of_persons(frame[person]) if whose is None else whose
+    return first_rows(frame, person, identities, most=recipe.rows_per_person, theirs=theirs)
 
 
 def private_features(frame: Any, recipe: Recipe, *, name: str, caveats: tuple[str, ...] = ()) -> FeatureSet:
@@ -182,9 +180,9 @@ def private_features(frame: Any, recipe: Recipe, *, name: str, caveats: tuple[st
         DataError: as `encoding.private_parts`; words without categories and gaps without fills, by column.
     """
     if recipe.label not in frame.columns:
-        raise DataError(f"the table has no column {recipe.label!r}, the recipe's label; it has {listed(frame.columns)}.")
+        raise DataError(f"the table has no column {recipe.label!r}, the recipe's label; it has {join(frame.columns)}.")
     frame = _without_gaps(frame, recipe)
-    columns = encoding.counted(frame, recipe.columns)
+    columns = encoding.count_gaps(frame, recipe.columns)
     if problems := encoding.problems_of(columns, recipe, is_scaled=True):
         raise DataError(*problems, WAYS)
     parts = encoding.private_parts(frame, columns, recipe, person=recipe.person, most=recipe.rows_per_person)
@@ -211,7 +209,7 @@ def plain_features(frame: Any, *, name: str) -> FeatureSet:
         DataError: no label column that is certain, words or gaps, each column by name.
     """
     label = tables.label_column(frame)
-    inputs = [column for column in frame.columns if column not in (label, tables.taken(frame, ("split",)))]
+    inputs = [column for column in frame.columns if column not in (label, tables.find_column(frame, ("split",)))]
     if inputs:
         _refuse_words(frame, inputs, label, ())
     features = files.checked_features(tables.parts_of(frame), name=name)
@@ -242,12 +240,12 @@ def _without_gaps(frame: Any, recipe: Recipe) -> Any:
 def _table(source: Any, person: str | None) -> tuple[Any, str]:
     """(the table, its title), names of persons as they are written."""
     if not is_table(source):
-        raise DataError(f"rows of a table are a DataFrame or end in {listed(frames.SUFFIXES)}; got {str(source)[:80]!r}.")
+        raise DataError(f"rows of a table are a DataFrame or end in {join(frames.SUFFIXES)}; got {str(source)[:80]!r}.")
     if objects.is_table(source):
         frame = source.set_axis([str(name) for name in source.columns], axis=1).reset_index(drop=True)
         notes: list[str] = []
         frame = cells.with_numbers(frame.astype(dict.fromkeys(frame.select_dtypes("category"), object)), notes, as_written=person)
         frame.attrs["notes"] = notes
         return frame, "table"
-    frame = frames.frame_of(opened(source), frames.ending_of(source), as_written=person)
+    frame = frames.frame_of(open_source(source), frames.ending_of(source), as_written=person)
     return tables.without_row_numbers(frame, []), str(source)

@@ -17,8 +17,8 @@ from typing import Any, BinaryIO
 
 from pillar_core import installation, store
 from pillar_core.data import frames, objects, raw, room, tables
-from pillar_core.data.packing import packed, unpacked
-from pillar_core.data.parts import opened
+from pillar_core.data.packing import pack, unpack
+from pillar_core.data.parts import open_source
 from pillar_core.errors import DataError, PillarError, memory_ran_out
 from pillar_core.store import codec
 from pillar_core.store.files import TEMPORARY
@@ -74,10 +74,10 @@ class Reading:
         Raises:
             DataError: why it cannot be used.
         """
-        found = self._outcome()
+        content = self._outcome()
         if self._ending in TABLES:
-            found = raw.plain_features(tables.without_row_numbers(found, []), name=Path(self._title).stem)
-        rows: FeatureSet | Dataset = found
+            content = raw.plain_features(tables.without_row_numbers(content, []), name=Path(self._title).stem)
+        rows: FeatureSet | Dataset = content
         return rows
 
     def _outcome(self) -> Any:
@@ -86,9 +86,9 @@ class Reading:
             raise DataError(*self._problems)
         return self._found
 
-    def _run(self, content: bytes | None, asked: dict[str, Any]) -> None:
+    def _run(self, content: bytes | None, request: dict[str, Any]) -> None:
         try:
-            self._found = self._read(content, asked)
+            self._found = self._read(content, request)
         except PillarError as error:
             self._problems = error.problems if isinstance(error, DataError) else (str(error),)
         except OSError as error:
@@ -96,7 +96,7 @@ class Reading:
         finally:
             self._done.set()
 
-    def _read(self, content: bytes | None, asked: dict[str, Any]) -> Any:
+    def _read(self, content: bytes | None, request: dict[str, Any]) -> Any:
         root, limit = store.default().root, room.memory_limit()
         folder = root / "arrays" / "00"  # where `store.prune` sweeps what a killed app left
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -106,9 +106,9 @@ class Reading:
             requests, answers = process.stdin, process.stdout
             assert requests is not None
             assert answers is not None
-            asked |= {"is_sent": content is not None, "into": place.name, "limit": limit, "cache": str(root)}
+            request |= {"is_sent": content is not None, "into": place.name, "limit": limit, "cache": str(root)}
             with contextlib.suppress(BrokenPipeError), requests:
-                requests.write(json.dumps(asked).encode() + b"\n")
+                requests.write(json.dumps(request).encode() + b"\n")
                 requests.write(content or b"")
             for line in answers:
                 answer = json.loads(line)
@@ -146,7 +146,7 @@ def _rows(path: str) -> FeatureSet | Dataset:
         arrays["x_train"] = stored["rows_0"]
         if "y_test" in arrays:
             arrays["x_test"] = stored["rows_1"]
-    return unpacked(arrays)
+    return unpack(arrays)
 
 
 def _take_process() -> subprocess.Popen[bytes]:
@@ -187,10 +187,10 @@ def serve() -> None:
 
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a reader prints is no answer
-    asked = json.loads(requests.readline() or "null")
-    if asked is None:  # whoever would have asked has ended
+    request = json.loads(requests.readline() or "null")
+    if request is None:  # whoever would have asked has ended
         return
-    os.environ["PILLAR_CACHE"] = asked["cache"]
+    os.environ["PILLAR_CACHE"] = request["cache"]
     shares = [0]
 
     def tell(**answer: Any) -> None:
@@ -202,31 +202,32 @@ def serve() -> None:
             tell(share=shares[-1] / 100)
 
     try:
-        content = requests.read() if asked["is_sent"] else asked["name"]
-        room.limit_to(asked["limit"])
-        with open(asked["into"], "wb") as out:
-            kind = _write(content, asked, out, progress)
+        content = requests.read() if request["is_sent"] else request["name"]
+        room.limit_to(request["limit"])
+        with open(request["into"], "wb") as out:
+            kind = _write(content, request, out, progress)
         tell(kind=kind)
     except PillarError as error:
         tell(refused=error.problems if isinstance(error, DataError) else [str(error)])
     except Exception as error:
         if not memory_ran_out(error):
             raise
-        tell(refused=[f"{Path(asked['name']).name} takes more memory than that; {room.limit_text(asked['limit'])} {room.WAY_ON}"])
+        tell(refused=[f"{Path(request['name']).name} takes more memory than that; {room.limit_text(request['limit'])} {room.WAY_ON}"])
 
 
-def _write(content: bytes | str, asked: dict[str, Any], out: BinaryIO, progress: Any) -> str:
+def _write(content: bytes | str, request: dict[str, Any], out: BinaryIO, progress: Any) -> str:
     """Writes the table or the rows that were read, and says which."""
     import pyarrow
 
-    ending = frames.ending_of(asked["name"])
+    ending = frames.ending_of(request["name"])
     if ending in TABLES:
-        table = pyarrow.Table.from_pandas(frames.frame_of(opened(content), ending, as_written=asked["as_written"]), preserve_index=False)
+        frame = frames.frame_of(open_source(content), ending, as_written=request["as_written"])
+        table = pyarrow.Table.from_pandas(frame, preserve_index=False)
         with pyarrow.ipc.new_file(out, table.schema) as sink:
             sink.write_table(table)
         return "table"
-    rows = objects.read(content, filename=asked["name"] if asked["is_sent"] else "", keys=asked["keys"], progress=progress)
-    arrays = packed(rows)
+    rows = objects.read(content, filename=request["name"] if request["is_sent"] else "", keys=request["keys"], progress=progress)
+    arrays = pack(rows)
     if isinstance(rows, Dataset) and rows.stored_rows:
         del arrays["x_train"]
         arrays.pop("x_test", None)

@@ -8,7 +8,7 @@ from typing import Any
 
 from pillar_core.data.encoding import NUMBERS, TEXTS, WORDS, Column, Recipe
 from pillar_core.data.parts import place_of
-from pillar_core.data.wording import listed
+from pillar_core.data.wording import join
 from pillar_core.errors import DataError
 from pillar_core.types import MOST_ROWS
 
@@ -73,7 +73,7 @@ def _read(form: Any) -> Recipe:
     left_out, names = _texts(form.get("left_out", ()), "left_out"), [column.name for column in columns]
     roles = [*names, *left_out, label, *([person] if person and person not in left_out else [])]
     if repeated := {name for name in roles if roles.count(name) > 1}:
-        raise ValueError(f"each column has one place in it; {listed(sorted(repeated))} have several.")
+        raise ValueError(f"each column has one place in it; {join(sorted(repeated))} have several.")
     if not columns:
         raise ValueError("it names no column to learn from.")
     gaps = form.get("gaps", [])

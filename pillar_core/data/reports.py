@@ -9,7 +9,7 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.data.objects import read
-from pillar_core.data.wording import listed
+from pillar_core.data.wording import join
 from pillar_core.errors import DataError, PillarError
 from pillar_core.types import Dataset, FeatureSet
 
@@ -50,13 +50,13 @@ def understood(data: Dataset | FeatureSet) -> str:
         source = f"{'colour' if data.x_train.ndim == 4 else 'grey'} pictures, {width} wide and {height} high"
     elif recipe is not None:
         names = [column["name"] for column in recipe["columns"]]
-        source = f"{len(names):,} columns: {listed(names, shown=6)}"
+        source = f"{len(names):,} columns: {join(names, shown=6)}"
     else:
         source = f"{data.x_train.shape[1]:,} numbers a row"
     label = recipe["label"] if recipe is not None else "one of " + f"{len(data.classes):,} classes"
-    what = f"Predicts {label} ({listed(data.classes, shown=4)}) from {source}" if data.y_train is not None else f"No labels; {source}"
+    target = f"Predicts {label} ({join(data.classes, shown=4)}) from {source}" if data.y_train is not None else f"No labels; {source}"
     share = f"{n_train + n_test:,} rows, {n_test / (n_train + n_test):.0%} kept for testing" if n_test else f"{n_train:,} rows"
-    return f"{what}. {share}."
+    return f"{target}. {share}."
 
 
 def dry_run(path_or_bytes: str | Path | bytes, filename: str = "", *, public_fraction: float | None = 0.1) -> Report:
@@ -71,11 +71,11 @@ def dry_run(path_or_bytes: str | Path | bytes, filename: str = "", *, public_fra
     try:
         data = read(path_or_bytes, filename=filename)
     except PillarError as error:
-        return refused(error)
-    return described(data, data.notes, public_fraction)
+        return refusal_report(error)
+    return describe_rows(data, data.notes, public_fraction)
 
 
-def refused(error: PillarError) -> Report:
+def refusal_report(error: PillarError) -> Report:
     """The report on rows that cannot be used."""
     return Report(ok=False, problems=error.problems if isinstance(error, DataError) else (str(error),))
 
@@ -86,7 +86,7 @@ def public_rows(labels: Array | None, n_train: int, public_fraction: float) -> i
     return sum(max(1, round(public_fraction * count)) for count in counts)
 
 
-def described(data: Dataset | FeatureSet, notes: tuple[str, ...], public_fraction: float | None) -> Report:
+def describe_rows(data: Dataset | FeatureSet, notes: tuple[str, ...], public_fraction: float | None) -> Report:
     """The report on rows that were read."""
     n_train, n_test = len(data.x_train), 0 if data.x_test is None else len(data.x_test)
     shape = tuple(int(size) for size in data.x_train.shape[1:])
@@ -132,7 +132,7 @@ def _single(data: Dataset | FeatureSet) -> tuple[str, ...]:
     names = [data.classes[label] for label in labels[counts == 1]]
     if not names:
         return ()
-    return (f"One train row alone has the class {listed(names)}: under noise it is not learnt, and a public share takes that row.",)
+    return (f"One train row alone has the class {join(names)}: under noise it is not learnt, and a public share takes that row.",)
 
 
 def _too_few(n_train: int, n_public: int, public_fraction: float | None) -> tuple[str, ...]:

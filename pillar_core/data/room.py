@@ -20,11 +20,11 @@ def memory_limit() -> int:
     Raises:
         SettingError: PILLAR_MEMORY is no size.
     """
-    said = os.environ.get(VARIABLE)
-    if said:
-        size = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", said.strip(), re.I)
+    setting = os.environ.get(VARIABLE)
+    if setting:
+        size = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", setting.strip(), re.I)
         if size is None or float(size[1]) == 0:
-            raise SettingError(f"{VARIABLE} must be a size above 0, such as 4G or 500M; got {said!r}.")
+            raise SettingError(f"{VARIABLE} must be a size above 0, such as 4G or 500M; got {setting!r}.")
         return int(float(size[1]) * 2 ** (10 * " KMGT".index(size[2].upper() or " ")))
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
@@ -39,15 +39,15 @@ def limit_to(size: int) -> None:
     try:
         import resource
 
-        held = re.search(r"VmData:\s+(\d+)", Path("/proc/self/status").read_text(encoding="ascii"))
-        most = size + (int(held[1]) * 1024 if held else 0)
+        vm_data = re.search(r"VmData:\s+(\d+)", Path("/proc/self/status").read_text(encoding="ascii"))
+        most = size + (int(vm_data[1]) * 1024 if vm_data else 0)
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")  # where memory ends all the same, this process goes first
     except (ImportError, OSError, ValueError):
         return  # another system than Linux: `check_memory` alone limits
 
 
-def check_memory(what: str, size: int, limit: int | None = None) -> None:
+def check_memory(subject: str, size: int, limit: int | None = None) -> None:
     """Refuses what takes more memory than `limit`, or than this process may. what: subject and verb.
 
     Raises:
@@ -55,7 +55,7 @@ def check_memory(what: str, size: int, limit: int | None = None) -> None:
     """
     limit = limit or (_LIMITS[0] if _LIMITS else size)
     if size > limit:
-        raise DataError(f"{what} {_size_text(size)} of memory; {limit_text(limit)} {WAY_ON}")
+        raise DataError(f"{subject} {_size_text(size)} of memory; {limit_text(limit)} {WAY_ON}")
 
 
 def limit_text(limit: int) -> str:

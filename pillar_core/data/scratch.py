@@ -38,10 +38,10 @@ def on_disk(pieces: Iterable[Any], dtype: Any, shape: tuple[int, ...], *, order:
                 file.write(piece)
             file.flush()
             count = file.tell() // (np.dtype(dtype).itemsize * math.prod(shape[1:]))
-            whole = (count, *shape[1:]) if shape[0] < 0 else shape
-            if file.tell() != math.prod(whole) * np.dtype(dtype).itemsize:
-                raise ValueError(f"{file.tell()} bytes do not make an array of shape {whole}")
-            return np.memmap(file, dtype=dtype, mode="c", shape=whole, order=order) if file.tell() else np.empty(whole, dtype)  # type: ignore[call-overload]  # the stub wants a literal order
+            full_shape = (count, *shape[1:]) if shape[0] < 0 else shape
+            if file.tell() != math.prod(full_shape) * np.dtype(dtype).itemsize:
+                raise ValueError(f"{file.tell()} bytes do not make an array of shape {full_shape}")
+            return np.memmap(file, dtype=dtype, mode="c", shape=full_shape, order=order) if file.tell() else np.empty(full_shape, dtype)  # type: ignore[call-overload]  # the stub wants a literal order
     except OSError as error:
         raise StoreError(
             f"rows could not be written below {root} ({error}): nothing was kept. Free space on that disk, or set PILLAR_CACHE to a "

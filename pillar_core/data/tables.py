@@ -13,9 +13,9 @@ from pillar_core.data import cells
 from pillar_core.data.arrays import not_finite
 from pillar_core.data.frames import frame_of, notes_of
 from pillar_core.data.labels import plain
-from pillar_core.data.partition import stratified
+from pillar_core.data.partition import stratify
 from pillar_core.data.parts import Parts
-from pillar_core.data.wording import listed
+from pillar_core.data.wording import join
 from pillar_core.errors import DataError
 
 LABEL_NAMES = ("label", "labels", "y", "target", "class", "outcome", "diagnosis")
@@ -47,7 +47,7 @@ def parts_of(frame: Any, label: str | None = None) -> Parts:
     """
     notes = notes_of(frame)
     frame = without_row_numbers(frame, notes)
-    split = taken(frame, ("split",))
+    split = find_column(frame, ("split",))
     label = label_column(frame, label)
     inputs = [column for column in frame.columns if column not in (split, label)]
     x = numbers_of(frame, inputs)
@@ -74,7 +74,7 @@ def without_row_numbers(frame: Any, notes: list[str]) -> Any:
     return frame
 
 
-def taken(frame: Any, names: tuple[str, ...]) -> str | None:
+def find_column(frame: Any, names: tuple[str, ...]) -> str | None:
     by_lower = {column.strip().lower(): column for column in frame.columns}
     return next((by_lower[name] for name in names if name in by_lower), None)
 
@@ -88,15 +88,15 @@ def label_column(frame: Any, label: str | None = None) -> str:
     names = [str(name) for name in frame.columns]
     if label is not None:
         if label not in names:
-            raise DataError(f"there is no column {label!r} for the label; the table has {listed(names)}.")
+            raise DataError(f"there is no column {label!r} for the label; the table has {join(names)}.")
         return label
     called = {name: name.strip().lower() for name in names}
     certain = [name for name in names if called[name] == LABEL_NAMES[0]] or [name for name in names if called[name] in LABEL_NAMES]
     if len(certain) != 1:
-        why = f"{listed(certain)} may all be it" if certain else f"none is named {', '.join(LABEL_NAMES)}"
+        why = f"{join(certain)} may all be it" if certain else f"none is named {', '.join(LABEL_NAMES)}"
         raise DataError(
             f"which label column is meant is not certain: {why}. Say which (label=…, --label, or the question on the page): "
-            f"{listed(names)}. Rows without labels need an empty column named label."
+            f"{join(names)}. Rows without labels need an empty column named label."
         )
     return certain[0]
 
@@ -177,7 +177,7 @@ def labels_of(column: Any) -> Array:
     if vector is None:
         raise DataError(*problems)
     if vector.missing.any():
-        raise DataError(f"label column has no label in table rows {listed(np.flatnonzero(vector.missing))}: fill them, or remove the rows.")
+        raise DataError(f"label column has no label in table rows {join(np.flatnonzero(vector.missing))}: fill them, or remove the rows.")
     names, counts = np.unique(vector.values, return_counts=True)
     if not is_text(column) and len(names) > max(MOST_CLASSES_OF_NUMBERS, len(column) / 10):
         raise DataError(
@@ -185,7 +185,7 @@ def labels_of(column: Any) -> Array:
             "(`pillar_core.data.tables.bins(column, edges)`, or a formula in your spreadsheet)."
         )
     if len(names) > 1 and counts.min() < 2:
-        rare = listed(names[counts < 2])
+        rare = join(names[counts < 2])
         why = f"the classes {rare} have one row each, which cannot be in train and test rows"
         raise DataError(f"{why}: bring more, join or remove them; cut a number to predict into bins.")
     return vector.values
@@ -203,14 +203,14 @@ def partition(frame: Any, split: str | None, y: Array | None, notes: list[str], 
         sides = sides_of(frame[split])
         unknown = np.flatnonzero(~np.isin(sides, ("train", "test")))
         if len(unknown):
-            others = listed(sorted(set(sides[unknown].tolist())))
-            raise DataError(f"column {split!r} must say train or test; rows {listed(unknown)} say {others}.")
+            words = join(sorted(set(sides[unknown].tolist())))
+            raise DataError(f"column {split!r} must say train or test; rows {join(unknown)} say {words}.")
         notes.append(DRAWN if frame.attrs.get("is_drawn") else f"Train and test rows are those that column {split!r} names.")
         return np.flatnonzero(sides == "train"), np.flatnonzero(sides == "test")
     if y is None:
         return np.arange(len(frame)), np.arange(0)
     notes.append(DRAWN)
-    return stratified(np.unique(y, return_inverse=True)[1], seed=0, name="table", persons=persons)
+    return stratify(np.unique(y, return_inverse=True)[1], seed=0, name="table", persons=persons)
 
 
 def read_arff(path: Path) -> tuple[Any, str]:
@@ -238,7 +238,7 @@ def read_arff(path: Path) -> tuple[Any, str]:
     frame = cells.with_long_numbers_as_words(frame)
     if len(frame) and str(frame.iloc[0, 0]).startswith("{"):
         raise DataError(f"{path} holds sparse rows: save it as csv or parquet.")
-    label = taken(frame, ("class", *LABEL_NAMES)) or (texts[-1] if texts else None)
+    label = find_column(frame, ("class", *LABEL_NAMES)) or (texts[-1] if texts else None)
     if label is None:
         raise DataError(f"{path} has no label column: name it class, or make it nominal.")
     return frame, label

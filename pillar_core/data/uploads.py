@@ -16,7 +16,7 @@ from pillar_core import mode, store
 from pillar_core.data import places, reports
 from pillar_core.data.arrays import features
 from pillar_core.data.cards import DATASETS
-from pillar_core.data.packing import packed, unpacked
+from pillar_core.data.packing import pack, unpack
 from pillar_core.errors import DataError, StoreError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.store import upkeep
@@ -85,18 +85,18 @@ def keep(data: FeatureSet | Dataset, *, title: str = "") -> str:
     own_title = data.title if isinstance(data, Dataset) else ""
     with _KEEPING:
         if title or _card(key) is None:  # before the rows, which nobody's push out once they have a card
-            others = {one.title for one in listed() if one.name != PREFIX + key}
-            distinct = _distinct(" ".join((title or own_title or data.name).split())[:LONGEST_TITLE], others)
+            other_titles = {upload.title for upload in list_uploads() if upload.name != PREFIX + key}
+            distinct = _distinct(" ".join((title or own_title or data.name).split())[:LONGEST_TITLE], other_titles)
             described, former = _upload_of(key, data, distinct), _card(key)
             apart_from = tuple(dict.fromkeys((*described.apart_from, *(former.apart_from if former else ()))))
             _write(dataclasses.replace(described, kept_at=time.time(), apart_from=apart_from))
-        cache.put_arrays(key, **packed(data))
+        cache.put_arrays(key, **pack(data))
     if isinstance(data, Dataset):
         places.forget(data)  # what decoding kept: the rows lie under their own name now, and only there
     return PREFIX + key
 
 
-def listed(kind: str | None = None) -> tuple[Upload, ...]:
+def list_uploads(kind: str | None = None) -> tuple[Upload, ...]:
     """The cards of all kept sets (of one kind) whose rows are here, the latest first."""
     cards = (_card(key.removeprefix(_CARD)) for key in store.default().keys("blob", prefix=_CARD))
     fitting = (card_ for card_ in cards if card_ and kind in (None, card_.kind) and is_here(card_.name))
@@ -116,10 +116,10 @@ def refuse_missing(value: object) -> None:
     """
     for name in names_in(value):
         if not is_here(name):
-            raise StoreError(gone(name))
+            raise StoreError(missing_text(name))
 
 
-def gone(name: str) -> str:
+def missing_text(name: str) -> str:
     """Why a set cannot be opened, and what to do."""
     way = mode.ADVICE if mode.binds() else "Bring the same rows again on the page Data & backbone, and they have this name."
     return f"{name} is not on this machine (any more). {way}"
@@ -151,17 +151,17 @@ def load(name: str) -> Dataset | FeatureSet:
     """
     arrays = store.default().get_arrays(key_of(name), mmap=True) if is_here(name) else None
     if arrays is None or "x_train" not in arrays:
-        raise StoreError(gone(name))
+        raise StoreError(missing_text(name))
     upload = _card(key_of(name))
     try:
-        data = unpacked(arrays, title=upload.title if upload is not None else "")
+        data = unpack(arrays, title=upload.title if upload is not None else "")
     except DataError as error:
         raise StoreError(f"the persons of {name} are damaged: forget it, and upload it again.") from error
     if isinstance(data, Dataset):
         return data
     checked = features(data.x_train, data.y_train, data.x_test, data.y_test, data.classes)
-    own = {name: getattr(data, name) for name in ("classes", "name", "notes", "persons", "caveats", "names", "recipe", "test_drawn")}
-    return dataclasses.replace(checked, **own, apart_from=upload.apart_from if upload is not None else ())
+    fields = {name: getattr(data, name) for name in ("classes", "name", "notes", "persons", "caveats", "names", "recipe", "test_drawn")}
+    return dataclasses.replace(checked, **fields, apart_from=upload.apart_from if upload is not None else ())
 
 
 def forget(name: str) -> int:
@@ -174,8 +174,8 @@ def forget(name: str) -> int:
         return 0
     for decoded in (cache.get_arrays(key, mmap=True) or {}).get("stored_rows", ()):
         cache.delete("arrays", str(decoded))
-    entries = [(kind, one) for kind in ("arrays", "record", "blob") for one in cache.keys(kind) if key in one.split("-")]
-    return sum(cache.delete(kind, one) for kind, one in entries)
+    entries = [(kind, entry) for kind in ("arrays", "record", "blob") for entry in cache.keys(kind) if key in entry.split("-")]
+    return sum(cache.delete(kind, entry) for kind, entry in entries)
 
 
 def names_in(value: object) -> list[str]:
@@ -221,7 +221,7 @@ def _write(card_: Upload) -> None:
     store.default().put_bytes(key, json.dumps(dataclasses.asdict(card_)).encode())
 
 
-def _distinct(title: str, others: set[str]) -> str:
+def _distinct(title: str, other_titles: set[str]) -> str:
     """`title`, with the first number that tells it from `others` and from registered sets."""
-    taken = others | {known for one in DATASETS.values() for known in (one.title, one.short_title)}
-    return next(one for one in (title, *(f"{title} ({number})" for number in range(2, len(taken) + 3))) if one not in taken)
+    titles = other_titles | {known for item in DATASETS.values() for known in (item.title, item.short_title)}
+    return next(item for item in (title, *(f"{title} ({number})" for number in range(2, len(titles) + 3))) if item not in titles)

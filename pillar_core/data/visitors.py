@@ -19,10 +19,10 @@ _NAMES = ("dataset", "data", "private", "public", "backbone", "network", "weight
 
 def is_offered(name: str, value: object) -> bool:
     """Whether the asker may choose `value` for a setting."""
-    return bool(offered(name, (value,)))
+    return bool(offered_values(name, (value,)))
 
 
-def offered(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
+def offered_values(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
     """Those of `values` that the asker may choose for a setting: a visitor sets that come with the library, and names without arguments."""
     if name not in _NAMES or not mode.binds():
         return tuple(values)
@@ -41,9 +41,9 @@ def _offered_sets() -> frozenset[str]:
     return frozenset({"part", "own_half", *(name for name, card in DATASETS.items() if not card.needs_files)})
 
 
-def here(kind: str = "") -> list[str]:
+def names_here(kind: str = "") -> list[str]:
     """Names of the data sets (of one kind) whose rows are on this machine, of which the asker may choose."""
-    return [name for name in offered("data", cards.here()) if kind in ("", DATASETS[name].kind)]
+    return [name for name in offered_values("data", cards.local_names()) if kind in ("", DATASETS[name].kind)]
 
 
 def refuse_names(value: object, name: str = "") -> None:

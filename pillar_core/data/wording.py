@@ -7,7 +7,7 @@ SHOWN, LONGEST = 10, 80
 """Items of a list, and signs of an item: a file says how long its names are."""
 
 
-def listed(items: Iterable[Any], *, shown: int = SHOWN) -> str:
+def join(items: Iterable[Any], *, shown: int = SHOWN) -> str:
     """The first `shown` items, cut, comma separated, and the number of the others."""
     everything = list(items)
     more = f" and {len(everything) - shown} more" if len(everything) > shown else ""

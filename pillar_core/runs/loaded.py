@@ -15,10 +15,10 @@ from pillar_core.arrays import Array
 from pillar_core.backbones import extract
 from pillar_core.backbones.cards import BACKBONES, stated
 from pillar_core.data import encoding, files, objects, raw, recipes
-from pillar_core.data.images.candidates import unlabelled
+from pillar_core.data.images.candidates import load_unlabelled
 from pillar_core.data.npz import UNREADABLE
 from pillar_core.data.parts import place_of
-from pillar_core.data.wording import listed
+from pillar_core.data.wording import join
 from pillar_core.engine import LinearClassifier
 from pillar_core.errors import DataError, SettingError
 from pillar_core.methods.parts.deep.classifier import Design, NetworkClassifier
@@ -97,7 +97,7 @@ class Model:
         if not is_frame and (place.is_dir() or place.suffix.lower() == ".zip"):
             if form["kind"] != "pixels" and "backbone" not in form:
                 raise DataError(f"{place} holds images, and the model takes {form['kind']}: it was trained on no images.")
-            x, notes = unlabelled(place, form["shape"])
+            x, notes = load_unlabelled(place, form["shape"])
         elif form["kind"] == "table" and (is_frame or raw.is_table(place)):
             x, notes = raw.new_rows(rows, recipes.recipe_of(form["recipe"]))
         elif not is_frame and place.suffix.lower() == ".npy":
@@ -150,7 +150,7 @@ def states(source: Any) -> tuple[dict[str, str], tuple[str, ...], list[str]]:
         filed = {name.replace("_", " "): value for name, value in dict(card["deployment"]).items() if name != "assumptions"}
         said = {"predicts": card.get("predicts") or "a label", "classes": card["classes"], "learner": card["method"]} | filed
         said["private examples"] = card["n_private"]
-        words = {name: listed(value) if isinstance(value, list) else str(value) for name, value in said.items()}
+        words = {name: join(value) if isinstance(value, list) else str(value) for name, value in said.items()}
         return words, tuple(map(str, card["guarantee"]["assumptions"])), _changed(archive, card)
 
 

@@ -11,8 +11,8 @@ from pillar_core.arrays import Array
 from pillar_core.backbones import extraction
 from pillar_core.data import DATASETS, duplicates, load_dataset, matching, raw, uploads, visitors
 from pillar_core.data.cards import default_backbone
-from pillar_core.data.images.decoding import resized
-from pillar_core.data.partition import whole
+from pillar_core.data.images.decoding import resize
+from pillar_core.data.partition import without_drawn_test
 from pillar_core.data.persons import persons_of
 from pillar_core.errors import DataError, SettingError
 from pillar_core.fingerprint import fingerprint
@@ -165,11 +165,11 @@ def match_private(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, 
     Raises:
         DataError: columns that the public rows lack, by name.
     """
-    public, notes = matching.by_name(whole(public), private)
+    public, notes = matching.by_name(without_drawn_test(public), private)
     notes = (*notes, *matching.of_other_units(public, private))
     if private.pixel_shape is None or public.images is None or public.pixel_shape in (None, private.pixel_shape):
         return public, notes
-    images, note = resized(public.images, private.pixel_shape)
+    images, note = resize(public.images, private.pixel_shape)
     return load_features(images), (*notes, note)
 
 

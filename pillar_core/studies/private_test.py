@@ -12,7 +12,7 @@ from scipy.special import expit
 from pillar_core import checks
 from pillar_core.arrays import Array
 from pillar_core.auditing.membership import lower_end, upper_end
-from pillar_core.data.partition import whole
+from pillar_core.data.partition import without_drawn_test
 from pillar_core.errors import DataError, SettingError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.grouping import by_label
@@ -165,7 +165,7 @@ def _rows(model: Model | RunRecord, rows: Any, most: int | None) -> tuple[Array,
         loaded = load_features(rows, backbone, recipe=form.get("recipe"))
     if loaded.persons is not None and most is None:
         raise SettingError("these rows say whose they are: pass rows_per_person, the most rows that one person has among them.")
-    features = loaded if isinstance(rows, FeatureSet) else whole(loaded)
+    features = loaded if isinstance(rows, FeatureSet) else without_drawn_test(loaded)
     x, y = (features.x_train, features.y_train) if features.x_test is None else (features.x_test, features.y_test)
     if y is None or not len(x):
         raise DataError("a private test needs rows with labels, and these have none.")

@@ -109,7 +109,7 @@ def test_the_kept_rows_of_a_pool_become_the_public_data_at_no_more_cost(start: S
     assert set(taken["Set"]).isdisjoint({"A part of the private set", "Its own other half"})
     assert 0.09 < (taken["Kept"] / 100 * taken["Rows"]).sum() / taken["Rows"].sum() < 0.11
     button.click().run()
-    (kept,) = uploads.listed(uploads.IMAGES)
+    (kept,) = uploads.list_uploads(uploads.IMAGES)
     assert f"{kept.n_train:,} kept rows" in button.label
     assert kept.shape == (28, 28)
     assert app.session_state["set.public"] == kept.name

@@ -20,7 +20,7 @@ _FIELDS = ("data", "backbone", "public_fraction", "seed", "epsilon", "delta", "r
 
 def candidates(settings: Settings) -> list[str]:
     """The public sets to weigh, chosen among those that fit the private rows; by default what was brought, else the sidebar's."""
-    fitting = [one.name for one in uploads.listed() if one.name != settings.data and core.may_be_public(one, settings)]
+    fitting = [one.name for one in uploads.list_uploads() if one.name != settings.data and core.may_be_public(one, settings)]
     options = list(dict.fromkeys([settings.public, *fitting, PART, *_registered(settings)]))
     usual = list(dict.fromkeys([*([] if settings.public == PART and fitting else [settings.public]), *fitting]))
     chosen = local.choices("answer-public", options, usual[:MOST], title=title)
@@ -91,7 +91,7 @@ def _holds_images(settings: Settings) -> bool:
 def _registered(settings: Settings) -> list[str]:
     """Image sets that are here, for private images: others through the same backbone."""
     is_images = _holds_images(settings)
-    return [name for name in visitors.here("images") if is_images and name != settings.data]
+    return [name for name in visitors.names_here("images") if is_images and name != settings.data]
 
 
 def _asked(settings: Settings, names: list[str], alike: list[str], target: float | None) -> Advice:

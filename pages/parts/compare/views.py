@@ -69,11 +69,11 @@ def _other_set(settings: Settings) -> str | None:
     width = core.features(settings).d
     if core.backbone(settings) is None:
         names = [name for name, card in pc.DATASETS.items() if isinstance(card.d, Count) and card.d.number == width]
-        names += [upload.name for upload in uploads.listed() if math.prod(upload.shape) == width]
+        names += [upload.name for upload in uploads.list_uploads() if math.prod(upload.shape) == width]
     else:
         names = [name for name, card in pc.DATASETS.items() if card.kind == "images"]
-        names += [upload.name for upload in uploads.listed(uploads.IMAGES)]
-    names = [name for name in visitors.offered("public", names) if name != settings.data]
+        names += [upload.name for upload in uploads.list_uploads(uploads.IMAGES)]
+    names = [name for name in visitors.offered_values("public", names) if name != settings.data]
     names.sort(key=lambda name: name in pc.DATASETS and not pc.DATASETS[name].is_here())
     if not names:
         return None

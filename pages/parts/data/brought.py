@@ -86,8 +86,8 @@ class File:
         try:
             rows = self.rows()
         except PillarError as error:
-            return reports.refused(error)
-        return reports.described(rows, rows.notes, public_fraction)
+            return reports.refusal_report(error)
+        return reports.describe_rows(rows, rows.notes, public_fraction)
 
 
 def _stop(read: weakref.ref[Reading]) -> None:
@@ -204,8 +204,8 @@ def share_or_none() -> bool | None:
 def other_public(*, is_images: bool, dims: tuple[int, ...]) -> str | None:
     """The set whose rows are public, chosen among those that fit; None before the choice."""
     kind, other_kind = (uploads.IMAGES, "tabular") if is_images else (uploads.FEATURES, "images")
-    fitting = [name for name in visitors.here() if pc.DATASETS[name].kind != other_kind]
-    fitting += [one.name for one in uploads.listed(kind) if is_images or one.shape == dims]
+    fitting = [name for name in visitors.names_here() if pc.DATASETS[name].kind != other_kind]
+    fitting += [one.name for one in uploads.list_uploads(kind) if is_images or one.shape == dims]
     return st.selectbox(
         "Public rows come from",
         fitting,

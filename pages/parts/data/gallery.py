@@ -31,7 +31,7 @@ def cards(settings: Settings) -> None:
 def papers(settings: Settings) -> None:
     """The papers' data sets: a table of all, and one in detail with how to get it and where it lies."""
     names = [name for name, card in pc.DATASETS.items() if card.needs_files]
-    offered = [*names, *(name for name in visitors.here() if name not in tuple(pc.DATASETS)), _OWN]
+    offered = [*names, *(name for name in visitors.names_here() if name not in tuple(pc.DATASETS)), _OWN]
     titles = {name: "Another one, by its name …" if name == _OWN else pc.DATASETS[name].title for name in offered}
     name = local.select("paper-set", titles, settings.data if settings.data in offered else names[0])
     if name == _OWN:

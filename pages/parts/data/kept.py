@@ -11,7 +11,7 @@ from pillar_core.runs import splitting
 
 def panel(settings: Settings) -> None:
     """The sets that are kept, with their buttons."""
-    for one in uploads.listed():
+    for one in uploads.list_uploads():
         with st.container(border=True, key=f"kept-{uploads.key_of(one.name)}"):
             st.text(one.title)
             st.caption(plain.text(one.understood) or _facts(one))

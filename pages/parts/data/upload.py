@@ -13,7 +13,7 @@ from pages.parts.data import brought, kept, wizard
 from pages.parts.data.brought import FILE, File
 from pillar_core import mode
 from pillar_core.data import frames, npz, reader, uploads
-from pillar_core.data.parts import opened
+from pillar_core.data.parts import open_source
 from pillar_core.errors import DataError
 
 
@@ -140,7 +140,7 @@ def _with_keys(file: File) -> File | None:
     if Path(file.name).suffix.lower() != ".npz":
         return file
     try:
-        shapes = npz.uncertain(opened(file.name if file.content is None else file.content))
+        shapes = npz.uncertain(open_source(file.name if file.content is None else file.content))
     except DataError:  # what reads the file says what is wrong with it
         return file
     rows = [name for name, shape in shapes.items() if len(shape) > 1]

@@ -21,13 +21,13 @@ from pillar_core.data.tables import (
     MOST_CLASSES_OF_NUMBERS,
     alike_labels,
     bins,
+    find_column,
     is_text,
     joined_labels,
     label_column,
-    taken,
     without_row_numbers,
 )
-from pillar_core.data.wording import listed
+from pillar_core.data.wording import join
 from pillar_core.errors import DataError
 from pillar_core.types import FeatureSet, Unit
 
@@ -141,11 +141,11 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
         brought.listed(problems)
         return
     rows, makers = asked.rows((frame, sources), columns, recipe)
-    report = reports.described(rows, (), None)
+    report = reports.describe_rows(rows, (), None)
     brought.verdict(report)
     n_public = 0
     for make, title in makers:  # one at a time, and none of them stays
-        beside = reports.described(make(), (), None)
+        beside = reports.describe_rows(make(), (), None)
         n_public += beside.n_train
         if public:
             brought.doubt_roles(report, beside, title)
@@ -162,7 +162,7 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
     for line in (*rows.notes, *(_UNNAMED.format(Path(name).name) for name in unnamed)):
         st.caption(plain.text(line))
     if words := [name for name in recipe.categories if name not in left_out]:
-        st.caption(plain.text(f"Columns of words that become categories: {listed(words)}."))
+        st.caption(plain.text(f"Columns of words that become categories: {join(words)}."))
     brought.use_button(_keep, (asked, columns, recipe, other or PART), is_ready=bool(sources or other))
     brought.preview(rows, report)
 
@@ -239,7 +239,7 @@ def _offer_to_leave_out(reasons: dict[str, str], left_out: list[str], label: str
     st.info("**Some columns cannot be used as they are.**", icon=":material/help:")
     brought.listed([f"{name} {why}" for name, why in reasons.items()])
     arguments = (f"upload-left-out-{label}", [*left_out, *reasons])
-    st.button(plain.text(f"Leave out {listed(reasons)}"), key="upload-leave-out", type="primary", on_click=_answer_with, args=arguments)
+    st.button(plain.text(f"Leave out {join(reasons)}"), key="upload-leave-out", type="primary", on_click=_answer_with, args=arguments)
 
 
 def _answer_with(key: str, names: list[str]) -> None:
@@ -248,7 +248,7 @@ def _answer_with(key: str, names: list[str]) -> None:
 
 def _person(frame: Any, label: str) -> tuple[str | None, int]:
     """The column of persons, if any, and how many rows of one are used at most."""
-    names = [str(name) for name in frame.columns if name not in (label, taken(frame, ("split",)))]
+    names = [str(name) for name in frame.columns if name not in (label, find_column(frame, ("split",)))]
     guess = persons.person_column(frame[names])
     hint = "Images of a patient, visits of a customer: ε is then a person's. The first rows of each are used, none of one in a public file."
     person = st.selectbox(

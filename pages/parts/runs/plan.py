@@ -50,7 +50,7 @@ def _builder(settings: Settings) -> dict[str, Any]:
     with st.container(border=True, key="plan"):
         left, right = st.columns(2)
         with left:
-            brought = [upload.name for upload in uploads.listed() if upload.is_labelled]
+            brought = [upload.name for upload in uploads.list_uploads() if upload.is_labelled]
             names = list(dict.fromkeys([settings.data, *choices("data"), *brought]))
             data = local.choices("plan-data", names, [settings.data], title=records.data_words)
             methods = local.choices("plan-methods", {name: method.title for name, method in pc.METHODS.items()})

@@ -36,13 +36,13 @@ FALLBACK = "fashion_mnist_2k"
 def private_sets(settings: Settings) -> list[str]:
     """Names that can be the private set: the sidebar's where it holds images, the user's own, the images that are here."""
     sidebar = [] if why_not(settings.data) else [settings.data]
-    return list(dict.fromkeys([*sidebar, *own_images(), *visitors.here("images"), *(name for name in FAMILIES if name != NOISE)]))
+    return list(dict.fromkeys([*sidebar, *own_images(), *visitors.names_here("images"), *(name for name in FAMILIES if name != NOISE)]))
 
 
 def candidates(private: str, *, with_own_half: bool) -> list[str]:
     """Names that can be candidates for `private`."""
     half = [OWN_HALF] if with_own_half else []
-    names = dict.fromkeys([OWN_PART, *half, *own_images(), *visitors.here("images"), *FAMILIES])
+    names = dict.fromkeys([OWN_PART, *half, *own_images(), *visitors.names_here("images"), *FAMILIES])
     return [name for name in names if embedded.whole_of(name) != embedded.whole_of(private)]
 
 
@@ -86,7 +86,7 @@ def facts(name: str, private: str, *, is_private: bool) -> str:
 
 def own_images() -> dict[str, Upload]:
     """The images that the user brought, by name."""
-    return {upload.name: upload for upload in uploads.listed(uploads.IMAGES)}
+    return {upload.name: upload for upload in uploads.list_uploads(uploads.IMAGES)}
 
 
 def notes(names: Sequence[str]) -> list[str]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from pillar_core import rng
 from pillar_core.arrays import Array
-from pillar_core.data.cards import DATASETS, card_of, own
+from pillar_core.data.cards import DATASETS, card_of, toml_setting
 from pillar_core.errors import SettingError
 from pillar_core.types import Dataset
 
@@ -26,11 +26,11 @@ BLOCK_FLOATS = 1 << 22
 class DisjunctionsSettings:
     """Sizes and the edge probability."""
 
-    n: int = own("disjunctions", "n")
-    n_test: int = own("disjunctions", "n_test")
-    d: int = own("disjunctions", "d")
-    k: int | None = own("disjunctions", "k")
-    p: float = own("disjunctions", "p")
+    n: int = toml_setting("disjunctions", "n")
+    n_test: int = toml_setting("disjunctions", "n_test")
+    d: int = toml_setting("disjunctions", "d")
+    k: int | None = toml_setting("disjunctions", "k")
+    p: float = toml_setting("disjunctions", "p")
 
 
 def active_probability(variables: int, *, p: float) -> float:
@@ -69,8 +69,8 @@ def _rows(n: int, d: int, members: Array, p: float, generator: np.random.Generat
     labels = generator.integers(0, 2, n)
     labels[:2] = (0, 1)
     x = np.zeros((n, d), dtype=np.float32)
-    others = np.setdiff1d(np.arange(d), members)
-    for label, group in ((1, members), (0, others)):
+    nonmembers = np.setdiff1d(np.arange(d), members)
+    for label, group in ((1, members), (0, nonmembers)):
         rows = np.flatnonzero(labels == label)
         x[np.ix_(rows, group)] = _active(len(rows), len(group), p, generator)
     return x, labels

@@ -13,8 +13,8 @@ import numpy as np
 
 from pillar_core import rng
 from pillar_core.arrays import Array
-from pillar_core.data.cards import DATASETS, card_of, own
-from pillar_core.data.partition import stratified
+from pillar_core.data.cards import DATASETS, card_of, toml_setting
+from pillar_core.data.partition import stratify
 from pillar_core.types import Dataset
 
 Painter = Callable[[np.random.Generator, int, float], Array]
@@ -29,8 +29,8 @@ TEXTURES = ("stripes", "checks", "waves", "rings", "blobs", "gradient", "dots", 
 class DrawnSettings:
     """How many images, and how far they are shifted."""
 
-    n: int = own("drawn", "n")
-    shift: float = own("drawn", "shift")
+    n: int = toml_setting("drawn", "n")
+    shift: float = toml_setting("drawn", "shift")
 
 
 def _shape(generator: np.random.Generator, code: int, shift: float) -> Array:
@@ -52,13 +52,13 @@ def _shape(generator: np.random.Generator, code: int, shift: float) -> Array:
         "half": np.maximum(far - 1, v),
         "dots": np.hypot(abs(u) - 0.55, abs(v) - 0.55) - 0.33,
     }
-    return _shifted(generator, np.clip(0.5 - forms[SHAPES[code]] * radius, 0, 1) * generator.uniform(0.75, 1), shift)
+    return _shift(generator, np.clip(0.5 - forms[SHAPES[code]] * radius, 0, 1) * generator.uniform(0.75, 1), shift)
 
 
 def _digit_on_texture(generator: np.random.Generator, code: int, shift: float) -> Array:
     """The glyph inverts the ground that it lies on, as MNIST-M does with photographs."""
     ground = _pattern(generator, TEXTURES[generator.integers(len(TEXTURES))])
-    return _shifted(generator, abs(ground - _glyph(generator, str(code), shift)), shift)
+    return _shift(generator, abs(ground - _glyph(generator, str(code), shift)), shift)
 
 
 def _noise(generator: np.random.Generator, code: int, shift: float) -> Array:
@@ -70,17 +70,17 @@ def _pattern(generator: np.random.Generator, name: str) -> Array:
     angle, period, phase = generator.uniform(0, math.pi), generator.uniform(4, 9), generator.uniform(0, 2 * math.pi)
     y, x = np.mgrid[0:SIZE, 0:SIZE].astype(np.float64)
     u, v = math.cos(angle) * x + math.sin(angle) * y, -math.sin(angle) * x + math.cos(angle) * y
-    one, other = np.sin(2 * math.pi * u / period + phase), np.sin(2 * math.pi * v / period + phase)
+    along, across = np.sin(2 * math.pi * u / period + phase), np.sin(2 * math.pi * v / period + phase)
     rough = _smooth(generator.random((SIZE, SIZE)), 2.0)
     patterns = {
-        "stripes": one,
-        "checks": np.sign(one) * np.sign(other),
+        "stripes": along,
+        "checks": np.sign(along) * np.sign(across),
         "waves": np.sin(2 * math.pi * (u + 2 * np.sin(2 * math.pi * v / 14)) / period + phase),
         "rings": np.sin(2 * math.pi * np.hypot(x - 14 + 3 * math.cos(phase), y - 14) / period + phase),
         "blobs": np.tanh(5 * rough),
         "gradient": 2 * (u - u.min()) / (u.max() - u.min()) - 1,
-        "dots": one * other,
-        "weave": np.maximum(one, other),
+        "dots": along * across,
+        "weave": np.maximum(along, across),
         "marble": np.sin(2 * math.pi * u / period + 5 * rough),
         "grain": generator.uniform(-1, 1, (SIZE, SIZE)),
     }
@@ -109,7 +109,7 @@ def _character(text: str, size: int) -> Array:
     return np.asarray(canvas)
 
 
-def _shifted(generator: np.random.Generator, image: Array, shift: float) -> Array:
+def _shift(generator: np.random.Generator, image: Array, shift: float) -> Array:
     """Lower contrast, blur and speckle, in proportion to `shift`; a little of each at 0, as scans have."""
     blurred = image + (_smooth(image, 1.2) * 0.5 + 0.5 - image) * 0.8 * shift if shift else image
     faint = 0.5 * shift + (1 - shift * 0.7) * (blurred - 0.5 * shift)
@@ -130,7 +130,7 @@ def _reader(name: str, painter: Painter, classes: tuple[str, ...]) -> Callable[[
         labels = generator.permutation(np.arange(settings.n) % len(classes)).astype(np.int64)
         images = np.stack([painter(generator, int(code), settings.shift) for code in labels])
         pixels = np.rint(255 * images).astype(np.uint8)
-        train, test = stratified(labels, seed=seed, name=name)
+        train, test = stratify(labels, seed=seed, name=name)
         return Dataset(name, pixels[train], labels[train], pixels[test], labels[test], classes=classes)
 
     return read
@@ -138,10 +138,10 @@ def _reader(name: str, painter: Painter, classes: tuple[str, ...]) -> Callable[[
 
 DIGITS = tuple(str(code) for code in range(10))
 for _name, _painter, _classes in (
-    ("drawn_digits", lambda generator, code, shift: _shifted(generator, _glyph(generator, str(code), shift), shift), DIGITS),
-    ("drawn_letters", lambda generator, code, shift: _shifted(generator, _glyph(generator, LETTERS[code], shift), shift), tuple(LETTERS)),
+    ("drawn_digits", lambda generator, code, shift: _shift(generator, _glyph(generator, str(code), shift), shift), DIGITS),
+    ("drawn_letters", lambda generator, code, shift: _shift(generator, _glyph(generator, LETTERS[code], shift), shift), tuple(LETTERS)),
     ("drawn_shapes", _shape, SHAPES),
-    ("drawn_textures", lambda generator, code, shift: _shifted(generator, _pattern(generator, TEXTURES[code]), shift), TEXTURES),
+    ("drawn_textures", lambda generator, code, shift: _shift(generator, _pattern(generator, TEXTURES[code]), shift), TEXTURES),
     ("drawn_digits_on_textures", _digit_on_texture, DIGITS),
     ("drawn_noise", _noise, DIGITS),
 ):

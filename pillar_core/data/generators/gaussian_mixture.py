@@ -16,7 +16,7 @@ import numpy as np
 
 from pillar_core import rng
 from pillar_core.arrays import Array
-from pillar_core.data.cards import DATASETS, card_of, own
+from pillar_core.data.cards import DATASETS, card_of, toml_setting
 from pillar_core.errors import SettingError
 from pillar_core.types import Dataset
 
@@ -27,11 +27,11 @@ QUANTILE = 0.01
 class GaussianMixtureSettings:
     """Sizes, and the two standard deviations; Corollary 2's scale 1/(2√d) where None."""
 
-    n: int = own("gaussian_mixture", "n")
-    n_test: int = own("gaussian_mixture", "n_test")
-    d: int = own("gaussian_mixture", "d")
-    theta: float | None = own("gaussian_mixture", "theta")
-    sigma: float | None = own("gaussian_mixture", "sigma")
+    n: int = toml_setting("gaussian_mixture", "n")
+    n_test: int = toml_setting("gaussian_mixture", "n_test")
+    d: int = toml_setting("gaussian_mixture", "d")
+    theta: float | None = toml_setting("gaussian_mixture", "theta")
+    sigma: float | None = toml_setting("gaussian_mixture", "sigma")
 
     @property
     def deviations(self) -> tuple[float, float]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from pillar_core import rng
 from pillar_core.arrays import Array
-from pillar_core.data.cards import DATASETS, card_of, own
+from pillar_core.data.cards import DATASETS, card_of, toml_setting
 from pillar_core.errors import SettingError
 from pillar_core.types import Dataset
 
@@ -29,12 +29,12 @@ AMBIGUITY, AMBIGUITY_POWER = 0.8, 10
 class SpikedFeaturesSettings:
     """Sizes, and the two shapes that matter: how fast the spectrum falls and how far the classes lie apart."""
 
-    n: int = own("spiked_features", "n")
-    n_test: int = own("spiked_features", "n_test")
-    d: int = own("spiked_features", "d")
-    C: int = own("spiked_features", "C")
-    decay: float = own("spiked_features", "decay")
-    separation: float = own("spiked_features", "separation")
+    n: int = toml_setting("spiked_features", "n")
+    n_test: int = toml_setting("spiked_features", "n_test")
+    d: int = toml_setting("spiked_features", "d")
+    C: int = toml_setting("spiked_features", "C")
+    decay: float = toml_setting("spiked_features", "decay")
+    separation: float = toml_setting("spiked_features", "separation")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +62,7 @@ def _read(settings: SpikedFeaturesSettings, seed: int, download: bool) -> Datase
     x_train, y_train = _rows(population, settings.n, rng.stream(seed, "spiked_features", "train"))
     x_test, y_test = _rows(population, settings.n_test, rng.stream(seed, "spiked_features", "test"))
     classes = tuple(f"class {code}" for code in range(settings.C))
-    return Dataset("spiked_features", x_train, y_train, x_test, y_test, classes=classes, known=_known(population))
+    return Dataset("spiked_features", x_train, y_train, x_test, y_test, classes=classes, known=_known_geometry(population))
 
 
 def _population(settings: SpikedFeaturesSettings, seed: int) -> _Population:
@@ -87,7 +87,7 @@ def _rotation(size: int, generator: np.random.Generator) -> Array:
 def _rows(population: _Population, n: int, generator: np.random.Generator) -> tuple[Array, Array]:
     classes, d = population.means.shape
     labels = generator.permutation(np.arange(n) % classes)
-    others = (labels + generator.integers(1, classes, n)) % classes
+    confused = (labels + generator.integers(1, classes, n)) % classes
     share = (AMBIGUITY * generator.random(n) ** AMBIGUITY_POWER).astype(np.float32)[:, None]
     tail = np.sqrt((DEGREES_OF_FREEDOM - 2) / (2 * generator.standard_gamma(DEGREES_OF_FREEDOM / 2, n))).astype(np.float32)[:, None]
     x = np.empty((n, d), dtype=np.float32)
@@ -97,12 +97,12 @@ def _rows(population: _Population, n: int, generator: np.random.Generator) -> tu
         noise *= population.spread
         noise *= tail[part]
         noise += population.means[labels[part]] * (1 - share[part])
-        noise += population.means[others[part]] * share[part]
+        noise += population.means[confused[part]] * share[part]
         x[part] = population.rotate(noise)
     return x, labels
 
 
-def _known(population: _Population) -> dict[str, Array]:
+def _known_geometry(population: _Population) -> dict[str, Array]:
     """`eigenvalues` (d,) of the covariance, largest first, `basis` (d, r) of its leading eigenvectors, `class_means` (C, d)."""
     means, variances = population.means.astype(np.float64), population.spread.astype(np.float64) ** 2
     classes, leading = len(means), min(SIGNAL_COMPONENTS, len(variances))

@@ -9,8 +9,8 @@ from pillar_core.data.frames import frame_of
 from pillar_core.data.images.decoding import UNREADABLE_SHARE
 from pillar_core.data.images.folders import Layout, Member
 from pillar_core.data.parts import IMAGE_ENDINGS
-from pillar_core.data.tables import LABEL_NAMES, taken
-from pillar_core.data.wording import listed
+from pillar_core.data.tables import LABEL_NAMES, find_column
+from pillar_core.data.wording import join
 from pillar_core.errors import DataError
 
 TRAIN, TEST, VALIDATION = "train", "test", "validation"
@@ -30,7 +30,7 @@ HEIC_ENDINGS = (".heic", ".heif")
 HEIC = "HEIC is not read: save such photographs as JPEG first (`mogrify -format jpg *.heic`)."
 
 
-def arranged(members: Sequence[Member]) -> Layout:
+def arrange(members: Sequence[Member]) -> Layout:
     """The image files with class and split from their folders, or from a table that names each file and its class.
 
     A single folder around everything is looked through.
@@ -41,7 +41,7 @@ def arranged(members: Sequence[Member]) -> Layout:
     visible = [member for member in members if not any(part.startswith((".", "__MACOSX")) for part in member.path.parts)]
     images = [member for member in visible if member.is_image]
     tables = [member for member in visible if member.path.suffix.lower() == ".csv"]
-    notes = _notes_on_others([member for member in visible if not member.is_image])
+    notes = _notes_on_files([member for member in visible if not member.is_image])
     if not images:
         hint = f" {HEIC}" if any(member.path.suffix.lower() in HEIC_ENDINGS for member in visible) else ""
         raise DataError(f"there are no image files ({', '.join(sorted(IMAGE_ENDINGS))}): put each class into a folder of its own.{hint}")
@@ -49,7 +49,7 @@ def arranged(members: Sequence[Member]) -> Layout:
     stray_at_top = [member for member, parts in paths.items() if len(parts) == 1]
     if len(stray_at_top) <= max(min(STRAY_FILES, len(images) / 10), UNREADABLE_SHARE * len(images)) and not tables:
         paths = _without_wrappers({member: parts for member, parts in paths.items() if len(parts) > 1})
-        notes += [f"Images beside the folders were left out: {listed([one.path for one in stray_at_top])}."] if stray_at_top else []
+        notes += [f"Images beside the folders were left out: {join([member.path for member in stray_at_top])}."] if stray_at_top else []
     paths, in_test = _without_splits(paths, notes)
     flat = [member for member, parts in paths.items() if len(parts) < 2]
     if tables and (flat or len({parts[0] for parts in paths.values()}) == 1):
@@ -60,15 +60,15 @@ def arranged(members: Sequence[Member]) -> Layout:
         paths = {member: parts for member, parts in paths.items() if len(parts) > 1}
     elif flat:
         raise DataError(
-            f"{len(flat)} images lie in no class folder ({listed([member.path for member in flat], shown=3)}): put each class into a "
+            f"{len(flat)} images lie in no class folder ({join([member.path for member in flat], shown=3)}): put each class into a "
             "folder of its own, or add labels.csv with the columns file and label."
         )
     return Layout(tuple(dataclasses.replace(m, label=parts[0], in_test=in_test[m]) for m, parts in paths.items()), tuple(notes))
 
 
-def _notes_on_others(others: Sequence[Member]) -> list[str]:
-    heic = sum(member.path.suffix.lower() in HEIC_ENDINGS for member in others)
-    notes = [f"{len(others)} files are no images and were left out."] if others else []
+def _notes_on_files(files: Sequence[Member]) -> list[str]:
+    heic = sum(member.path.suffix.lower() in HEIC_ENDINGS for member in files)
+    notes = [f"{len(files)} files are no images and were left out."] if files else []
     return [*notes, f"{heic} of them are HEIC photographs. {HEIC}"] if heic else notes
 
 
@@ -95,13 +95,13 @@ def _without_splits(paths: dict[Member, tuple[str, ...]], notes: list[str]) -> t
         DataError: some folders look like splits, and others do not.
     """
     tops = {parts[0]: _split_of(parts[0]) for parts in paths.values() if len(parts) > 1}
-    splits, others = set(tops.values()) - {""}, [top for top, split in tops.items() if not split]
-    if not splits or (others and (len(splits) == 1 or TRAIN not in splits)):  # one class may be called train
+    splits, plain = set(tops.values()) - {""}, [top for top, split in tops.items() if not split]
+    if not splits or (plain and (len(splits) == 1 or TRAIN not in splits)):  # one class may be called train
         return paths, dict.fromkeys(paths, False)
-    if unknown := [top for top in others if top.lower() not in EXTRAS]:
+    if unknown := [top for top in plain if top.lower() not in EXTRAS]:
         named = [top for top, split in tops.items() if split]
         raise DataError(
-            f"the folders {listed(named)} look like splits, and {listed(unknown)} does not: name the folders train and test with one "
+            f"the folders {join(named)} look like splits, and {join(unknown)} does not: name the folders train and test with one "
             "folder a class in each, or take the others away."
         )
     for top, split in tops.items():
@@ -109,9 +109,9 @@ def _without_splits(paths: dict[Member, tuple[str, ...]], notes: list[str]) -> t
             count = sum(parts[0] == top for parts in paths.values())
             why = ": test rows are others" if split else ""
             notes.append(f"{count} images of the folder {top!r} were left out{why}.")
-    kept = {member: parts for member, parts in paths.items() if tops.get(parts[0]) in (TRAIN, TEST)}
-    in_test = {member: tops[parts[0]] == TEST for member, parts in kept.items()}
-    below = {member: parts[2:] if len(parts) > 2 and _split_of(parts[1]) == tops[parts[0]] else parts[1:] for member, parts in kept.items()}
+    used = {member: parts for member, parts in paths.items() if tops.get(parts[0]) in (TRAIN, TEST)}
+    in_test = {member: tops[parts[0]] == TEST for member, parts in used.items()}
+    below = {member: parts[2:] if len(parts) > 2 and _split_of(parts[1]) == tops[parts[0]] else parts[1:] for member, parts in used.items()}
     return below, in_test
 
 
@@ -129,14 +129,14 @@ def _named_by_table(tables: Sequence[Member], images: Sequence[Member], in_test:
         rows = frame[frame[column].str.strip().isin(by_name)]
         if len(rows) < len(images) / 2 and shares[column] < 0.5:
             continue
-        others = [name for name in frame.columns if name != column]
-        label = taken(frame, LABEL_NAMES) or (others[0] if len(others) == 1 else None)
+        columns = [name for name in frame.columns if name != column]
+        label = find_column(frame, LABEL_NAMES) or (columns[0] if len(columns) == 1 else None)
         if label is None or label == column:
-            raise DataError(f"{table.path} names images in column {column!r}: call the column of their classes label, of {listed(others)}.")
-        classes = {by_name[name.strip()]: said.strip() for name, said in zip(rows[column], rows[label], strict=True)}
+            raise DataError(f"{table.path} names images in column {column!r}: call the column of their classes label, of {join(columns)}.")
+        classes = {by_name[name.strip()]: word.strip() for name, word in zip(rows[column], rows[label], strict=True)}
         notes.append(f"Classes come from column {label!r} of {table.path}.")
         if absent := len(images) - len(classes):
             notes.append(f"{absent} images that {table.path} does not name were left out.")
-        return Layout(tuple(dataclasses.replace(m, label=said, in_test=in_test[m]) for m, said in classes.items()), tuple(notes))
-    names = listed([table.path for table in tables])
+        return Layout(tuple(dataclasses.replace(m, label=word, in_test=in_test[m]) for m, word in classes.items()), tuple(notes))
+    names = join([table.path for table in tables])
     raise DataError(f"the images lie in no class folders, and {names} does not name them: one row a file, with the columns file and label.")

@@ -10,8 +10,8 @@ from pillar_core.arrays import Array
 from pillar_core.data.images import decoding, folders
 from pillar_core.data.images.loading import read_images
 from pillar_core.data.npz import read_npz
-from pillar_core.data.parts import Parts, opened
-from pillar_core.data.wording import listed
+from pillar_core.data.parts import Parts, open_source
+from pillar_core.data.wording import join
 from pillar_core.errors import DataError
 from pillar_core.types import Dataset
 
@@ -30,13 +30,13 @@ def load_candidate(source: str | Path | bytes, *, filename: str = "") -> Dataset
     try:
         return read_images(source, filename=filename)
     except DataError as refusal:
-        found = _npz_images(source) if name.lower().endswith(".npz") else _loose_images(source, name)
-        if found is None:
+        parts = _npz_images(source) if name.lower().endswith(".npz") else _loose_images(source, name)
+        if parts is None:
             raise refusal
-    return Dataset(Path(name).stem, found.x_train, None, title=Path(name).stem, notes=found.said, persons=found.persons)
+    return Dataset(Path(name).stem, parts.x_train, None, title=Path(name).stem, notes=parts.all_notes, persons=parts.persons)
 
 
-def unlabelled(source: Path, shape: Sequence[int] | None) -> tuple[Array, tuple[str, ...]]:
+def load_unlabelled(source: Path, shape: Sequence[int] | None) -> tuple[Array, tuple[str, ...]]:
     """((n, h, w[, 3]) uint8 images of a folder or zip, in the order of their paths, brought to `shape` where it is given; notes).
 
     Raises:
@@ -46,18 +46,19 @@ def unlabelled(source: Path, shape: Sequence[int] | None) -> tuple[Array, tuple[
         pictures = [member.picture for member in members if member.is_image]
         if not pictures:
             raise DataError(f"{source} holds no images.")
-        shared, notes, _ = decoding.common([one for one in decoding.pixel_formats(pictures) if one], len(pictures))
+        shared, notes, _ = decoding.common(decoding.pixel_formats(pictures))
         if shape is not None:
             shared = dataclasses.replace(shared, height=shape[0], width=shape[1], colour=len(shape) == 3)
-        done = decoding.decoded([pictures], shared, key=None)
-    if done.skipped:
-        raise DataError(f"{len(done.skipped)} images do not decode: {listed(done.skipped)}. Take them out, so that labels stay in order.")
-    return done.rows[0], notes if shape is None else ()
+        decoded = decoding.decode([pictures], shared, key=None)
+    if decoded.skipped:
+        bad = f"{len(decoded.skipped)} images do not decode: {join(decoded.skipped)}"
+        raise DataError(f"{bad}. Take them out, so that labels stay in order.")
+    return decoded.rows[0], notes if shape is None else ()
 
 
 def _npz_images(source: str | Path | bytes) -> Parts | None:
     try:
-        parts = read_npz(opened(source))
+        parts = read_npz(open_source(source))
     except DataError:
         return None
     rows = np.asarray(parts.x_train)
@@ -77,7 +78,7 @@ def _loose_images(source: str | Path | bytes, name: str) -> Parts | None:
             (good if pixel_format and decoding.pixels(picture, pixel_format) is not None else broken).append(picture)
         if len(good) < FEWEST or len(broken) > len(good):
             return None
-        shared, notes, caveats = decoding.common([one for one in decoding.pixel_formats(good) if one is not None], len(good))
-        rows = decoding.decoded([good], shared, key=None).rows[0]
-    skipped = (f"{len(broken)} files do not decode and were skipped: {listed([picture.path for picture in broken])}.",) if broken else ()
+        shared, notes, caveats = decoding.common(decoding.pixel_formats(good))
+        rows = decoding.decode([good], shared, key=None).rows[0]
+    skipped = (f"{len(broken)} files do not decode and were skipped: {join([picture.path for picture in broken])}.",) if broken else ()
     return Parts(rows, notes=("Taken without labels.", *notes, *skipped), caveats=caveats)

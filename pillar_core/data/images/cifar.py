@@ -41,7 +41,7 @@ class Version:
         return self.names.endswith(".txt")
 
 
-VERSIONS = {folder: Version(folder, **said) for folder, said in toml_tables(Path(__file__).with_suffix(".toml")).items()}
+VERSIONS = {folder: Version(folder, **fields) for folder, fields in toml_tables(Path(__file__).with_suffix(".toml")).items()}
 
 
 def read_cifar(place: Path, version: Version, *, official: bool = False) -> Parts:
@@ -127,18 +127,18 @@ def _read_batch(path: Path) -> dict[str, Any]:
     return {str(key): value for key, value in content.items()}
 
 
-def _array(held: Any) -> Array:
+def _array(holder: Any) -> Array:
     """The matrix of unsigned bytes that a holder was given.
 
     Protocols 2 to 4 set the state (version, shape, element type, Fortran order, bytes); protocol 5 passes (bytes, element
     type, shape, order).
     """
-    if not isinstance(held, _Holder):
+    if not isinstance(holder, _Holder):
         raise ValueError("the image rows are no array")
-    if held.state:
-        _, shape, element, is_fortran, content = held.state
+    if holder.state:
+        _, shape, element, is_fortran, content = holder.state
     else:
-        content, element, shape, order = held.arguments
+        content, element, shape, order = holder.arguments
         is_fortran = order == "F"
     if not isinstance(element, _Holder) or element.arguments[:1] not in (("u1",), ("|u1",), ("uint8",)):
         raise ValueError("the image rows are no unsigned bytes")

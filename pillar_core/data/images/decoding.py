@@ -23,7 +23,7 @@ from pillar_core import store
 from pillar_core.arrays import Array
 from pillar_core.data import room, scratch
 from pillar_core.data.parts import COLOUR_SEEN, RANGE_SEEN, SIZE_SEEN
-from pillar_core.data.wording import listed
+from pillar_core.data.wording import join
 from pillar_core.deferred import torch
 from pillar_core.errors import DataError, StoreError
 from pillar_core.types import Dataset, Progress, ignore_progress
@@ -98,17 +98,18 @@ def pixel_formats(pictures: Sequence[Picture]) -> list[PixelFormat | None]:
             formats += pool.map(format_of, batch)
             bad += [picture.path for picture, pixel_format in zip(batch, formats[start:], strict=True) if pixel_format is None]
             _refuse_many(bad, len(formats), len(pictures))
-    largest = max((one.height * one.width for one in formats if one), default=0)
+    largest = max((pixel_format.height * pixel_format.width for pixel_format in formats if pixel_format), default=0)
     room.check_memory(f"Images of {largest / 1e6:,.0f} million pixels, {THREADS} at a time, take", 8 * THREADS * largest)
     return formats
 
 
-def common(readable: Sequence[PixelFormat], n: int) -> tuple[PixelFormat, tuple[str, ...], tuple[str, ...]]:
-    """The format that all `n` rows will share, notes on it, and what of it the rows themselves decided.
+def common(formats: Sequence[PixelFormat | None]) -> tuple[PixelFormat, tuple[str, ...], tuple[str, ...]]:
+    """The format that all readable rows will share, notes on it, and what of it the rows themselves decided.
 
     Images of one size keep it where the rows fit into memory. Otherwise it is the median size, the shorter side at most 256
     pixels. Colour wherever one image has it.
     """
+    readable = [pixel_format for pixel_format in formats if pixel_format is not None]
     sizes = np.array([(pixel_format.height, pixel_format.width) for pixel_format in readable])
     colour = any(pixel_format.colour for pixel_format in readable)
     same = bool((sizes == sizes[0]).all())
@@ -116,28 +117,28 @@ def common(readable: Sequence[PixelFormat], n: int) -> tuple[PixelFormat, tuple[
     low, high = _range(readable)
     shared = PixelFormat(height, width, colour, low, high)
     grey: tuple[str, ...] = (f"Grey from {low:g} to {high:g} became 0 to 255.",) if high else ()
-    caveats: tuple[str, ...] = () if all(one.colour == colour for one in readable) else (COLOUR_SEEN,)
+    caveats: tuple[str, ...] = () if all(pixel_format.colour == colour for pixel_format in readable) else (COLOUR_SEEN,)
     caveats += (RANGE_SEEN,) if high else ()
-    if same and not scratch.is_large((n, *shared.shape)):
+    if same and not scratch.is_large((len(readable), *shared.shape)):
         return shared, grey, caveats
     scale = min(1.0, SHORTER_SIDE / min(height, width))
     target = dataclasses.replace(shared, height=max(1, round(scale * height)), width=max(1, round(scale * width)))
     if same and target == shared:
         return shared, grey, caveats
     why = f"Images of {height} × {width} pixels" if same else "Images of different sizes"
-    said = (f"{why} were resized to {target.height} × {target.width} pixels.", *grey)
-    return target, said, caveats if same else (SIZE_SEEN, *caveats)
+    notes = (f"{why} were resized to {target.height} × {target.width} pixels.", *grey)
+    return target, notes, caveats if same else (SIZE_SEEN, *caveats)
 
 
 def _range(readable: Sequence[PixelFormat]) -> tuple[float, float]:
     """Which values of deep grey become 0 … 255 in every row; two zeros where no image has any."""
-    if not any(one.high for one in readable):
+    if not any(pixel_format.high for pixel_format in readable):
         return 0.0, 0.0
-    low, high = min(one.low for one in readable), max(one.high for one in readable)
+    low, high = min(pixel_format.low for pixel_format in readable), max(pixel_format.high for pixel_format in readable)
     return low, high if low else next((float(end) for end in ENDS if high <= end), high)
 
 
-def decoded(
+def decode(
     parts: Sequence[Sequence[Picture]], pixel_format: PixelFormat, *, key: str | None, progress: Progress = ignore_progress
 ) -> Decoded:
     """The rows of each part, all in one format; files whose pixels do not decode are left out, named and counted.
@@ -175,7 +176,7 @@ def _refuse_many(bad: Sequence[PurePosixPath], seen: int, n: int) -> None:
     most = max(UNREADABLE_FILES, int(UNREADABLE_SHARE * n))
     if len(bad) > most or len(bad) == n > 0:
         rest = f" (the other {n - seen:,} were not opened)" if seen < n else ""
-        raise DataError(f"{len(bad)} of {seen} images do not decode, more than {most}{rest}: {listed(bad)}. Remove or replace them.")
+        raise DataError(f"{len(bad)} of {seen} images do not decode, more than {most}{rest}: {join(bad)}. Remove or replace them.")
 
 
 def format_of(picture: Picture) -> PixelFormat | None:
@@ -257,7 +258,7 @@ def _store_rows(name: str | None, pairs: list[tuple[Array, Array]]) -> tuple[lis
 ROWS_AT_A_TIME = 512
 
 
-def resized(dataset: Dataset, shape: tuple[int, ...]) -> tuple[Dataset, str]:
+def resize(dataset: Dataset, shape: tuple[int, ...]) -> tuple[Dataset, str]:
     """`dataset` with images of `shape`, (h, w) or (h, w, 3), and the note that it got: bilinear (with antialiasing where smaller).
 
     Grey images become three equal channels, colour becomes grey by the mean of its channels.
@@ -282,6 +283,6 @@ def _images(rows: Array, shape: tuple[int, ...]) -> Array:
         part = part.mean(dim=1, keepdim=True) if len(shape) == 2 else part.expand(-1, 3, -1, -1)
         if tuple(part.shape[-2:]) != tuple(shape[:2]):
             part = torch.nn.functional.interpolate(part, size=tuple(shape[:2]), mode="bilinear", antialias=True)
-        whole = part.round().clamp(0, 255).byte()
-        out[start : start + len(part)] = (whole.squeeze(1) if len(shape) == 2 else whole.permute(0, 2, 3, 1)).numpy()
+        pixels = part.round().clamp(0, 255).byte()
+        out[start : start + len(part)] = (pixels.squeeze(1) if len(shape) == 2 else pixels.permute(0, 2, 3, 1)).numpy()
     return out

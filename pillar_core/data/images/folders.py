@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from pillar_core.data.images.decoding import UNREADABLE_SHARE, Picture
-from pillar_core.data.parts import IMAGE_ENDINGS, opened, place_of
-from pillar_core.data.wording import listed
+from pillar_core.data.parts import IMAGE_ENDINGS, open_source, place_of
+from pillar_core.data.wording import join
 from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
 
@@ -85,7 +85,7 @@ def listing(source: str | Path | bytes, *, filename: str) -> Iterator[list[Membe
     if not filename.lower().endswith(".zip"):
         raise DataError(f"images must be a npz, a zip or a folder; got {filename or 'no name'!r}.")
     try:
-        archive = zipfile.ZipFile(opened(source))
+        archive = zipfile.ZipFile(open_source(source))
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         raise DataError(f"the zip cannot be read ({error}): it is damaged or incomplete. Make it again.") from error
     with archive:
@@ -132,7 +132,7 @@ def _zip_members(archive: zipfile.ZipFile, *, stamped: bool) -> list[Member]:
     entries = sorted((entry for entry in archive.infolist() if not entry.is_dir()), key=_path_of)
     unsafe = [repr(entry.filename) for entry in entries if _leads_out(_path_of(entry))]
     if unsafe:
-        raise DataError(f"the zip holds paths that lead out of it ({listed(unsafe, shown=3)}): refused. Make it again inside the folder.")
+        raise DataError(f"the zip holds paths that lead out of it ({join(unsafe, shown=3)}): refused. Make it again inside the folder.")
     if any(entry.flag_bits & 1 for entry in entries):
         raise DataError("the zip is encrypted: make it again without a password.")
     return [
@@ -169,8 +169,8 @@ def complete(members: Sequence[Member], absent: Sequence[object], *, classes: tu
     wanted = len(members) + len(absent)
     if not members or len(absent) > UNREADABLE_SHARE * wanted:
         raise DataError(
-            f"{len(absent)} of {wanted} images that the source's lists name are missing ({listed(absent, shown=3)}): "
+            f"{len(absent)} of {wanted} images that the source's lists name are missing ({join(absent, shown=3)}): "
             "unpack every part of the data set into one folder."
         )
-    more = (f"{len(absent)} images that the source's lists name are missing: {listed(absent)}.",) if absent else ()
+    more = (f"{len(absent)} images that the source's lists name are missing: {join(absent)}.",) if absent else ()
     return Layout(tuple(members), (*notes, *more), classes)

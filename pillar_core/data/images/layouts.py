@@ -45,14 +45,14 @@ class TorchvisionLayout:
 
 
 LAYOUTS = {
-    name: TorchvisionLayout(name, version=cifar.VERSIONS.get(said["marker"]), **said)
-    for name, said in toml_tables(Path(__file__).with_suffix(".toml")).items()
+    name: TorchvisionLayout(name, version=cifar.VERSIONS.get(fields["marker"]), **fields)
+    for name, fields in toml_tables(Path(__file__).with_suffix(".toml")).items()
 }
 NO_CLASS = frozenset({"BACKGROUND_Google", "257.clutter"})
 OTHER_CIFAR = [TorchvisionLayout(folder, "", folder, version=version) for folder, version in cifar.VERSIONS.items() if version.is_binary]
 
 
-def recognised(path: Path) -> tuple[TorchvisionLayout, Path] | None:
+def recognise(path: Path) -> tuple[TorchvisionLayout, Path] | None:
     """(layout, torchvision's root) where `path` is that root or the data set's own folder in it, else None."""
     roots = ((layout, root_of(layout, path)) for layout in (*OTHER_CIFAR, *LAYOUTS.values())) if path.is_dir() else ()
     return next(((layout, root) for layout, root in roots if root is not None), None)
@@ -83,7 +83,7 @@ def read(layout: TorchvisionLayout, root: Path, *, official: bool = False) -> Pa
     with readable(place):
         if not layout.train:
             with folders.listing(place, filename="") as members:
-                return arranging.arranged([member for member in members if member.path.parts[0] not in NO_CLASS])
+                return arranging.arrange([member for member in members if member.path.parts[0] not in NO_CLASS])
         dataset_class = class_of(layout)
         train, test = ([dataset_class(str(root), **split) for split in splits] for splits in (layout.train, layout.test))
         if layout.files:

@@ -11,10 +11,10 @@ from pillar_core.data import arrays, scratch
 from pillar_core.data.images import arranging, decoding, folders, layouts
 from pillar_core.data.images.folders import Layout
 from pillar_core.data.npz import read_npz
-from pillar_core.data.partition import stratified
-from pillar_core.data.parts import Parts, opened, place_of
+from pillar_core.data.partition import stratify
+from pillar_core.data.parts import Parts, open_source, place_of
 from pillar_core.data.persons import persons_of
-from pillar_core.data.wording import listed
+from pillar_core.data.wording import join
 from pillar_core.errors import DataError
 from pillar_core.types import Dataset, Progress, ignore_progress
 
@@ -39,23 +39,23 @@ def read_images(source: str | Path | bytes, *, filename: str = "", progress: Pro
     """`load_images` for a path or for uploaded bytes, whose `filename` then says the format; `progress` counts images."""
     name = filename or ("" if isinstance(source, bytes) else str(source))
     if name.lower().endswith(".npz"):
-        return checked_images(read_npz(opened(source)), name=Path(name).stem)
-    known = None if isinstance(source, bytes) else layouts.recognised(place_of(source))
+        return checked_images(read_npz(open_source(source)), name=Path(name).stem)
+    known = None if isinstance(source, bytes) else layouts.recognise(place_of(source))
     if known is not None:
-        return built(layouts.read(*known), name=Path(name).stem, progress=progress)
+        return build(layouts.read(*known), name=Path(name).stem, progress=progress)
     with folders.listing(source, filename=name) as members:
         members += [] if isinstance(source, bytes) else folders.labels_beside(place_of(source))
-        return assembled(arranging.arranged(members), name=Path(name).stem, progress=progress)
+        return assemble(arranging.arrange(members), name=Path(name).stem, progress=progress)
 
 
-def built(content: Parts | Layout, *, name: str, seed: int = 0, progress: Progress = ignore_progress) -> Dataset:
+def build(content: Parts | Layout, *, name: str, seed: int = 0, progress: Progress = ignore_progress) -> Dataset:
     """The dataset of what a layout reader found: arrays, or image files still to decode."""
     if isinstance(content, Layout):
-        return assembled(content, name=name, seed=seed, progress=progress)
+        return assemble(content, name=name, seed=seed, progress=progress)
     return checked_images(content, name=name, seed=seed)
 
 
-def assembled(layout: Layout, *, name: str, seed: int = 0, progress: Progress = ignore_progress) -> Dataset:
+def assemble(layout: Layout, *, name: str, seed: int = 0, progress: Progress = ignore_progress) -> Dataset:
     """The images of a layout, decoded to one size; without test images of their own, a stratified fifth by `seed`.
 
     Call it while the files are open: see `folders.listing`.
@@ -71,19 +71,19 @@ def assembled(layout: Layout, *, name: str, seed: int = 0, progress: Progress = 
     members = [member for member, is_good in zip(layout.members, good, strict=True) if is_good]
     bad = [member.path for member, is_good in zip(layout.members, good, strict=True) if not is_good]
     train, test, notes = _sides(members, seed, is_of_persons=layout.rows_per_person is not None)
-    pixel_format, more, caveats = decoding.common([pixel_format for pixel_format in formats if pixel_format is not None], len(members))
+    pixel_format, more, caveats = decoding.common(formats)
     key = folders.content_key([*train, *test], f"{pixel_format} {decoding.VERSION}")
-    done = decoding.decoded([[member.picture for member in part] for part in (train, test)], pixel_format, key=key, progress=progress)
-    skipped = sorted([*bad, *done.skipped])
+    decoded = decoding.decode([[member.picture for member in part] for part in (train, test)], pixel_format, key=key, progress=progress)
+    skipped = sorted([*bad, *decoded.skipped])
     if skipped:
-        notes = (*notes, f"{len(skipped)} files do not decode and were skipped: {listed(skipped)}.")
-    y_train, y_test = (_member_fields(part, keep, "label") for part, keep in zip((train, test), done.keep, strict=True))
-    most, of = layout.rows_per_person, _member_fields(train, done.keep[0], "person")
+        notes = (*notes, f"{len(skipped)} files do not decode and were skipped: {join(skipped)}.")
+    y_train, y_test = (_member_fields(part, keep, "label") for part, keep in zip((train, test), decoded.keep, strict=True))
+    most, of = layout.rows_per_person, _member_fields(train, decoded.keep[0], "person")
     persons = None if most is None else persons_of(of, most, n_rows=len(of))
-    x_test = done.rows[1] if len(y_test) else None
-    said = (*layout.notes, *notes, *more)
-    rows = (done.rows[0], y_train, x_test, y_test if len(y_test) else None)
-    parts = Parts(*rows, layout.classes or None, said, done.stored, persons, caveats)
+    x_test = decoded.rows[1] if len(y_test) else None
+    all_notes = (*layout.notes, *notes, *more)
+    rows = (decoded.rows[0], y_train, x_test, y_test if len(y_test) else None)
+    parts = Parts(*rows, layout.classes or None, all_notes, decoded.stored, persons, caveats)
     return checked_images(parts, name=name, divide=False)
 
 
@@ -93,7 +93,7 @@ def checked_images(parts: Parts, *, name: str, seed: int = 0, divide: bool = Tru
     Raises:
         DataError: shapes or types that are no images, or labels that `features` would refuse.
     """
-    train, test, notes = parts.x_train, parts.x_test, list(parts.said)
+    train, test, notes = parts.x_train, parts.x_test, list(parts.all_notes)
     for title, rows in (("x_train", train), ("x_test", test)):
         if rows is not None:
             _check_shape(rows, title)
@@ -102,10 +102,10 @@ def checked_images(parts: Parts, *, name: str, seed: int = 0, divide: bool = Tru
     # One column stands for the pixels, so that images and features share one set of label checks.
     stand_in = [None if rows is None else np.zeros((len(rows), 1), dtype=np.float32) for rows in (train, test)]
     divides = divide and test is None and parts.y_train is not None
-    labels = arrays.check(stand_in[0], parts.y_train, stand_in[1], parts.y_test, parts.classes, is_divided_later=divides).required()
+    labels = arrays.check(stand_in[0], parts.y_train, stand_in[1], parts.y_test, parts.classes, is_divided_later=divides).require()
     y_train, y_test, persons = labels.y_train, labels.y_test, parts.persons
     if divides and y_train is not None:
-        rest, held_out = stratified(y_train, seed=seed, name="images", persons=None if persons is None else persons.of)
+        rest, held_out = stratify(y_train, seed=seed, name="images", persons=None if persons is None else persons.of)
         train, test, y_train, y_test = scratch.take_rows(train, rest), scratch.take_rows(train, held_out), y_train[rest], y_train[held_out]
         persons = persons and persons.at(rest)
         notes.append(SET_APART)
@@ -130,17 +130,17 @@ def _sides(
     counts = collections.Counter(member.label for member in train)
     single = sorted(label for label, count in counts.items() if count == 1)
     notes = (
-        [f"Classes with one train image each: {listed(single)}. If it becomes public, no private row of that class is left."]
+        [f"Classes with one train image each: {join(single)}. If it becomes public, no private row of that class is left."]
         if single
         else []
     )
     if test:
         absent = sorted(set(counts) - {member.label for member in test})
-        notes += [f"No test image of the class {listed(absent)}: its accuracy cannot be measured."] if absent else []
+        notes += [f"No test image of the class {join(absent)}: its accuracy cannot be measured."] if absent else []
         return train, test, tuple(notes)
     _, codes = np.unique([member.label for member in train], return_inverse=True)
     persons = np.array([member.person for member in train]) if is_of_persons else None
-    rest, held_out = stratified(codes, seed=seed, name="images", persons=persons)
+    rest, held_out = stratify(codes, seed=seed, name="images", persons=persons)
     return [train[row] for row in rest], [train[row] for row in held_out], (*notes, SET_APART)
 
 

@@ -98,7 +98,7 @@ class Tree:
 
 
 @contextlib.contextmanager
-def opened(place: Path) -> Iterator[Tree]:
+def open_tree(place: Path) -> Iterator[Tree]:
     """The files at `place`, readable while the context is open: a folder, a zip, or a folder that holds nothing but one zip.
 
     Raises:

@@ -40,8 +40,8 @@ def _reader(name: str) -> Callable[[NoSettings, int, bool], Dataset]:
 
 def whole_of(name: str) -> str:
     """The set whose rows these are: of a part the whole one, of one that counts persons the one that it names."""
-    whole = PARTS.get(name, (name,))[0]
-    return whole.partition(":")[0] if whole in DATASETS and DATASETS[whole].rows_per_person is not None else whole
+    base = PARTS.get(name, (name,))[0]
+    return base.partition(":")[0] if base in DATASETS and DATASETS[base].rows_per_person is not None else base
 
 
 for _name in NAMES:

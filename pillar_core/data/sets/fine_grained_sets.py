@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pillar_core.data import places
-from pillar_core.data.cards import own
+from pillar_core.data.cards import toml_setting
 from pillar_core.data.images.folders import Layout
 from pillar_core.data.images.tree import Entry, Tree
 from pillar_core.data.places import RootSettings
@@ -24,10 +24,10 @@ from pillar_core.errors import DataError
 def _birds(files: Tree, _: RootSettings, seed: int) -> Layout:
     if files.find("train_test_split.txt") is None:
         sides = {False: files.lines("lists/train.txt"), True: files.lines("lists/test.txt")}
-        entries = [Entry(path, _bird(path.split("/")[0]), in_test) for in_test, paths in sides.items() for path in paths]
+        entries = [Entry(path, _bird_name(path.split("/")[0]), in_test) for in_test, paths in sides.items() for path in paths]
         return files.layout(entries, below="images", notes=("The edition of 2010.",))
     paths, in_train, code = (_pairs(files, name) for name in ("images.txt", "train_test_split.txt", "image_class_labels.txt"))
-    birds = {number: _bird(name) for number, name in _pairs(files, "classes.txt").items()}
+    birds = {number: _bird_name(name) for number, name in _pairs(files, "classes.txt").items()}
     entries = [Entry(path, birds[code[number]], in_train[number] == "0") for number, path in paths.items()]
     return files.layout(entries, below="images", classes=tuple(birds.values()), notes=("The edition of 2011.",))
 
@@ -36,7 +36,7 @@ def _pairs(files: Tree, name: str) -> dict[str, str]:
     return {number: rest for number, _, rest in (line.partition(" ") for line in files.lines(name))}
 
 
-def _bird(folder: str) -> str:
+def _bird_name(folder: str) -> str:
     return folder.partition(".")[2].replace("_", " ") or folder
 
 
@@ -54,11 +54,11 @@ def _paths(files: Tree, name: str) -> list[str]:
         return [str(np.asarray(cell).ravel()[0]) for cell in np.ravel(listed)]
 
 
-def _breed(folder: str) -> str:
+def _breed_name(folder: str) -> str:
     return folder.partition("-")[2].replace("_", " ") or folder
 
 
-register("stanford_dogs", lambda files, *_: by_lists(files, ("train_list.mat", "test_list.mat"), paths=_paths, label=_breed))
+register("stanford_dogs", lambda files, *_: by_lists(files, ("train_list.mat", "test_list.mat"), paths=_paths, label=_breed_name))
 
 
 register("mit_67", lambda files, *_: by_lists(files, ("TrainImages.txt", "TestImages.txt")))
@@ -68,7 +68,7 @@ register("mit_67", lambda files, *_: by_lists(files, ("TrainImages.txt", "TestIm
 class DomainNetSettings(RootSettings):
     """Where the files are, and which domain."""
 
-    domain: str = own("domainnet", "domain")
+    domain: str = toml_setting("domainnet", "domain")
 
 
 def _domain(files: Tree, settings: DomainNetSettings, seed: int) -> Layout:

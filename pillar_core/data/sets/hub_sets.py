@@ -16,9 +16,9 @@ from typing import IO, Any
 
 from pillar_core import store
 from pillar_core.data import arrays, downloading, places
-from pillar_core.data.cards import DATASETS, DatasetCard, card_of, own
+from pillar_core.data.cards import DATASETS, DatasetCard, card_of, toml_setting
 from pillar_core.data.images.folders import Layout, Member
-from pillar_core.data.images.loading import assembled, load_images
+from pillar_core.data.images.loading import assemble, load_images
 from pillar_core.data.partition import with_test_rows
 from pillar_core.data.tables import LABEL_NAMES, numbers_of
 from pillar_core.errors import DataError, UnknownNameError
@@ -39,9 +39,9 @@ TEST_NAMES = ("test", "validation", "valid", "val")
 class HubSettings(places.RootSettings):
     """Where the files are, which configuration, and which columns hold image and label (None: found by type and name)."""
 
-    subset: str | None = own("hub", "subset")
-    image_column: str | None = own("hub", "image_column")
-    label_column: str | None = own("hub", "label_column")
+    subset: str | None = toml_setting("hub", "subset")
+    image_column: str | None = toml_setting("hub", "image_column")
+    label_column: str | None = toml_setting("hub", "label_column")
 
 
 def _read(repository: str, settings: HubSettings, seed: int, download: bool) -> Dataset:
@@ -56,7 +56,7 @@ def _read(repository: str, settings: HubSettings, seed: int, download: bool) -> 
     if not folder.exists() and not has_parquet:
         return load_images(place)
     with places.readable(place):
-        splits = _kept(folder) if folder.exists() else _parquet(place)
+        splits = _load_kept(folder) if folder.exists() else _parquet(place)
         return dataset_of(splits, name=repository, place=place, image=settings.image_column, label=settings.label_column, seed=seed)
 
 
@@ -71,7 +71,7 @@ def dataset_of(
     train, test, notes = _sides(splits)
     column = _column(train, image, "Image")
     if column is not None:
-        return assembled(_layout(train, test, column, label, place, notes), name=name, seed=seed)
+        return assemble(_layout(train, test, column, label, place, notes), name=name, seed=seed)
     return _table(name, train, test, label, seed, notes)
 
 
@@ -141,15 +141,15 @@ def size_and_licence(repository: str) -> tuple[int, str]:
     import huggingface_hub
 
     try:
-        found = huggingface_hub.HfApi().dataset_info(repository, files_metadata=True, timeout=ASKED_SECONDS)
+        info = huggingface_hub.HfApi().dataset_info(repository, files_metadata=True, timeout=ASKED_SECONDS)
     except (*places.FETCHING_FAILS, *places.foreign()) as error:
         words = str(error).splitlines()[0][:200]
         raise DataError(f"the hub does not say what {repository} holds ({words}); the setting HF_ENDPOINT names a mirror.") from error
-    licence = getattr(found.card_data, "license", None)
-    return sum(one.size or 0 for one in found.siblings or ()), "" if licence is None else str(licence)
+    licence = getattr(info.card_data, "license", None)
+    return sum(file.size or 0 for file in info.siblings or ()), "" if licence is None else str(licence)
 
 
-def _kept(folder: Path) -> Mapping[str, Any]:
+def _load_kept(folder: Path) -> Mapping[str, Any]:
     import datasets
 
     splits = datasets.load_from_disk(str(folder))
@@ -176,9 +176,9 @@ def _parquet(place: Path) -> Mapping[str, Any]:
 def _sides(splits: Mapping[str, Any]) -> tuple[Any, Any, tuple[str, ...]]:
     first = "train" if "train" in splits else next(iter(splits))
     second = next((name for name in TEST_NAMES if name in splits and name != first), None)
-    others = [name for name in splits if name not in (first, second)]
+    unused = [name for name in splits if name not in (first, second)]
     notes = [f"Train rows are the split {first!r}" + (f", test rows {second!r}." if second else ".")]
-    notes += [f"Splits left aside: {', '.join(others)}."] if others else []
+    notes += [f"Splits left aside: {', '.join(unused)}."] if unused else []
     return splits[first], None if second is None else splits[second], tuple(notes)
 
 
@@ -262,7 +262,7 @@ def _table(repository: str, train: Any, test: Any, label: str | None, seed: int,
     train_labels, names = _words(train, column)
     x = [None if frame is None else numbers_of(frame, [str(title) for title in frame.columns]) for frame in sides]
     labels = None if test is None else _words(test, column)[0]
-    checked = arrays.check(x[0], train_labels, x[1], labels, names or None, is_divided_later=True).required()
+    checked = arrays.check(x[0], train_labels, x[1], labels, names or None, is_divided_later=True).require()
     data = Dataset(
         repository, checked.x_train, checked.y_train, checked.x_test, checked.y_test, checked.classes, notes=(*notes, *checked.notes)
     )

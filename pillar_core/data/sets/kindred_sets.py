@@ -9,7 +9,7 @@ import dataclasses
 import numpy as np
 
 from pillar_core.data import arrays, downloading, places
-from pillar_core.data.cards import DATASETS, card_of, own
+from pillar_core.data.cards import DATASETS, card_of, toml_setting
 from pillar_core.data.images.folders import Layout
 from pillar_core.data.images.tree import Entry, Tree
 from pillar_core.data.sets.listed_sets import FILES, register
@@ -22,17 +22,17 @@ from pillar_core.types import Dataset
 class Cifar101Settings(places.RootSettings):
     """Where the files are, and which release."""
 
-    release: str = own("cifar10_1", "release")
+    release: str = toml_setting("cifar10_1", "release")
 
 
 def _read(settings: Cifar101Settings, seed: int, download: bool) -> Dataset:
-    place, said = places.home("cifar10_1", settings.root), toml_tables(FILES)["cifar10_1"]
-    paths = [place / f"cifar10.1_{settings.release}_{what}.npy" for what in ("data", "labels")]
+    place, facts = places.home("cifar10_1", settings.root), toml_tables(FILES)["cifar10_1"]
+    paths = [place / f"cifar10.1_{settings.release}_{part}.npy" for part in ("data", "labels")]
     card = DATASETS["cifar10_1"]
 
     def fetch() -> None:
         for path in (path for path in paths if not path.is_file()):
-            downloading.get(f"{said['address']}/{path.name}", path, checksum=said["checksums"][path.name], size=card.n_bytes)
+            downloading.get(f"{facts['address']}/{path.name}", path, checksum=facts["checksums"][path.name], size=card.n_bytes)
 
     if download:
         card.fill(place, fetch, is_there=lambda: all(path.is_file() for path in paths))
@@ -45,7 +45,7 @@ def _read(settings: Cifar101Settings, seed: int, download: bool) -> Dataset:
         raise DataError(
             f"{paths[0]} must hold (n, 32, 32, 3) uint8 images and one label each; got {images.dtype} {images.shape}, {labels.shape}."
         )
-    checked = arrays.features(np.zeros((len(images), 1)), labels, classes=said["classes"])
+    checked = arrays.features(np.zeros((len(images), 1)), labels, classes=facts["classes"])
     notes = ("The source is one set of test images; as public data all rows count as train rows.",)
     return Dataset("cifar10_1", np.ascontiguousarray(images), checked.y_train, classes=checked.classes, notes=notes)
 
@@ -53,7 +53,7 @@ def _read(settings: Cifar101Settings, seed: int, download: bool) -> Dataset:
 DATASETS.register(card_of("cifar10_1", _read, settings=Cifar101Settings))
 
 
-def _blended(files: Tree, settings: places.RootSettings, seed: int) -> Layout:
+def _arrange_mnist_m(files: Tree, settings: places.RootSettings, seed: int) -> Layout:
     entries = []
     for in_test, side in ((False, "train"), (True, "test")):
         for line in files.lines(f"mnist_m_{side}_labels.txt"):
@@ -65,4 +65,4 @@ def _blended(files: Tree, settings: places.RootSettings, seed: int) -> Layout:
     return files.layout(entries, below="" if above is None else str(above.path.parent))
 
 
-register("mnist_m", _blended)
+register("mnist_m", _arrange_mnist_m)

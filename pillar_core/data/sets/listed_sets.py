@@ -11,10 +11,10 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.data import places
-from pillar_core.data.cards import DATASETS, DatasetCard, card_of, own
+from pillar_core.data.cards import DATASETS, DatasetCard, card_of, toml_setting
 from pillar_core.data.images import arranging, tree
 from pillar_core.data.images.folders import Layout
-from pillar_core.data.images.loading import assembled
+from pillar_core.data.images.loading import assemble
 from pillar_core.data.images.tree import Entry, Tree
 from pillar_core.data.places import RootSettings
 from pillar_core.errors import UnknownNameError
@@ -33,16 +33,16 @@ def register(
     """
 
     def read(chosen: Any, seed: int, download: bool, most: int | None = None) -> Dataset:
-        with tree.opened(places.home(name, chosen.root)) as files:
-            return assembled(dataclasses.replace(arrange(files, chosen, seed), rows_per_person=most), name=name, seed=seed)
+        with tree.open_tree(places.home(name, chosen.root)) as files:
+            return assemble(dataclasses.replace(arrange(files, chosen, seed), rows_per_person=most), name=name, seed=seed)
 
-    def of_persons(asked: str) -> DatasetCard:
-        most = asked.partition(":")[2]
+    def of_persons(asked_name: str) -> DatasetCard:
+        most = asked_name.partition(":")[2]
         if not re.fullmatch("[1-9][0-9]?", most):
-            raise UnknownNameError(f"{name}:<m> takes m of 1 to 99 images a person; got {asked!r}.")
+            raise UnknownNameError(f"{name}:<m> takes m of 1 to 99 images a person; got {asked_name!r}.")
         title = f"{card.title}, {most} images a person"
         read_some = functools.partial(read, most=int(most))
-        return dataclasses.replace(card, name=asked, title=title, read=read_some, rows_per_person=int(most))
+        return dataclasses.replace(card, name=asked_name, title=title, read=read_some, rows_per_person=int(most))
 
     card = card_of(name, read, settings=settings)
     DATASETS.register(card)
@@ -55,8 +55,8 @@ def by_lists(
 ) -> Layout:
     """The images of Images/ that the lists `names` hold (train, test); their class is `label(folder)`. Without lists: the folders."""
     if files.find(names[0]) is None:
-        found = arranging.arranged(files.members)
-        return Layout(found.members, (NO_LISTS, *found.notes))
+        arranged = arranging.arrange(files.members)
+        return Layout(arranged.members, (NO_LISTS, *arranged.notes))
     sides = [(path, in_test) for in_test, name in enumerate(names) for path in paths(files, name)]
     return files.layout([Entry(path, label(path.split("/")[0]), bool(in_test)) for path, in_test in sides], below="Images")
 
@@ -69,7 +69,7 @@ FINDINGS = {"pleural": "pleural thickening"}
 class FindingsSettings(RootSettings):
     """Where the files are, and how several findings of one image become one label."""
 
-    labels: str = own("shared", "labels")
+    labels: str = toml_setting("shared", "labels")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 from pillar_core.data.images import arranging
 from pillar_core.data.images.folders import Layout
 from pillar_core.data.images.tree import Entry, Tree
-from pillar_core.data.partition import stratified
+from pillar_core.data.partition import stratify
 from pillar_core.data.places import RootSettings
 from pillar_core.data.sets.listed_sets import FILES, Findings, FindingsSettings, register
 from pillar_core.errors import DataError
@@ -28,9 +28,9 @@ def _class_folders(files: Tree, _: RootSettings, seed: int) -> Layout:
     """Class folders; beside train and test, whatever else lies there is left out (copies of the whole set, other editions)."""
     depths = [parts.index("train") for parts in (member.path.parts for member in files.members) if "train" in parts]
     if not depths:
-        return arranging.arranged(files.members)
+        return arranging.arrange(files.members)
     depth = min(depths)
-    return arranging.arranged([member for member in files.members if set(member.path.parts[depth : depth + 1]) & KNOWN])
+    return arranging.arrange([member for member in files.members if set(member.path.parts[depth : depth + 1]) & KNOWN])
 
 
 for _name in ("pneumonia", "dermnet", "flower_16", "kagskin", "kneeos"):
@@ -38,35 +38,35 @@ for _name in ("pneumonia", "dermnet", "flower_16", "kagskin", "kneeos"):
 
 
 def _lesions(files: Tree, settings: RootSettings, seed: int) -> Layout:
-    said = toml_tables(FILES)["ham10000"]
-    rows = files.table(_first(files, said["tables"]), ("lesion_id", "image_id", "dx"))
+    facts = toml_tables(FILES)["ham10000"]
+    rows = files.table(_first(files, facts["tables"]), ("lesion_id", "image_id", "dx"))
     labels = np.array([row["dx"] for row in rows])
     _, first, lesion_of = np.unique([row["lesion_id"] for row in rows], return_index=True, return_inverse=True)
-    _, test_lesions = stratified(np.unique(labels[first], return_inverse=True)[1], seed=seed, name="ham10000")
+    _, test_lesions = stratify(np.unique(labels[first], return_inverse=True)[1], seed=seed, name="ham10000")
     entries = [
-        Entry(f"{row['image_id']}.jpg", said["diagnoses"].get(row["dx"], row["dx"]), bool(is_test))
+        Entry(f"{row['image_id']}.jpg", facts["diagnoses"].get(row["dx"], row["dx"]), bool(is_test))
         for row, is_test in zip(rows, np.isin(lesion_of, test_lesions), strict=True)
     ]
-    return files.layout(entries, below=None, notes=tuple(said["notes"]))
+    return files.layout(entries, below=None, notes=tuple(facts["notes"]))
 
 
 register("ham10000", _lesions)
 
 
 def _chest_xray14(files: Tree, settings: FindingsSettings, seed: int) -> Layout:
-    said = toml_tables(FILES)["chest_xray14"]
-    name = _first(files, said["tables"])
+    facts = toml_tables(FILES)["chest_xray14"]
+    name = _first(files, facts["tables"])
     rows = files.table(name, ("Image Index", "Finding Labels", "Patient ID"))
     sides = {path: in_test for in_test, part in ((False, "train_val_list.txt"), (True, "test_list.txt")) for path in files.lines(part)}
     row_findings = [set(row["Finding Labels"].split("|")) for row in rows]
-    unknown = set().union(*row_findings) - {*said["findings"], "No Finding"}
+    unknown = set().union(*row_findings) - {*facts["findings"], "No Finding"}
     if unknown:
         raise DataError(f"{name} names findings that ChestX-ray14 does not have: {', '.join(sorted(unknown)[:5])}.")
-    findings = Findings([finding.replace("_", " ").lower() for finding in said["findings"]], settings.labels)
-    codes, keep = findings.of(np.array([[finding in marked for finding in said["findings"]] for marked in row_findings]))
+    findings = Findings([finding.replace("_", " ").lower() for finding in facts["findings"]], settings.labels)
+    codes, keep = findings.of(np.array([[finding in marked for finding in facts["findings"]] for marked in row_findings]))
     named = [(row["Image Index"], row["Patient ID"]) for row, good in zip(rows, keep, strict=True) if good]
-    found = zip(named, codes.tolist(), strict=True)
-    entries = [Entry(path, findings.classes[code], sides[path], patient) for (path, patient), code in found if path in sides]
+    labelled = zip(named, codes.tolist(), strict=True)
+    entries = [Entry(path, findings.classes[code], sides[path], patient) for (path, patient), code in labelled if path in sides]
     unlisted = len(named) - len(entries)
     left_out = (f"{unlisted:,} images are in neither list of the source and were left out.",) if unlisted else ()
     notes = (*findings.notes(int((~keep).sum())), *left_out, PATIENTS.format("chest_xray14"))
@@ -77,18 +77,18 @@ register("chest_xray14", _chest_xray14, settings=FindingsSettings, names_persons
 
 
 def _chexpert(files: Tree, _: RootSettings, seed: int) -> Layout:
-    said = toml_tables(FILES)["chexpert"]
+    facts = toml_tables(FILES)["chexpert"]
     entries = []
     for in_test, name in ((False, "train.csv"), (True, "valid.csv")):
         for row in files.table(name, ("Path", "Frontal/Lateral", "No Finding")):
             if row["Frontal/Lateral"] == "Frontal":
                 # Paths start with the release's folder (CheXpert-v1.0-small/train/patient00001/…), which may have another name here.
                 path = PurePosixPath(*PurePosixPath(row["Path"]).parts[1:])
-                label = said["classes"][row["No Finding"].strip() not in ("1.0", "1")]
+                label = facts["classes"][row["No Finding"].strip() not in ("1.0", "1")]
                 entries.append(Entry(str(path), label, in_test, path.parts[1]))
     table = files.find("train.csv")
-    below, notes = "" if table is None else str(table.path.parent), (*said["notes"], PATIENTS.format("chexpert"))
-    return files.layout(entries, below=below, classes=tuple(said["classes"]), notes=notes)
+    below, notes = "" if table is None else str(table.path.parent), (*facts["notes"], PATIENTS.format("chexpert"))
+    return files.layout(entries, below=below, classes=tuple(facts["classes"]), notes=notes)
 
 
 register("chexpert", _chexpert, names_persons=True)

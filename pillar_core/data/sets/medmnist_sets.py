@@ -38,8 +38,8 @@ def _read(name: str, settings: Any, seed: int, download: bool) -> Dataset:
         fetch = functools.partial(downloading.get, info["url"], path, checksum=checksum, size=card.n_bytes)
         card.fill(path.parent, fetch, is_there=lambda: downloading.has(path, checksum))
     elif not downloading.has(path, checksum):
-        what = "has another checksum than the source's: it is damaged, half fetched, or another file" if path.is_file() else "is not there"
-        raise DataError(f"{path} {what}. {card.how_to_get(settings.root)} A npz of your own goes through load_images.")
+        state = "has another checksum than the source's: it is damaged, half fetched, or another file" if path.is_file() else "is not there"
+        raise DataError(f"{path} {state}. {card.how_to_get(settings.root)} A npz of your own goes through load_images.")
     parts = read_npz(path)
     names = [str(info["label"][str(code)]) for code in range(len(info["label"]))]
     if name == "chestmnist":

@@ -37,15 +37,15 @@ def _read(table: str, settings: RootSettings, seed: int, download: bool) -> Data
         with places.readable(path):
             x, y, notes = _from_file(path)
     else:
-        number = _cached(place, table)
+        number = _cached_number(place, table)
         if number is None and not download:
             raise DataError(f"{place} holds neither {table}.arff, .csv or .parquet nor a fetched copy. {card.how_to_get(settings.root)}")
         if number is None:
-            card.fill(place, lambda: _fetch(place, table), is_there=lambda: _cached(place, table) is not None)
-            number = _cached(place, table)
+            card.fill(place, lambda: _fetch(place, table), is_there=lambda: _cached_number(place, table) is not None)
+            number = _cached_number(place, table)
         with places.readable(place):
             x, y, notes = _from_frame(_fetch(place, table if number is None else str(number)))
-    checked = arrays.check(x, y, is_divided_later=True).required()
+    checked = arrays.check(x, y, is_divided_later=True).require()
     data = Dataset(table, checked.x_train, checked.y_train, classes=checked.classes, notes=(*notes, *checked.notes))
     return with_test_rows(data, seed=seed)
 
@@ -88,7 +88,7 @@ def _from_frame(bunch: Any) -> tuple[Any, Any, tuple[str, ...]]:
     return numbers_of(frame, list(frame.columns)), labels, ()
 
 
-def _cached(place: Path, table: str) -> int | None:
+def _cached_number(place: Path, table: str) -> int | None:
     """The number of the table, if every file that reading it needs lies in scikit-learn's cache; else None, so no network is touched."""
     number = int(table) if table.isdecimal() else NUMBERS.get(table)
     host = place / "openml" / "openml.org"

@@ -12,7 +12,7 @@ from pillar_core.data import downloading, places
 from pillar_core.data.cards import DATASETS, FACTS, DatasetCard, card_of
 from pillar_core.data.images import layouts
 from pillar_core.data.images.layouts import LAYOUTS, TorchvisionLayout
-from pillar_core.data.images.loading import built, load_images
+from pillar_core.data.images.loading import build, load_images
 from pillar_core.data.places import RootSettings
 from pillar_core.errors import DataError, UnknownNameError
 from pillar_core.registry import toml_tables
@@ -28,13 +28,13 @@ def _read_for(layout: TorchvisionLayout) -> Callable[[RootSettings, int, bool], 
         place = places.home(card.name, settings.root)
 
         def is_whole() -> bool:
-            return layouts.root_of(layout, place) is not None and not places.unfinished(place)
+            return layouts.root_of(layout, place) is not None and not places.unfinished_note(place)
 
         if download and card.can_fetch:
             card.fill(place, lambda: _fetch(layout, place, card.n_bytes), is_there=is_whole)
         root = layouts.root_of(layout, place)
         if root is not None:
-            return built(layouts.read(layout, root, official=True), name=layout.name, seed=seed)
+            return build(layouts.read(layout, root, official=True), name=layout.name, seed=seed)
         try:
             return load_images(place)
         except DataError as error:
@@ -45,15 +45,15 @@ def _read_for(layout: TorchvisionLayout) -> Callable[[RootSettings, int, bool], 
 
 
 def _fetch(layout: TorchvisionLayout, place: Path, size: int | None) -> None:
-    made = layouts.class_of(layout)
+    dataset_class = layouts.class_of(layout)
     with downloading.for_torchvision(size):
         if layout.version is not None:  # torchvision's class would unpickle what it fetched
             from torchvision.datasets.utils import download_and_extract_archive
 
-            download_and_extract_archive(made.url, str(place), filename=made.filename, md5=made.tgz_md5)
+            download_and_extract_archive(dataset_class.url, str(place), filename=dataset_class.filename, md5=dataset_class.tgz_md5)
             return
         for split in (*layout.train, *layout.test) or ({},):
-            made(str(place), download=True, **split)
+            dataset_class(str(place), download=True, **split)
 
 
 def _card(name: str) -> DatasetCard:

@@ -32,7 +32,7 @@ def run(task: Task, progress: Progress, cancelled: StopRequested) -> dict[str, A
         DataError: as `load_dataset`.
     """
     name, backbone = str(task["dataset"]), task["backbone"]
-    with downloading.watched(progress, cancelled):
+    with downloading.report_progress(progress, cancelled):
         data = uploads.load(name) if uploads.is_name(name) else load_dataset(name, download=True)
         if backbone and BACKBONES[backbone].needs_fetching:
             with downloading.for_hub():

@@ -136,7 +136,7 @@ def test_a_stop_keeps_what_came(cifar: tuple[Served, Array]) -> None:
     server, x = cifar
     told: list[int] = []
     server.gate.clear()
-    with pytest.raises(Cancelled), downloading.watched(lambda done, total, message="": told.append(done), lambda: bool(told)):
+    with pytest.raises(Cancelled), downloading.report_progress(lambda done, total, message="": told.append(done), lambda: bool(told)):
         load_dataset("torchvision:cifar10", download=True)
     server.gate.set()
     partial = places.home("torchvision:cifar10") / f"{TAR}{downloading.PARTIAL}"
@@ -149,7 +149,7 @@ def test_a_stop_keeps_what_came(cifar: tuple[Served, Array]) -> None:
 
 
 def test_a_stop_is_no_failure_of_a_mirror(served: tuple[Served, Array]) -> None:
-    with pytest.raises(Cancelled), downloading.watched(lambda *_: None, lambda: True):
+    with pytest.raises(Cancelled), downloading.report_progress(lambda *_: None, lambda: True):
         load_dataset("torchvision:mnist", download=True)
 
 
@@ -222,7 +222,7 @@ def test_two_who_ask_for_one_set_share_its_download(cifar: tuple[Served, Array])
     waiting, begun = threading.Event(), threading.Event()
 
     def asks(event: threading.Event) -> Array:
-        with downloading.watched(lambda *_: event.set()):
+        with downloading.report_progress(lambda *_: event.set()):
             return load_dataset("torchvision:cifar10", download=True).x_train
 
     with ThreadPoolExecutor(2) as pool:
@@ -276,7 +276,7 @@ def test_cifar10_1_comes_from_a_mirror_with_its_checksums(monkeypatch: pytest.Mo
 def test_progress_counts_the_bytes_of_all_files(served: tuple[Served, Array]) -> None:
     server, _ = served
     told: list[tuple[int, int]] = []
-    with downloading.watched(lambda done, total, message="": told.append((done, total))):
+    with downloading.report_progress(lambda done, total, message="": told.append((done, total))):
         load_dataset("torchvision:mnist", download=True)
     assert [done for done, _ in told] == sorted(done for done, _ in told)
     count = sum(map(len, server.files.values()))

@@ -23,13 +23,13 @@ import json, sys
 from pillar_core.backbones import BACKBONES
 from pillar_core.backbones.cards import Work
 from pillar_core.data import downloading, load_dataset, places
-from pillar_core.data.cards import here
+from pillar_core.data.cards import local_names
 from pillar_core.errors import PillarError
 from pillar_core.data.sets import hub_sets
 said, told = {}, []
 for name in sys.argv[1:]:
     try:
-        with downloading.watched(lambda done, total, message="": told.append((done, total))), downloading.for_hub():
+        with downloading.report_progress(lambda done, total, message="": told.append((done, total))), downloading.for_hub():
             if name.startswith("hub:"):
                 said[name] = len(load_dataset(name, download=True).x_train)
             else:
@@ -38,7 +38,7 @@ for name in sys.argv[1:]:
     except PillarError as error:
         said[name] = str(error)
 size = hub_sets.size_and_licence("owner/good")
-print(json.dumps([said, told, [name for name in here() if ":" in name], size]))
+print(json.dumps([said, told, [name for name in local_names() if ":" in name], size]))
 """
 
 

@@ -107,7 +107,7 @@ def test_an_interrupted_download_is_not_read_and_keeps_archives_only(tmp_path: P
 def test_a_killed_download_is_cleared_when_it_is_started_again(tmp_path: Path) -> None:
     place = written(tmp_path / "set", {places.UNFINISHED: b"", "raw/a": b"half", "raw/a.zip": b"archive"})
     assert not places.is_filled(place)
-    assert "interrupted" in places.unfinished(place)
+    assert "interrupted" in places.unfinished_note(place)
     with places.fetching("Set", place, "By hand."):
         assert not (place / "raw/a").exists()
         assert (place / "raw/a.zip").exists()

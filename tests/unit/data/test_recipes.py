@@ -12,7 +12,7 @@ from pillar_core.__main__ import main
 from pillar_core.data import recipes, uploads
 from pillar_core.data.arrays import features
 from pillar_core.data.encoding import NUMBERS, WORDS, Column, Recipe
-from pillar_core.data.packing import packed, unpacked
+from pillar_core.data.packing import pack, unpack
 from pillar_core.errors import DataError, SettingError
 
 RECIPE = Recipe(
@@ -70,9 +70,9 @@ def test_names_and_recipe_stay_with_the_rows_and_change_no_key() -> None:
     named = dataclasses.replace(plain, names=("age", "weight"), recipe=recipes.form_of(RECIPE), test_drawn=True)
     assert named.fingerprint == plain.fingerprint
     back = uploads.load(uploads.keep(named))
-    for other in (unpacked(packed(named)), back):
+    for other in (unpack(pack(named)), back):
         assert (other.names, other.recipe, other.test_drawn) == (named.names, named.recipe, True)
-    assert unpacked(packed(plain)).names is None
+    assert unpack(pack(plain)).names is None
 
 
 def visits(n: int, seed: int, prefix: str) -> pd.DataFrame:

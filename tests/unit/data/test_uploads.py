@@ -30,7 +30,7 @@ def numbers(scale: float = 1.0) -> pc.types.FeatureSet:
 def test_the_card_says_what_was_kept_and_the_rows_come_back() -> None:
     name = uploads.keep(images(), title="x-rays.zip")
     card = uploads.card(name)
-    assert card == uploads.listed()[0]
+    assert card == uploads.list_uploads()[0]
     card_without_time = dataclasses.replace(card, kept_at=0.0, understood="")
     assert card_without_time == uploads.Upload(name, "x-rays.zip", "images", 20, 5, 2, (4, 4, 3), True, ("a note",))
     assert "one of 2 classes (dark, light) from colour pictures, 4 wide and 4 high. 25 rows, 20% kept" in card.understood
@@ -45,9 +45,9 @@ def test_the_card_says_what_was_kept_and_the_rows_come_back() -> None:
 def test_sets_live_side_by_side_under_titles_of_their_own() -> None:
     names = [uploads.keep(numbers(scale), title="cells.csv") for scale in (1.0, 2.0, 3.0)]
     assert [uploads.card(name).title for name in names] == ["cells.csv", "cells.csv (2)", "cells.csv (3)"]
-    assert [one.name for one in uploads.listed()] == names[::-1]
+    assert [one.name for one in uploads.list_uploads()] == names[::-1]
     assert uploads.title_of(uploads.keep(images(), title=pc.DATASETS["digits"].title)) != uploads.title_of("digits")
-    assert {one.name for one in uploads.listed("features")} == set(names)
+    assert {one.name for one in uploads.list_uploads("features")} == set(names)
     assert uploads.keep(numbers(2.0)) == names[1]
     assert uploads.title_of(names[1]) == "cells.csv (2)", "kept again without a title, such as by a sweep"
     uploads.keep(numbers(2.0), title=" other\nfile.csv ")
@@ -60,7 +60,7 @@ def test_forgetting_removes_rows_card_and_all_that_was_made_from_them() -> None:
     store.default().put_json("record", f"margins-{uploads.key_of(name)}-{32 * '0'}", {"rows": []})
     splitting.forget_data(name)
     assert uploads.card(name) is None
-    assert [one.name for one in uploads.listed()] == [other]
+    assert [one.name for one in uploads.list_uploads()] == [other]
     assert store.default().keys("arrays") == [uploads.key_of(other)]
     assert store.default().keys("blob") == [f"upload-{uploads.key_of(other)}"]
     assert not store.default().keys("record")
@@ -72,7 +72,7 @@ def test_forgetting_removes_rows_card_and_all_that_was_made_from_them() -> None:
 def test_rows_that_left_the_cache_are_not_offered() -> None:
     name = uploads.keep(numbers(), title="cells.csv")
     store.default().delete("arrays", uploads.key_of(name))
-    assert uploads.listed() == ()
+    assert uploads.list_uploads() == ()
     assert uploads.card(name) is None
     assert "not here" in uploads.title_of(name)
 
@@ -92,7 +92,7 @@ def test_a_damaged_card_costs_the_title_and_not_the_rows(content: bytes) -> None
     name = uploads.keep(numbers(), title="cells.csv")
     store.default().delete("blob", f"upload-{uploads.key_of(name)}")
     store.default().put_bytes(f"upload-{uploads.key_of(name)}", content)
-    assert uploads.listed() == ()
+    assert uploads.list_uploads() == ()
     assert uploads.card(name).title == "cells"
     assert uploads.load(name).fingerprint == numbers().fingerprint
 
@@ -118,9 +118,9 @@ def test_damaged_persons_are_refused_in_our_words_and_their_rows_never_taken_for
     store.default().put_arrays(key, **{part: array for part, array in arrays.items() if array is not None})
     with pytest.raises(StoreError, match=r"persons of .* are damaged"):
         uploads.load(name)
-    assert [one.name for one in uploads.listed()] == [name]
+    assert [one.name for one in uploads.list_uploads()] == [name]
     assert uploads.forget(name)
-    assert uploads.listed() == ()
+    assert uploads.list_uploads() == ()
 
 
 def test_what_is_made_anew_makes_no_room_of_brought_rows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,4 +132,4 @@ def test_what_is_made_anew_makes_no_room_of_brought_rows(monkeypatch: pytest.Mon
     assert len(store.default().ls("arrays")) == 2
     assert len(uploads.load(name).x_train)
     store.default().prune(0)
-    assert not uploads.listed()
+    assert not uploads.list_uploads()

@@ -64,7 +64,7 @@ def test_what_is_off_is_refused_to_visitors_and_to_nobody_else(become: Become, r
         jobs.submit(extraction.specification("fashion_mnist", "efficientnet_lite0"))
     with pytest.raises(UnsupportedError):
         jobs.submit(fetch.specification("cifar10_1"))
-    assert (uploads.listed(), uploads.card(name), uploads.forget(name)) == ((), None, 0)
+    assert (uploads.list_uploads(), uploads.card(name), uploads.forget(name)) == ((), None, 0)
     with pytest.raises(StoreError, match="not on this machine"):
         uploads.load(name)
 

@@ -13,7 +13,7 @@ import pillar_core as pc
 from contract import checks
 from contract.cases import case_for, few_rows_case, image_split
 from pillar_core import errors, rng
-from pillar_core.data.images.decoding import resized
+from pillar_core.data.images.decoding import resize
 from pillar_core.ledger import Ledger
 from pillar_core.methods import METHODS
 from pillar_core.methods.parts.deep import classifier, gradients, layers, networks, pixels, train
@@ -396,16 +396,16 @@ def test_a_public_phase_of_the_same_classes_helps_where_private_steps_cannot():
 
 
 def test_images_are_resized_and_recoloured():
-    grey, note = resized(other_classes(), (6, 6))
+    grey, note = resize(other_classes(), (6, 6))
     assert grey.notes == (note,)
     assert "6 × 6" in note
     assert (grey.x_train.shape, grey.x_train.dtype) == ((80, 6, 6), np.uint8)
     assert abs(float(grey.x_train.mean()) - float(other_classes().x_train.mean())) < 1.0
-    colour, _ = resized(grey, (9, 9, 3))
+    colour, _ = resize(grey, (9, 9, 3))
     assert colour.x_train.shape == (80, 9, 9, 3)
     np.testing.assert_array_equal(colour.x_train[..., 0], colour.x_train[..., 2])
     with pytest.raises(errors.DataError, match="only images"):
-        resized(pc.load_dataset("breast_cancer"), (8, 8))
+        resize(pc.load_dataset("breast_cancer"), (8, 8))
 
 
 def test_opacus_leaves_no_warnings_and_no_hooks():
