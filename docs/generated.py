@@ -1,4 +1,4 @@
-"""Tables of README and documentation that come from the registries; `python -m docs.generated` writes them again."""
+"""Tables of the documents that come from the registries; `python -m docs.generated` writes them again."""
 
 import re
 from pathlib import Path
@@ -7,13 +7,11 @@ from pillar_core.data import DATASETS
 from pillar_core.methods import METHODS
 from pillar_core.screening import SCORES
 
-README = Path(__file__).parents[1] / "README.md"
-DATA = README.parent / "docs" / "data.md"
-SCREENING = DATA.with_name("screening.md")
+LEARNERS, DATA, SCREENING = (Path(__file__).with_name(f"{name}.md") for name in ("learners", "data", "screening"))
 
 
 def methods_table() -> str:
-    """The README's table of learners, in Markdown."""
+    """The table of learners, in Markdown."""
     rows = [
         f"| `{method.name}` | {method.title} | {method.public_use} | {method.idea} | {method.source} |\n" for method in METHODS.values()
     ]
@@ -50,6 +48,6 @@ def _write(path: Path, mark: str, table: str) -> None:
 
 
 if __name__ == "__main__":
-    _write(README, "methods", methods_table())
+    _write(LEARNERS, "methods", methods_table())
     _write(DATA, "datasets", datasets_table())
     _write(SCREENING, "scores", scores_table())

@@ -11,7 +11,7 @@ tells class a from class c with the standardised gap
 
 and a row of class a is right when all gaps, correlated by ½ because they share a's scores, are positive. With ν_a = 0 what
 remains is what the projection (and the linear rule) loses. The 0.3 was fitted to measured curves of two real feature sets
-(10 classes each) and checked on two others; docs/geometry.md has the errors. A model, not a bound.
+(10 classes each) and checked on two others; docs/explore.md has the errors. A model, not a bound.
 """
 
 import dataclasses

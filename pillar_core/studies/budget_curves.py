@@ -1,7 +1,7 @@
 """A whole accuracy-ε curve from three runs: a sigmoid in log ε (PACE, arXiv 2509.04290), its error from curves of other sets.
 
 Three points leave no residual, so the band is how far the same fit missed left-out budgets of the sets in budget_curves.csv. Below the
-smallest ε nothing is said: there the fit misses by far more (docs/compare.md has the table). Accuracies are of test rows: a diagnostic.
+smallest ε nothing is said: there the fit misses by far more (docs/explore.md has the table). Accuracies are of test rows: a diagnostic.
 """
 
 import dataclasses

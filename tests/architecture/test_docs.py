@@ -16,9 +16,9 @@ FILES = sorted([*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").rglob("*.md")])
 PAGES_OF_LEARNERS = sorted((REPOSITORY / "docs" / "methods").glob("*.md"))
 
 
-def table(head: str) -> set[str]:
-    """The entries of the first column of README's table that begins with this head."""
-    rows = README.split(f"| {head} |", 1)[1].split("\n\n", 1)[0].splitlines()[2:]
+def table(head: str, text: str) -> set[str]:
+    """The entries of the first column of the text's table that begins with this head."""
+    rows = text.split(f"| {head} |", 1)[1].split("\n\n", 1)[0].splitlines()[2:]
     return {entry.strip(" `") for row in rows for entry in row.split("|")[1].split(",")}
 
 
@@ -27,12 +27,35 @@ def commands() -> set[str]:
     return set(action.choices)
 
 
-def test_readme_lists_every_command_and_no_other():
-    assert table("command") == commands()
+def test_the_page_of_runs_lists_every_command_and_no_other():
+    assert table("command", (REPOSITORY / "docs" / "runs.md").read_text(encoding="utf-8")) == commands()
 
 
 def test_readme_lists_every_page_and_no_other():
-    assert table("page") == {title for _, title, _ in PAGES}
+    assert table("page", README) == {title for _, title, _ in PAGES}
+
+
+def headings(path: Path) -> set[str]:
+    """The anchors of a document's headings, as GitHub makes them."""
+    text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)}
+
+
+def test_links_of_documents_and_mentions_in_code_lead_to_documents():
+    offenders = []
+    for path in FILES:
+        text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for link in re.findall(r"\]\(([^)\s]+)\)", text):
+            name, _, anchor = link.partition("#")
+            target = path.parent / name if name else path
+            if "://" not in link and not (target.exists() and (not anchor or anchor in headings(target))):
+                offenders.append(f"{path.relative_to(REPOSITORY)}: {link}")
+    for folder in ("pillar_core", "pages", "tests", "benchmarks", "examples", "docs"):
+        for path in (REPOSITORY / folder).rglob("*"):
+            if path.suffix in (".py", ".toml", ".md"):
+                named = re.findall(r"docs/[\w/-]+\.md", path.read_text(encoding="utf-8"))
+                offenders += [f"{path.relative_to(REPOSITORY)}: {name}" for name in named if not (REPOSITORY / name).exists()]
+    assert not offenders, "\n".join(offenders)
 
 
 def test_commands_in_code_blocks_parse():
@@ -55,7 +78,7 @@ def test_the_page_of_a_learner_names_its_own_settings():
 
 def pitfalls() -> list[list[str]]:
     """The rows of the tables of pitfalls, cell by cell."""
-    text = (REPOSITORY / "docs" / "pitfalls.md").read_text(encoding="utf-8")
+    text = (REPOSITORY / "docs" / "glossary.md").read_text(encoding="utf-8").split("\n## Pitfalls\n", 1)[1]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("| ")]
     return [row for row in rows if row[0] not in ("severity", "---")]
 

@@ -59,7 +59,7 @@ def test_surfaces_of_the_command_line(name, listed):
 
 def test_surfaces_of_the_documents():
     subprocess.run([sys.executable, "-m", "docs.generated"], cwd=COPY, check=True)
-    assert "`noisy_means` | Noisy means" in (COPY / "README.md").read_text(encoding="utf-8")
+    assert "`noisy_means` | Noisy means" in (COPY / "docs" / "learners.md").read_text(encoding="utf-8")
 
 
 def test_surfaces_of_a_learner_and_a_data_set(start):
