@@ -2,10 +2,11 @@
 
 import streamlit as st
 
-from pages.frame import failures, navigation, session, words
+from pages.frame import failures, navigation, receipts, session, words
 from pages.frame import settings as codec
 from pages.parts.answer import private_test, question, train, views
 from pages.parts.data import upload
+from pillar_core import mode
 
 navigation.begin()
 settings = session.current()
@@ -33,6 +34,8 @@ with failures.show_refusal("There is no advice for these rows."):
         train.paid(settings, names)
     with diagnostic:
         views.diagnostic(settings, advice, names)
+    if not mode.binds():
+        receipts.show(settings)
     private_test.panel(settings)
     views.figures_of(advice, settings, names, similar)
 

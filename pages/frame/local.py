@@ -103,10 +103,10 @@ def choices(
     return st.pills(entry["label"], options, selection_mode="multi", format_func=_plainly(title), **shared) or usual
 
 
-def toggle(name: str, default: bool = False) -> bool:
-    """A switch."""
+def toggle(name: str, default: bool = False, *, of: str = "") -> bool:
+    """A switch. of: what a further one of this name is for."""
     entry = _CONTROLS[name]
-    why = entry.get("unlinked", "")
+    name, why = f"{name}-{of}" if of else name, entry.get("unlinked", "")
     is_on = bool(_read(name, default, why))
     session.fill(_WIDGET + name, is_on)
     st.toggle(entry["label"], help=entry["help"], **_widget(name, why))

@@ -6,6 +6,7 @@ import json
 from pillar_core import params
 from pillar_core.commands import options as shared
 from pillar_core.commands.options import Commands, features_of, is_table_file
+from pillar_core.runs import receipts
 from pillar_core.runs.models import guarantee_card, save_model
 from pillar_core.studies.advice import choose
 
@@ -32,6 +33,9 @@ def command(options: argparse.Namespace) -> int:
     split = shared.load_split(options, seed=options.seed)
     candidates = {name: name if is_table_file(name) else features_of(name, options.backbone, {}) for name in options.candidates}
     request = {name: getattr(options, name) for name in ("epsilon", "delta", "relation", "methods")}
+    if options.release and options.export:
+        training = receipts.training_on(split, "A choice and a training", (options.epsilon, options.delta, options.relation))
+        receipts.keep(receipts.content_of(split.features), training)
     choice = choose(split, candidates, **request, seed=None if options.release else options.seed)
     if options.json:
         names = ("public", "method", "settings", "expected_accuracy", "reasons", "sentence")
@@ -43,4 +47,5 @@ def command(options: argparse.Namespace) -> int:
             print(f"accuracy  {100 * choice.record.accuracy:.2f} % (non-private release of the test rows)")
     if options.export:
         print(f"model written to {save_model(choice.record, options.export, split=choice.split)}")
+        print(receipts.words(split.features))
     return 0

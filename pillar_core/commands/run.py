@@ -8,8 +8,9 @@ from typing import Any
 from pillar_core.commands import options as shared
 from pillar_core.commands.options import Commands
 from pillar_core.methods import METHODS
+from pillar_core.runs import receipts
 from pillar_core.runs.models import guarantee_card, save_model
-from pillar_core.runs.run import run_declared
+from pillar_core.runs.run import run_declared, solve_spec
 from pillar_core.types import RunRecord, RunSpec
 
 
@@ -38,10 +39,15 @@ def command(options: argparse.Namespace) -> int:
     split = shared.load_split(options, seed=options.seed)
     seed, settings = None if options.release else options.seed, shared.method_settings(options.method, options.set)
     budget = (options.epsilon, options.delta, options.relation, options.accountant)
-    record = run_declared(RunSpec(options.method, *budget, seed, options.preset, settings), split, options.chosen_beforehand or None)
+    spec = RunSpec(options.method, *budget, seed, options.preset, settings)
+    if options.release and options.export:
+        spent = (solve_spec(spec, split).guarantee.epsilon.upper, options.delta, options.relation)
+        receipts.keep(receipts.content_of(split.features), receipts.training_on(split, METHODS[options.method].title, spent))
+    record = run_declared(spec, split, options.chosen_beforehand or None)
     print(json.dumps(_plain(record), indent=2, ensure_ascii=False) if options.json else _words(record))
     if options.export:
         print(f"model written to {save_model(record, options.export, split=split)}")
+        print(receipts.words(split.features))
         if record.guarantee.covers_choice is None:
             print("note: it says that nobody knows how its settings were chosen; --chosen-beforehand if you fixed them without a look.")
     return 0

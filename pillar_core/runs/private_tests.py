@@ -4,18 +4,16 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from pillar_core import store
-from pillar_core.errors import StoreError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.numerics import round_up
-from pillar_core.store import upkeep
+from pillar_core.runs import spent
 from pillar_core.types import Classifier, FeatureSet, NeighboringRelation, Provenance, RunRecord, Unit
 
 LARGER = "the larger of the two, as you state that a secret coin of each row or person alone decides between training and test"
 SUM = "their sum, because no secret coin of each row or person alone decides between training and test"
 SHOWN = "An exact figure of these test rows was shown, too, and no ε here covers it."
 UNTESTED = "; validation and test rows are not protected, and scores on them are non-private releases"
-_NAME = "private_tests"
+_NAME, _KIND = "private_tests", "private test"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,17 +74,13 @@ def keep(rows: str, test: PrivateTest) -> None:
     Raises:
         StoreError: a disk that refuses, or another test of these rows at the same time.
     """
-    if not store.default().put_json("record", _key(rows, len(of_rows(rows))), {"test": dataclasses.asdict(test)}):
-        raise StoreError("another test of these rows ended at the same time; nothing was shown. Run it again.")
+    spent.append(_KIND, rows, dataclasses.asdict(test))
 
 
 def of_rows(rows: str) -> tuple[PrivateTest, ...]:
     """The private tests of these rows that this cache holds, oldest first."""
-    tests: list[PrivateTest] = []
-    while (stored := store.default().get_json("record", _key(rows, len(tests)))) is not None:
-        form = stored["test"]
-        tests.append(PrivateTest(**form | {"cells": tuple(map(tuple, form["cells"])), "unclear": tuple(form["unclear"])}))
-    return tuple(tests)
+    forms = spent.entries(_KIND, rows)
+    return tuple(PrivateTest(**form | {"cells": tuple(map(tuple, form["cells"])), "unclear": tuple(form["unclear"])}) for form in forms)
 
 
 def add_tests(record: RunRecord, tests: Sequence[PrivateTest], *, has_coin: bool, is_shown: bool) -> RunRecord:
@@ -102,18 +96,23 @@ def add_tests(record: RunRecord, tests: Sequence[PrivateTest], *, has_coin: bool
 
 
 def epsilon_with_tests(record: RunRecord) -> float | None:
-    """ε of training and tests together, at the training's δ; None without tests, or where a test has another unit or relation.
+    """ε of training and tests together, at the training's δ; None without tests, or where a test has another unit or relation."""
+    form: dict[str, Any] = record.diagnostics.get(_NAME, ({"tests": (), "has_coin": False}, None))[0]
+    guarantee = record.guarantee
+    unit = (str(guarantee.relation), guarantee.rows_per_person)
+    return epsilon_together(guarantee.epsilon.upper, form["tests"], unit, has_coin=form["has_coin"])
+
+
+def epsilon_together(epsilon: float, tests: Sequence[PrivateTest], unit: tuple[str, int | None], *, has_coin: bool) -> float | None:
+    """ε of trainings and tests together; None without tests, or where a test has another unit. unit: relation and rows of a person.
 
     Guarantee: the sum composes both. The larger holds where a coin of each row alone decides and neighbours differ by one row or person
     added or removed: given everybody else's coins, either side of the coin changes one of the two releases.
     """
-    form, guarantee = record.diagnostics.get(_NAME, ({"tests": ()}, None))[0], record.guarantee
-    if not form["tests"] or any(
-        (test.relation, test.rows_per_person) != (guarantee.relation, guarantee.rows_per_person) for test in form["tests"]
-    ):
+    if not tests or any((test.relation, test.rows_per_person) != unit for test in tests):
         return None
-    total = sum(test.epsilon for test in form["tests"])
-    return float(max(guarantee.epsilon.upper, total) if _is_larger(record) else guarantee.epsilon.upper + total)
+    tested = sum(test.epsilon for test in tests)
+    return float(max(epsilon, tested) if has_coin and unit[0] == NeighboringRelation.ADD_OR_REMOVE_ONE else epsilon + tested)
 
 
 def lines(record: RunRecord) -> list[str]:
@@ -154,7 +153,3 @@ def fields(record: RunRecord) -> dict[str, Any]:
 def _is_larger(record: RunRecord) -> bool:
     is_added = record.guarantee.relation == NeighboringRelation.ADD_OR_REMOVE_ONE
     return bool(record.diagnostics[_NAME][0]["has_coin"]) and is_added
-
-
-def _key(rows: str, place: int) -> str:
-    return upkeep.SPENT + fingerprint("private test", rows, place)

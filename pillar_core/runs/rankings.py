@@ -4,16 +4,15 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
-from pillar_core import accounting, store
-from pillar_core.errors import StoreError
-from pillar_core.fingerprint import fingerprint
+from pillar_core import accounting
 from pillar_core.ledger import compose, describe, gaussian
+from pillar_core.runs import spent
 from pillar_core.runs.statement import spent_event
-from pillar_core.store import upkeep
 from pillar_core.types import NeighboringRelation, RunRecord
 
 RANKED = "public sets ({}) were ranked on these private rows by noised class sums with secret noise, and ε counts that release too"
 PART = "every tenth row of the private set counted as public in a ranking, so ε does not protect it there"
+_KIND = "paid ranking"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,16 +30,12 @@ def keep(rows: str, ranking: Ranking) -> None:
     Raises:
         StoreError: a disk that refuses, or another ranking of these rows at the same time.
     """
-    if not store.default().put_json("record", _key(rows, len(of_rows(rows))), {"ranking": dataclasses.asdict(ranking)}):
-        raise StoreError("another ranking of these rows ended at the same time; nothing was shown. Run it again.")
+    spent.append(_KIND, rows, dataclasses.asdict(ranking))
 
 
 def of_rows(rows: str) -> tuple[Ranking, ...]:
     """The rankings of these private rows that this cache holds, oldest first."""
-    kept: list[Ranking] = []
-    while (stored := store.default().get_json("record", _key(rows, len(kept)))) is not None:
-        kept.append(Ranking(**stored["ranking"] | {"public": tuple(stored["ranking"]["public"])}))
-    return tuple(kept)
+    return tuple(Ranking(**form | {"public": tuple(form["public"])}) for form in spent.entries(_KIND, rows))
 
 
 def epsilon_of(rankings: Sequence[Ranking], *, delta: float) -> float:
@@ -73,7 +68,3 @@ def counted(record: RunRecord, rankings: Sequence[Ranking]) -> RunRecord:
         paid_choice="; ".join(filter(None, (own.paid_choice, "public rows could be chosen by a private ranking of public sets"))),
     )
     return dataclasses.replace(record, guarantee=after)
-
-
-def _key(rows: str, place: int) -> str:
-    return upkeep.SPENT + fingerprint("paid ranking", rows, place)

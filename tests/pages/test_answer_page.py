@@ -118,7 +118,7 @@ def test_screening_is_a_look(start):
 def test_a_ranking_that_you_pay_for_is_no_look_and_counts_in_the_model(start, monkeypatch):
     """Screen, then Answer: the file said that test accuracy was in sight, and the ranking's ε was in no number."""
     handed = []
-    monkeypatch.setattr(st, "download_button", lambda *_, data=None, key="", **__: handed.append(data) if key == "answer-train" else None)
+    monkeypatch.setattr(st, "download_button", lambda *_, data=None, key="", **__: handed.append(data) if key == "model-file" else None)
     images = pc.load_dataset("mnist")
     part = dataclasses.replace(images, x_train=images.x_train[:300], y_train=images.y_train[:300], x_test=None, y_test=None)
     name = uploads.keep(part, title="My digits")
@@ -135,6 +135,9 @@ def test_a_ranking_that_you_pay_for_is_no_look_and_counts_in_the_model(start, mo
     app = start("answer", data=name, public="fashion_mnist", epsilon="1")
     assert not app.exception
     assert "You paid ε ≤ 0.3 on Screen" in words(app).replace("*", "")
+    app.button(key="answer-train").click().run()
+    assert not app.exception
+    assert "Rankings that you paid for on Screen come on top: ε = 0.3" in " ".join(item.value for item in app.info)
     with zipfile.ZipFile(io.BytesIO(handed[-1]())) as archive:
         said, card = archive.read("statement.txt").decode(), json.loads(archive.read("model.json"))["guarantee"]
     assert "in sight" not in said
@@ -193,8 +196,9 @@ def test_a_private_test_locks_the_rows_and_its_figure_is_in_the_statement(start,
     assert "no exact figure of them is shown" in " ".join(item.value for item in app.info)
     assert "local-widget.answer-look" not in [toggle.key for toggle in app.toggle]
     app.button(key="answer-test-run").click().run()
-    assert "Train and download a model of these settings first" in words(app) + " ".join(item.value for item in (*app.error, *app.warning))
-    handed["answer-train"]()
+    assert "Train a model of these settings first" in words(app) + " ".join(item.value for item in (*app.error, *app.warning))
+    app.button(key="answer-train").click().run()
+    assert not app.exception
     app.button(key="answer-test-run").click().run()
     assert not app.exception
     assert "Accuracy, ε = 1" in [metric.label for metric in app.metric]
@@ -220,10 +224,47 @@ def test_a_private_test_of_persons_counts_all_rows_of_one(start, monkeypatch):
     assert "No person may have more than 2 of the test rows" in words(app)
     app.toggle(key="local-widget.answer-test-coin").set_value(True).run()
     assert "Training and this test: ε = 1 together, the larger of the two" in words(app)
-    handed["answer-train"]()
+    app.button(key="answer-train").click().run()
+    assert not app.exception
     app.button(key="answer-test-run").click().run()
     assert not app.exception
     with zipfile.ZipFile(io.BytesIO(handed["answer-tested"]())) as archive:
         said = archive.read("statement.txt").decode()
     assert "for one person, with all of their private examples, of which at most 2 are used of the test rows" in said
     assert "Training and tests together: ε ≤ 1 at δ = 1e-05, the larger of the two" in said
+
+
+def test_a_training_is_charged_with_a_receipt_and_a_further_one_asks_first(start, monkeypatch):
+    """Each click trained anew, so whoever downloaded twice spent twice, and no page said so."""
+    handed = {}
+    monkeypatch.setattr(st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data}))
+    app = start("answer", data="breast_cancer", epsilon="1")
+    assert "model-file" not in handed
+    app.button(key="answer-train").click().run()
+    assert not app.exception
+    (said,) = [item.value for item in app.info if "spent" in item.value]
+    assert "spent ε = 1, δ = 1e-05 on 410 rows of" in said
+    assert "Sum for these rows so far: ε = 1, δ = 1e-05 in 1 training, for one row added or removed." in said
+    first = handed["model-file"]()
+    assert handed["model-file"]() == first
+    for place in ("answer-train", "answer-paid"):
+        assert app.button(key=place).disabled, "asks first"
+    app.toggle(key="local-widget.train-again-answer-train").set_value(True).run()
+    assert not app.button(key="answer-train").disabled
+    assert handed["model-file"]() == first
+    app.button(key="answer-train").click().run()
+    assert not app.exception
+    assert app.button(key="answer-train").disabled
+    again = start("answer", data="breast_cancer", epsilon="1")
+    assert "ε = 2, δ = 2e-05 in 2 trainings" in " ".join(item.value for item in again.info)
+    assert handed["model-file"]() != first, "secret noise is drawn anew"
+
+
+def test_a_training_that_another_visit_was_ahead_of_is_not_begun(start):
+    """What the page asked about was the sum before; nothing is spent on top of what nobody saw."""
+    app = start("answer", data="breast_cancer", epsilon="1")
+    start("answer", data="breast_cancer", epsilon="1").button(key="answer-train").click().run()
+    app.button(key="answer-train").click().run()
+    assert not app.exception
+    assert "No model was made: another training of these rows came at the same time" in " ".join(item.value for item in app.warning)
+    assert "in 1 training," in " ".join(item.value for item in app.info)

@@ -45,14 +45,16 @@ def test_rules_are_the_default_and_impossible_ways_fall_back_to_them(start: Star
 @pytest.mark.parametrize("choosing", [Choosing.RULES, Choosing.STOPPING, Choosing.PAPERS])
 def test_what_the_page_hands_out_says_what_was_in_sight(start: Start, monkeypatch: pytest.MonkeyPatch, choosing: Choosing) -> None:
     handed: list[Callable[[], bytes]] = []
-    monkeypatch.setattr(st, "download_button", lambda *_, data=None, key="", **__: handed.append(data) if key == "release" else None)
+    monkeypatch.setattr(st, "download_button", lambda *_, data=None, key="", **__: handed.append(data) if key == "model-file" else None)
     app = start("explore", k="10", controls=f"tuning:{choosing}")
     app.session_state["release-panel"] = True
     app.run()
     assert not app.exception
     if choosing is Choosing.PAPERS:
-        assert not handed
+        assert "release" not in [button.key for button in app.button]
         return
+    app.button(key="release").click().run()
+    assert not app.exception
     assert IN_SIGHT in words(app)
     with zipfile.ZipFile(io.BytesIO(handed[-1]())) as archive:
         card = json.loads(archive.read("model.json"))

@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, failures, history, local, memory, plain, theme
+from pages.frame import badges, core, failures, history, local, memory, plain, receipts, theme
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pillar_core import mode
@@ -33,7 +33,7 @@ def remember(settings: Settings, record: RunRecord, split: SemiPrivateSplit) -> 
 
 def is_locked(settings: Settings) -> bool:
     """Whether a private test of these rows was asked for, here or earlier, so that no exact figure of them is shown."""
-    return not mode.binds() and (bool(local.value(_ASKED, False)) or bool(private_tests.of_rows(_content(settings))))
+    return not mode.binds() and (bool(local.value(_ASKED, False)) or bool(private_tests.of_rows(receipts.contents(settings)[1])))
 
 
 def panel(settings: Settings) -> None:
@@ -58,13 +58,13 @@ def panel(settings: Settings) -> None:
         arguments = {"epsilon": epsilon, "metric": metric, "rows_per_person": most, "relation": settings.relation}
         style: dict[str, Any] = {"icon": ":material/lock:", "type": "primary", "key": "answer-test-run"}
         st.button(
-            "Spend it and test", on_click=_spend, args=(settings, arguments), help="It tests the model that you download above.", **style
+            "Spend it and test", on_click=_spend, args=(settings, arguments), help="It tests the model that you trained above.", **style
         )
         if _key(settings) not in _TRAINED:
-            st.caption("First train and download a model above; then press.")
+            st.caption("First train a model above; then press.")
             return
         record, split = _TRAINED.get(_key(settings), _forgotten)
-        tests = private_tests.of_rows(_content(settings))
+        tests = private_tests.of_rows(receipts.contents(settings)[1])
         _results(settings, record, split, tests, has_coin)
 
 
@@ -106,7 +106,7 @@ def _results(settings: Settings, record: RunRecord, split: SemiPrivateSplit, tes
 
 def _total_words(settings: Settings, epsilon: float, has_coin: bool, *, is_drawn: bool) -> str:
     """What training, earlier tests and this one cost together."""
-    spent = sum(test.epsilon for test in private_tests.of_rows(_content(settings)))
+    spent = sum(test.epsilon for test in private_tests.of_rows(receipts.contents(settings)[1]))
     start = f"Training and this test{f', with ε = {spent:.3g} of earlier tests' if spent else ''}"
     if has_coin and settings.relation == "add_or_remove_one":
         return f"{start}: ε = {max(settings.epsilon, spent + epsilon):.3g} together, {private_tests.LARGER}."
@@ -115,12 +115,7 @@ def _total_words(settings: Settings, epsilon: float, has_coin: bool, *, is_drawn
 
 
 def _forgotten() -> tuple[RunRecord, SemiPrivateSplit]:
-    raise DataError("Train and download a model of these settings first: that one is tested.")
-
-
-@memory.of_rows(max_entries=8, by=core.split_key, is_free=True)
-def _content(settings: Settings) -> str:
-    return private_tests.content_of(core.features(settings))
+    raise DataError("Train a model of these settings first: that one is tested.")
 
 
 def _key(settings: Settings) -> tuple[frozenset[str], str]:

@@ -1,13 +1,17 @@
 """A model to take away: trained once more with noise from the operating system, because a seeded one must not leave."""
 
+import math
+
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, failures
+from pages.frame import core, failures, receipts
 from pages.frame.settings import Settings
 from pages.parts.explore import tuning
 from pillar_core import mode
+from pillar_core.data import uploads
 from pillar_core.runs.models import PAID_WAYS, model_bytes
+from pillar_core.runs.receipts import training_on
 from pillar_core.runs.statement import IN_SIGHT
 
 
@@ -20,30 +24,31 @@ def panel(settings: Settings) -> None:
         return
     with panel:
         st.markdown(
-            "What you see above is an **experiment**: its seed is known, so anyone could subtract the noise. The download trains "
+            "What you see above is an **experiment**: its seed is known, so anyone could subtract the noise. A release trains "
             "**anew**, with noise and sampling from the operating system that are recorded nowhere. "
-            "That run spends its ε for good; each further download spends it again, on the same private rows."
+            "It spends its ε for good; each further training spends it again, on the same private rows."
         )
         st.markdown(
             f"The file also says what its ε does **not** cover: {IN_SIGHT}. To pay for a choice, set **Step size chosen by** to "
-            f"{PAID_WAYS}: the download then chooses anew within its ε. Nothing pays for k, ε and learner that were picked by looking; fix "
+            f"{PAID_WAYS}: the release then chooses anew within its ε. Nothing pays for k, ε and learner that were picked by looking; fix "
             "them on public rows or beforehand."
         )
         if not pc.METHODS[settings.method].is_private:
             st.warning("This learner protects nothing: its file promises nothing about anyone.", icon=":material/warning:")
         with failures.show_refusal("The model could not be prepared."):
             choosing = tuning.chosen_by()
-            st.download_button(
-                "Train a release and download it",
-                data=lambda: model_bytes(tuning.train_release(settings, choosing), split=core.split(settings)),
-                file_name=f"{settings.method}-epsilon-{settings.epsilon:g}.zip",
-                mime="application/zip",
-                icon=":material/lock:",
+            learner, epsilon = pc.METHODS[settings.method], settings.epsilon if pc.METHODS[settings.method].is_private else 0.0
+            budget = (epsilon if learner.protects else math.inf, settings.delta, settings.relation)
+            receipts.offer(
+                settings,
+                training_on(core.split(settings), learner.title, budget, data=uploads.title_of(settings.data)),
+                lambda: model_bytes(tuning.train_release(settings, choosing), split=core.split(settings)),
                 key="release",
-                on_click="ignore",  # a run of the page would take the button away before the file is ready
-                help="A zip of safetensors (public transform, weights), JSON (guarantee, settings, classes) and a statement to sign. "
+                label="Train a release",
+                hint="A zip of safetensors (public transform, weights), JSON (guarantee, settings, classes) and a statement to sign. "
                 "No seed, no test accuracy.",
             )
+            receipts.show(settings)
             st.caption("What somebody signs, here of the experiment above; the file has that of its own run:")
             st.code(pc.statement(core.run(settings)).text, language=None, wrap_lines=True)
         st.caption("Its README says how it is used, from Python and with the command `predict`.")

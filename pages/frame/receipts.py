@@ -1,0 +1,70 @@
+"""A model to take away: its training is written down before it begins, a receipt says the sum, and its file stays for later downloads."""
+
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+from pages.frame import core, failures, history, local, memory, plain
+from pages.frame.settings import Settings
+from pillar_core import store
+from pillar_core.data import uploads
+from pillar_core.fingerprint import fingerprint
+from pillar_core.numerics import round_up
+from pillar_core.runs import private_tests, rankings, receipts
+from pillar_core.runs.receipts import Training
+
+_AGAIN = "train-again"
+
+
+def offer(settings: Settings, training: Training, train: Callable[[], bytes], *, key: str, label: str, hint: str) -> None:
+    """The button that trains a model's file; of rows that were trained on before it asks first."""
+    place = len(receipts.of_rows(contents(settings)[0]))
+    is_ready = not place or local.toggle(_AGAIN, of=key)
+    style: dict[str, Any] = {"type": "primary", "icon": ":material/lock:"}
+    st.button(label, on_click=_train, args=(settings, training, train, place, key), key=key, disabled=not is_ready, help=hint, **style)
+
+
+def show(settings: Settings) -> None:
+    """What the last training spent, the sum for these rows, and the file of that training."""
+    rows, tested = contents(settings)
+    if not (trainings := receipts.of_rows(rows)):
+        return
+    has_coin = local.value("answer-test-coin", False) and not core.features(settings).test_drawn
+    total, ranked = receipts.total(rows, private_tests.of_rows(tested), has_coin=has_coin), history.paid_rankings(settings)
+    epsilon = round_up(rankings.epsilon_of(ranked, delta=settings.delta)) if ranked else ""
+    more = f" Rankings that you paid for on Screen come on top: ε = {epsilon}, δ = {settings.delta:g}." if ranked else ""
+    st.info(plain.text(f"{trainings[-1].words} {total}{more}"), icon=":material/receipt_long:")
+    if store.default().has("blob", name := _name(settings, rows, len(trainings) - 1)):
+        st.download_button(
+            "Download the model",
+            data=lambda: store.default().get_bytes(name) or b"",
+            file_name=f"model-epsilon-{trainings[-1].epsilon:g}.zip",
+            mime="application/zip",
+            icon=":material/download:",
+            key="model-file",
+            on_click="ignore",
+            help="The file of the last training. Downloading it again spends nothing.",
+        )
+
+
+@memory.of_rows(max_entries=8, by=core.split_key, is_free=True)
+def contents(settings: Settings) -> tuple[str, str]:
+    """The content of the rows that trainings read, and of those that private tests read."""
+    features = core.features(settings)
+    return receipts.content_of(features), private_tests.content_of(features)
+
+
+def _train(settings: Settings, training: Training, train: Callable[[], bytes], place: int, key: str) -> None:
+    """A training, written down first; no further one follows from the same press."""
+    local.put(f"{_AGAIN}-{key}", False)
+    with failures.note_refusal("No model was made"):
+        rows = contents(settings)[0]
+        receipts.keep(rows, training, place=place)
+        with st.spinner("Training with secret noise …"):
+            store.default().put_bytes(_name(settings, rows, place), train())
+
+
+def _name(settings: Settings, rows: str, place: int) -> str:
+    """The key of a training's file, with that of the set that was brought: forgetting the set forgets its models."""
+    return "-".join([*map(uploads.key_of, uploads.names_in(settings.data)), "model", fingerprint("model", rows, place)])

@@ -1,0 +1,81 @@
+"""Receipts of trainings: written down before a row is read, summed by the content of the rows and by what is protected."""
+
+import numpy as np
+import pytest
+
+import pillar_core as pc
+from pillar_core import store
+from pillar_core.__main__ import main
+from pillar_core.errors import StoreError
+from pillar_core.runs import private_tests, receipts
+from pillar_core.runs.private_tests import PrivateTest
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+
+def a_test(relation="add_or_remove_one", most=None):
+    return PrivateTest("model", "accuracy", 0.8, 0.7, 0.9, 0.95, 0.5, relation, most, 0.9, ((1, 2),))
+
+
+def features(n_public=0, seed=0):
+    draw = np.random.default_rng(seed)
+    return pc.features(draw.standard_normal((200 + n_public, 5)), np.arange(200 + n_public) % 2)
+
+
+def test_trainings_of_the_same_rows_add_up_whatever_share_is_public():
+    rows = features()
+    for share, budget in ((0.1, (1.0, 1e-5, "add_or_remove_one")), (0.3, (0.5, 1e-5, "add_or_remove_one")), (0.3, (2.0, 0, "replace_one"))):
+        split = pc.split(rows, public_fraction=share)
+        receipts.keep(receipts.content_of(split.features), receipts.training_on(split, "PILLAR", budget, data="ward"))
+    content = receipts.content_of(rows)
+    store.default().prune(max_bytes=0)
+    assert [training.rows for training in receipts.of_rows(content)] == [180, 140, 140]
+    first, second = "ε = 1.5, δ = 2e-05 in 2 trainings", "ε = 2, δ = 0 in 1 training, for one row replaced"
+    assert receipts.total(content, ()) == f"Sum for these rows so far: {first}, for one row added or removed; {second}."
+    assert receipts.of_rows(receipts.content_of(features(seed=1))) == ()
+    with pytest.raises(StoreError, match="another training of these rows"):
+        receipts.keep(content, receipts.of_rows(content)[0], place=2)
+
+
+def test_private_tests_are_in_the_sum_as_a_statement_counts_them():
+    split = pc.split(features(), public_fraction=0.1)
+    receipts.keep("rows", receipts.training_on(split, "PILLAR", (1.0, 1e-5, "add_or_remove_one")))
+    assert "ε = 2 with 2 private tests" in receipts.total("rows", [a_test(), a_test()])
+    assert "ε = 1 with 2 private tests" in receipts.total("rows", [a_test(), a_test()], has_coin=True)
+    assert "Private tests protect another unit" in receipts.total("rows", [a_test(most=3)])
+    assert private_tests.epsilon_together(1.0, [], ("add_or_remove_one", None), has_coin=False) is None
+
+
+@pytest.mark.parametrize("command", ["run", "choose"])
+def test_commands_print_the_receipt_of_a_release_and_of_nothing_else(command, tmp_path, capsys):
+    x = features()
+    persons = np.arange(200) // 2
+    np.savez(tmp_path / "ward.npz", x_train=x.x_train, y_train=x.y_train, persons=persons, rows_per_person=2)
+    asked = [command, "--dataset", str(tmp_path / "ward.npz"), "--public-fraction", "0.2", "--epsilon", "1"]
+    assert main([*asked]) == 0
+    assert "spent ε" not in capsys.readouterr().out
+    for place in (1, 2):
+        assert main([*asked, "--release", "--export", str(tmp_path / "model.zip")]) == 0
+        said = capsys.readouterr().out
+        assert "of which no person has more than 2." in said
+        assert f"Sum for these rows so far: ε = {place}, δ = {place}e-05 in {place} training" in said
+        assert "for one person with up to 2 rows added or removed" in said
+
+
+def test_a_training_that_could_not_be_written_down_is_not_begun(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(store.Store, "put_json", lambda *_: False)
+    asked = [
+        "run",
+        "--dataset",
+        "digits",
+        "--public-fraction",
+        "0.1",
+        "--epsilon",
+        "1",
+        "--release",
+        "--export",
+        str(tmp_path / "model.zip"),
+    ]
+    assert main(asked) != 0
+    assert not (tmp_path / "model.zip").exists()
+    assert "another training" in capsys.readouterr().err
