@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from pillar_core.data import DATASETS
+from pillar_core.data.cards import fact_text
 from pillar_core.methods import METHODS
 from pillar_core.screening import SCORES
 
@@ -21,8 +22,8 @@ def methods_table() -> str:
 def datasets_table() -> str:
     """The table of data sets that lie in files, in Markdown."""
     rows = [
-        f"| `{name}` | {card.title} | {card.n_train} / {card.n_test} | {card.n_classes} | {card.size} | {card.licence} | "
-        f"{', '.join(card.papers)} | {card.by_hand} |\n"
+        f"| `{name}` | {card.title} | {fact_text(card.n_train)} / {fact_text(card.n_test)} | {fact_text(card.n_classes)} | {card.size} | "
+        f"{card.licence} | {', '.join(card.papers)} | {card.by_hand} |\n"
         for name, card in DATASETS.items()
         if card.needs_files
     ]

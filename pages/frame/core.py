@@ -17,7 +17,7 @@ from pages.frame.settings import AUTO, PART, RULE, Settings
 from pillar_core import store
 from pillar_core.backbones import is_ready
 from pillar_core.data import uploads
-from pillar_core.data.cards import Count, default_backbone
+from pillar_core.data.cards import default_backbone, number_of
 from pillar_core.data.uploads import Upload
 from pillar_core.errors import DataError, PillarError
 from pillar_core.fingerprint import fingerprint
@@ -154,8 +154,8 @@ def rule_k(settings: Settings) -> int | None:
 def n_test(settings: Settings) -> int:
     """How many test rows there are; of a set that comes with the library, its card says it."""
     card = pc.DATASETS.get(settings.data)
-    if card is not None and not card.needs_files and isinstance(card.n_test, Count):
-        return card.n_test.number
+    if card is not None and not card.needs_files and (count := number_of(card.n_test)) is not None:
+        return count
     rows = features(settings).x_test
     return 0 if rows is None else len(rows)
 

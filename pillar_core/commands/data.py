@@ -5,7 +5,7 @@ import argparse
 from pillar_core import params
 from pillar_core.commands.options import Commands, as_lines, assignments, printer
 from pillar_core.data import DATASETS, DatasetCard, downloading, forget, load_dataset, places
-from pillar_core.data.cards import in_short
+from pillar_core.data.cards import fact_text
 from pillar_core.errors import SettingError
 from pillar_core.types import Dataset
 
@@ -45,7 +45,8 @@ def command(options: argparse.Namespace) -> int:
 def _line(card: DatasetCard) -> str:
     place = "here" if card.is_here() else f"not here, {card.size}"
     papers = f"; {', '.join(card.papers)}" if card.papers else ""
-    return f"{card.title}: {in_short(card.n_train)} train rows, {in_short(card.n_classes)} classes; {place}{papers}"
+    n_train, n_classes = (fact_text(fact, in_short=True) for fact in (card.n_train, card.n_classes))
+    return f"{card.title}: {n_train} train rows, {n_classes} classes; {place}{papers}"
 
 
 def _card(card: DatasetCard, root: str | None) -> dict[str, str]:
@@ -55,9 +56,9 @@ def _card(card: DatasetCard, root: str | None) -> dict[str, str]:
         "source": card.source,
         "licence": card.licence,
         "used by": ", ".join(card.papers) or "none of the papers",
-        "rows": f"{card.n_train} train, {card.n_test} test",
-        "classes": card.n_classes,
-        "features": card.d,
+        "rows": f"{fact_text(card.n_train)} train, {fact_text(card.n_test)} test",
+        "classes": fact_text(card.n_classes),
+        "features": fact_text(card.d),
         "size": card.size,
         "here": "yes" if card.is_here(root) else "no",
         "how to get it": card.how_to_get(root),

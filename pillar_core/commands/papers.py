@@ -9,7 +9,6 @@ import pandas as pd
 from pillar_core.backbones import BACKBONES
 from pillar_core.commands.options import Commands, printer
 from pillar_core.data import DATASETS, DatasetCard, downloading, load_dataset
-from pillar_core.data.cards import Count
 from pillar_core.errors import DataError, SettingError
 from pillar_core.jobs.sweep import sweep
 from pillar_core.runs.loading import through_backbone
@@ -122,12 +121,11 @@ def _run_fetched(table: papers.PaperTable, options: argparse.Namespace) -> list[
 def _cost(card: DatasetCard, backbone: str | None, grid: dict[str, Any]) -> str:
     """What a part of a table takes, before anything starts."""
     cells = sweep_cells(grid)
-    images = sum(count.number for count in (card.n_train, card.n_test) if isinstance(count, Count))
     parts = [f"{card.name} is here" if card.is_here() else f"{card.name} to fetch, {card.size}" if card.can_fetch else card.how_to_get()]
     if backbone is not None:
         weights = BACKBONES[backbone]
         parts += [f"weights of about {weights.n_bytes / 2**20:,.0f} MB to fetch"] if weights.needs_fetching else []
-        parts += [f"{images or 'its'} images through {backbone}"]
+        parts += [f"{card.n_rows or 'its'} images through {backbone}"]
     return "; ".join([*parts, f"{len(cells)} runs, {sum(record is not None for record in cached_records(cells))} of them cached"])
 
 

@@ -15,6 +15,8 @@ from pillar_core.registry import Registry, fill_member, toml_tables
 from pillar_core.types import Dataset
 
 Kind = Literal["tabular", "images", "generator"]
+Fact = int | tuple[int, str] | str
+"""A number, a number with a remark on what it depends on or is made of, or words where nobody knows the number."""
 SPELLINGS = {"n_classes": "C"}
 _SEED = dataclasses.replace(SEED, none_means="")
 """Rows without one could not be had again."""
@@ -22,27 +24,17 @@ SETTINGS = Path(__file__).with_name("settings.toml")
 FACTS = Path(__file__).with_name("sets") / "facts.toml"
 
 
-class Count(str):
-    """A number in words that keeps the number: `Count(50_000, "setting n")` reads "50,000 (setting n)".
-
-    number: the number itself. remark: what it depends on or is made of, "" for a plain fact.
-    """
-
-    number: int
-    remark: str
-
-    def __new__(cls, number: int, remark: str = "") -> "Count":
-        count = super().__new__(cls, f"{number:,} ({remark})" if remark else f"{number:,}")
-        count.number, count.remark = number, remark
-        return count
-
-    def __reduce__(self) -> "tuple[type[Count], tuple[int, str]]":
-        return Count, (self.number, self.remark)
+def number_of(fact: Fact) -> int | None:
+    """The number in a card's fact; None where it is words alone."""
+    return None if isinstance(fact, str) else fact if isinstance(fact, int) else fact[0]
 
 
-def in_short(fact: str) -> str:
-    """A card's fact without its remark."""
-    return f"{fact.number:,}" if isinstance(fact, Count) else fact
+def fact_text(fact: Fact, *, in_short: bool = False) -> str:
+    """A card's fact for people, such as "50,000 (setting n)"; in short without the remark."""
+    if isinstance(fact, str):
+        return fact
+    number, remark = fact if isinstance(fact, tuple) else (fact, "")
+    return f"{number:,} ({remark})" if remark and not in_short else f"{number:,}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,13 +46,12 @@ class NoSettings:
 class DatasetCard:
     """What a dataset is and how to get it.
 
-    `n_train`, `n_test`, `n_classes` and `d` are facts in words: a `Count` where the number is known. What stands in
-    brackets in a `title` explains it and may be left out. `settings` is a dataclass of parameters; `read(settings,
-    seed, download)` returns the rows. Raise `version` whenever the rows change. `papers` names the papers whose tables
-    use the set. `backbone` is what pages, commands and sweeps take for its images where none is named (None: pixels as
-    they are). Where `by_hand` says how to get the files, the set does not come with the library: its settings hold `root`,
-    `size` is what the files take up, and `can_fetch` says whether download=True gets them; `ask` asks the source for bytes and licence
-    where the card does not know them. `rows_per_person`: how many train rows of one person count; None where a row is an example.
+    title: what stands in brackets explains it and may be left out. n_train, n_test, n_classes, d: facts, which `fact_text` writes.
+    read: `read(settings, seed, download)` returns the rows; settings: a dataclass of parameters. version: raise it whenever the rows
+    change. papers: those whose tables use the set. backbone: what images go through where none is named (None: pixels as they are).
+    by_hand: how to get the files; "" where the set comes with the library. A set in files has a setting `root`, `size` of the files,
+    and `can_fetch`, whether download=True gets them; `ask` asks the source for bytes and licence where the card does not know them.
+    rows_per_person: how many train rows of one person count; None where a row is an example.
     """
 
     name: str
@@ -68,10 +59,10 @@ class DatasetCard:
     source: str
     licence: str
     kind: Kind
-    n_train: str
-    n_test: str
-    n_classes: str
-    d: str
+    n_train: Fact
+    n_test: Fact
+    n_classes: Fact
+    d: Fact
     read: Callable[[Any, int, bool], Dataset]
     settings: type = NoSettings
     synthetic: bool = False
@@ -88,6 +79,11 @@ class DatasetCard:
     def short_title(self) -> str:
         """The title without its explanation."""
         return self.title.partition(" (")[0]
+
+    @property
+    def n_rows(self) -> int:
+        """Train and test rows, as far as the card counts them."""
+        return (number_of(self.n_train) or 0) + (number_of(self.n_test) or 0)
 
     @property
     def n_bytes(self) -> int | None:
@@ -152,10 +148,10 @@ class DatasetCard:
 
     def _shortfall(self, dataset: Dataset) -> tuple[str, ...]:
         """A note where files hold fewer rows than the source counts: parts may be missing."""
-        source, n_rows = self.n_train, len(dataset.x_train)
-        if not self.needs_files or not isinstance(source, Count) or source.remark or n_rows >= 0.99 * source.number:
+        n_train, n_rows = self.n_train, len(dataset.x_train)
+        if not self.needs_files or not isinstance(n_train, int) or n_rows >= 0.99 * n_train:
             return ()
-        return (f"The source counts {source} train rows, these files hold {n_rows:,}: parts may be missing.",)
+        return (f"The source counts {n_train:,} train rows, these files hold {n_rows:,}: parts may be missing.",)
 
 
 def toml_setting(group: str, name: str) -> Any:
@@ -167,14 +163,9 @@ def card_of(
     name: str, read: Callable[[Any, int, bool], Dataset], *, settings: type = places.RootSettings, entry: str | None = None, **others: Any
 ) -> DatasetCard:
     """The card of the data set that `read` reads, with what `sets/facts.toml` says under its name (or `entry`)."""
-    facts = {field: _fact(fill_member(value, name)) for field, value in toml_tables(FACTS)[entry or name].items()}
+    facts = {field: fill_member(value, name) for field, value in toml_tables(FACTS)[entry or name].items()}
+    facts = {field: tuple(value) if isinstance(value, list) else value for field, value in facts.items()}
     return DatasetCard(name=name, read=read, settings=settings, **{"kind": "images", **facts}, **others)
-
-
-def _fact(value: Any) -> Any:
-    if isinstance(value, list):
-        return Count(*value) if isinstance(value[0], int) else tuple(value)
-    return Count(value) if type(value) is int else value
 
 
 DATASETS: Registry[DatasetCard] = Registry("dataset", DatasetCard, home="pillar_core.data")

@@ -14,7 +14,7 @@ from pages.frame.settings import BUDGETS, PART, Settings
 from pages.parts.compare.comparison import command, seeds_of
 from pillar_core import plots
 from pillar_core.data import uploads, visitors
-from pillar_core.data.cards import Count
+from pillar_core.data.cards import number_of
 from pillar_core.studies.compare import views as compare_views
 from pillar_core.studies.compare.views import COMPARE_VIEWS, CompareView, Setup
 
@@ -68,7 +68,7 @@ def _other_set(settings: Settings) -> str | None:
         return settings.public
     width = core.features(settings).d
     if core.backbone(settings) is None:
-        names = [name for name, card in pc.DATASETS.items() if isinstance(card.d, Count) and card.d.number == width]
+        names = [name for name, card in pc.DATASETS.items() if number_of(card.d) == width]
         names += [upload.name for upload in uploads.list_uploads() if math.prod(upload.shape) == width]
     else:
         names = [name for name, card in pc.DATASETS.items() if card.kind == "images"]

@@ -8,7 +8,7 @@ from pages.frame import failures, jobs, local, navigation, plain, remembered, se
 from pages.frame.settings import AUTO, PART, Settings
 from pillar_core import mode
 from pillar_core.data import uploads, visitors
-from pillar_core.data.cards import Count, DatasetCard, in_short
+from pillar_core.data.cards import DatasetCard, fact_text
 from pillar_core.jobs.kinds import extraction, fetch
 from pillar_core.jobs.state import UNFINISHED
 
@@ -56,7 +56,7 @@ def _card(name: str, settings: Settings) -> None:
         st.badge("synthetic" if card.synthetic else "real data", color="gray" if card.synthetic else "green")
         if settings.data == name:
             st.badge("in use", color="violet", icon=":material/check:")
-    n_train, n_test, d, n_classes = map(in_short, (card.n_train, card.n_test, card.d, card.n_classes))
+    n_train, n_test, d, n_classes = (fact_text(fact, in_short=True) for fact in (card.n_train, card.n_test, card.d, card.n_classes))
     st.caption(f"{n_train} train and {n_test} test rows · {d} features · {n_classes} classes")
     st.caption(f"{card.source}. Licence: {card.licence}.")
     if settings.data != name:
@@ -82,7 +82,8 @@ def _detail(name: str, settings: Settings) -> None:
             st.badge("on this machine" if is_here else "not on this machine", color="green" if is_here else "gray")
             if settings.data == name:
                 st.badge("in use", color="violet", icon=":material/check:")
-        st.caption(f"{card.n_train} train and {card.n_test} test rows · {card.d} · {card.n_classes} classes · {card.size}")
+        n_train, n_test, d, n_classes = map(fact_text, (card.n_train, card.n_test, card.d, card.n_classes))
+        st.caption(f"{n_train} train and {n_test} test rows · {d} · {n_classes} classes · {card.size}")
         used = f" Used in: {', '.join(card.papers)}." if card.papers else ""
         st.caption(f"{card.source}. Licence: {card.licence}.{used}")
         getting = jobs.status_of(fetch.specification(name)) if card.can_fetch else None
@@ -148,8 +149,7 @@ def _explore(name: str, card: DatasetCard, settings: Settings) -> None:
     elif status.state == "done":
         navigation.link("explore", "Explore it", changes={"data": name, "public": PART, "backbone": backbone})
     else:
-        seconds = sum(count.number for count in (card.n_train, card.n_test) if isinstance(count, Count)) * _SECONDS_PER_IMAGE
-        work = jobs.Work(f"Features of {card.short_title}", seconds, unit="extraction", button="Extract")
+        work = jobs.Work(f"Features of {card.short_title}", card.n_rows * _SECONDS_PER_IMAGE, unit="extraction", button="Extract")
         jobs.panel([extraction.specification(name, backbone)], work, key="get")
 
 
@@ -167,10 +167,10 @@ def _facts(name: str) -> dict[str, str]:
     card = pc.DATASETS[name]
     return {
         "data set": card.title,
-        "train rows": card.n_train,
-        "test rows": card.n_test,
-        "classes": card.n_classes,
-        "image or row": card.d,
+        "train rows": fact_text(card.n_train),
+        "test rows": fact_text(card.n_test),
+        "classes": fact_text(card.n_classes),
+        "image or row": fact_text(card.d),
         "files": card.size,
         "licence": card.licence,
         "papers": ", ".join(card.papers),

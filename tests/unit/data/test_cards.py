@@ -1,6 +1,5 @@
 """Embedded datasets: shapes, repeatability, refusals, and what importing them costs."""
 
-import pickle
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 
 from contract.checks import bad_values
 from pillar_core.data import DATASETS, embedded, load_dataset
-from pillar_core.data.cards import Count, DatasetCard, in_short
+from pillar_core.data.cards import DatasetCard, Fact, fact_text, number_of
 from pillar_core.data.places import RootSettings
 from pillar_core.errors import SettingError, UnknownNameError
 from pillar_core.params import params_of
@@ -55,8 +54,7 @@ def test_held_out_fifth_is_stratified(name: str, rows: int, test_rows: int) -> N
     # A fifth of each class, rounded: at most half a row per class away from a fifth of all.
     assert abs(len(dataset.y_test) - 0.2 * (rows + test_rows)) <= len(dataset.classes) / 2
     assert (len(dataset.y_train), len(dataset.y_test)) == (rows, test_rows)
-    assert DATASETS[name].n_train == f"{rows:,}"
-    assert DATASETS[name].n_test == f"{test_rows:,}"
+    assert (DATASETS[name].n_train, DATASETS[name].n_test) == (rows, test_rows)
     for code in range(len(dataset.classes)):
         train, test = int((dataset.y_train == code).sum()), int((dataset.y_test == code).sum())
         assert test == round(0.2 * (train + test))
@@ -96,17 +94,20 @@ def test_n_classes_is_another_spelling_of_c() -> None:
     assert load_dataset("spiked_features", n_classes=5, **small).fingerprint == load_dataset("spiked_features", C=5, **small).fingerprint
 
 
-def test_a_count_reads_as_words_and_keeps_its_number() -> None:
-    assert DATASETS["cifar10_1"].d == "3,072 (32 × 32 pixels, colour)"
-    for count in (Count(50_000, "setting n"), pickle.loads(pickle.dumps(Count(50_000, "setting n")))):
-        assert (count, count.number, in_short(count)) == ("50,000 (setting n)", 50_000, "50,000")
-    assert in_short("a fifth") == "a fifth"
+def test_a_fact_reads_as_words_and_keeps_its_number() -> None:
+    assert fact_text(DATASETS["cifar10_1"].d) == "3,072 (32 × 32 pixels, colour)"
+    for fact, number, words, short in (
+        ((50_000, "setting n"), 50_000, "50,000 (setting n)", "50,000"),
+        (2_000, 2_000, "2,000", "2,000"),
+        ("a fifth", None, "a fifth", "a fifth"),
+    ):
+        assert (number_of(fact), fact_text(fact), fact_text(fact, in_short=True)) == (number, words, short)
 
 
-@pytest.mark.parametrize(("source", "is_noted"), [(Count(100), True), (Count(80), False), (Count(100, "setting n"), False), ("100", False)])
-def test_files_with_fewer_rows_than_their_source_counts_are_noted(source: str, is_noted: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("source", "is_noted"), [(100, True), (80, False), ((100, "setting n"), False), ("100", False)])
+def test_files_with_fewer_rows_than_their_source_counts_are_noted(source: Fact, is_noted: bool, tmp_path: Path) -> None:
     rows = Dataset("few", np.zeros((80, 2), dtype=np.float32), None)
-    facts = {"n_test": "0", "n_classes": "1", "d": Count(2), "source": "", "licence": "", "kind": "tabular"}
+    facts = {"n_test": "0", "n_classes": "1", "d": 2, "source": "", "licence": "", "kind": "tabular"}
     card = DatasetCard("few", "Few", n_train=source, read=lambda *_: rows, settings=RootSettings, by_hand="copy it.", **facts)
     (tmp_path / "rows.npz").touch()
     assert bool(card.load(RootSettings(root=str(tmp_path))).notes) == is_noted
