@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 
 from pillar_core.numerics import wilson
 from pillar_core.plots import marks
+from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.theme import INK, Mode, fade, finish_by_name
 
 _MANY = 24
@@ -40,38 +41,47 @@ def class_balance(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
 
 
 def per_class(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
-    """Recall of each class with its 95 % Wilson interval, worst first; a reference where given.
+    """Recall of each class, worst first: seeds as dots, their mean with an interval that holds seeds and rows, other models as marks.
 
-    table: columns class, accuracy in [0, 1], rows (test rows of the class), and optionally reference in [0, 1] (for
-    instance the non-private model).
+    table: one row per run and class: columns model ("private", or what another model is called), seed, class, recall in [0, 1], rows
+    (test rows of the class). The interval is Wilson's for rows; from two seeds on, Student's t over seeds is added in squares.
     """
-    ordered = table.sort_values("accuracy", kind="stable").reset_index(drop=True)
-    names = ordered["class"].astype(str)
-    ends = [wilson(float(share), int(count)) for share, count in zip(ordered["accuracy"], ordered["rows"], strict=True)]
-    ordered["low"], ordered["high"] = zip(*ends, strict=True)
-    ink = INK[mode]
-    figure = go.Figure()
-    if "reference" in ordered:
-        keywords: marks.Looks = {"symbol": "line-ns", "edge": (2.4, ink.muted), "name": "without privacy"}
-        hover = "%{y}: %{x:.1f} %<extra>without privacy</extra>"
-        marks.dots(figure, 100 * ordered["reference"], names, None, size=14, hover=hover, **keywords)
+    means = over_seeds(table, by=["model", "class", "rows"], value="recall", low=0, high=1)
+    private = means[means["model"] == "private"].sort_values("mean", kind="stable").reset_index(drop=True)
+    for end in ("low", "high"):
+        of_rows = [wilson(share, count)[end == "high"] for share, count in zip(private["mean"], private["rows"], strict=True)]
+        reach = ((private[end] - private["mean"]).fillna(0) ** 2 + (pd.Series(of_rows) - private["mean"]) ** 2) ** 0.5
+        private[end] = (private["mean"] + (reach if end == "high" else -reach)).clip(0, 1)
+    names, ink, figure = private["class"].astype(str), INK[mode], go.Figure()
+    for model, symbol, size in (("no privacy", "line-ns", 14), ("no noise, same k", "diamond-open", 9)):
+        rows = means[means["model"] == model]
+        looks: marks.Looks = {"symbol": symbol, "edge": (2.4 if size > 9 else 1.6, ink.muted), "name": model}
+        if len(rows):
+            hover = f"%{{y}}: %{{x:.1f}} %<extra>{model}</extra>"
+            marks.dots(figure, 100 * rows["mean"], rows["class"].astype(str), None, size=size, hover=hover, **looks)
+    seeds = table[table["model"] == "private"]
+    has_seeds = seeds["seed"].nunique() > 1
+    if has_seeds:
+        looks = {"name": "private, each seed", "hover": "%{y}: %{x:.1f} %<extra>one seed</extra>"}
+        marks.dots(figure, 100 * seeds["recall"], seeds["class"].astype(str), fade(ink.accent, 0.55), size=6, **looks)
     marks.dots(
         figure,
-        100 * ordered["accuracy"],
+        100 * private["mean"],
         names,
         ink.accent,
-        size=9,
-        name="private model",
-        error_x=marks.reach(ordered, ink.accent, value="accuracy", thickness=1.6, width=0),
+        size=10,
+        name="private, mean",
+        error_x=marks.reach(private, ink.accent, thickness=1.6, width=0),
         hover="%{y}: %{x:.1f} %<extra>private model</extra>",
     )
     is_few = len(names) <= _MANY
     figure.update_yaxes(categoryarray=list(names)[::-1], dtick=1 if is_few else None, showgrid=is_few)
-    words = names + " with " + (100 * ordered["accuracy"]).map("{:.1f}".format)
-    fields = {"rows": int(ordered["rows"].sum()), "classes": len(names), "worst": words.iloc[0], "best": words.iloc[-1]}
-    return finish_by_name(
-        figure, "per_class", mode=mode, height=190 + 26 * len(names) if is_few else min(190 + 11 * len(names), 1100), **fields
-    )
+    words = names + " with " + (100 * private["mean"]).map("{:.1f}".format)
+    fields = {"rows": int(private["rows"].sum()), "classes": len(names), "worst": words.iloc[0], "best": words.iloc[-1]}
+    count = int(private["seeds"].max())
+    words_of_seeds = f"{count} seeds. 95 % intervals hold seeds and rows" if has_seeds else "One seed: 95 % intervals hold rows alone"
+    height = 190 + 26 * len(names) if is_few else min(190 + 11 * len(names), 1100)
+    return finish_by_name(figure, "per_class", mode=mode, height=height, seeds=words_of_seeds, **fields)
 
 
 def confusion(table: pd.DataFrame, *, classes: Sequence[str], mode: Mode = "light") -> go.Figure:

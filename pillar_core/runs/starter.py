@@ -29,6 +29,8 @@ GRIDS: tuple[Mapping[str, Any], ...] = (
 )
 """What Home and the first view of Explore show: accuracy against k, no projection, no privacy, no private rows."""
 COMPARED = ("pillar", "pillar_one_shot", "pillar_kalman", "dp_raft_pillar", "dp_sgd", "jl", "gep", "adamix", "only_public", "non_private")
+BY_CLASS: Mapping[str, Any] = {**SHARED, "method": "non_private", "k": 19}
+"""What Explore's classes compare with: no noise in the directions of the run that Explore opens with."""
 COMPARISON: Mapping[str, Any] = {**SHARED, "method": list(COMPARED), "epsilon": list(HERO_EPSILONS)}
 """What Compare opens with; the run that Explore opens with is among it."""
 
@@ -65,7 +67,7 @@ def keys() -> list[str]:
 def missing() -> list[RunSpec]:
     """The starter cells that no shipped record answers."""
     folder = _folder()
-    specs = [cell for grid in (*GRIDS, COMPARISON) for cell in cells(grid)]
+    specs = [cell for grid in (*GRIDS, COMPARISON, BY_CLASS) for cell in cells(grid)]
     return [cell for cell in specs if not store.entry.entry_path(folder, "record", cell_key(cell)).exists()]
 
 
@@ -75,7 +77,7 @@ def rebuild(*, progress: Progress | None = None) -> int:
     Raises:
         StoreError: a disk that refuses.
     """
-    groups = [group for grid in (*GRIDS, COMPARISON) for group in trials(grid)]
+    groups = [group for grid in (*GRIDS, COMPARISON, BY_CLASS) for group in trials(grid)]
     total, count, records = sum(map(len, groups)), 0, {}
     for group in groups:
         for cell, record in zip(group, run_trials(group, use_cache=False), strict=True):

@@ -104,20 +104,20 @@ def samplers(setting: GaussianSetting) -> pd.DataFrame:
 
 
 def composed(setting: GaussianSetting, *, selection: float, trials: float) -> pd.DataFrame:
-    """What comes on top of training: choosing public data by an exponential mechanism, and the best of `trials` runs.
+    """What comes on top of training: choosing public data by one Gaussian release, as Screen does, and the best of `trials` runs.
 
-    selection: its pure ε, 0 for none; trials: mean number of runs (logarithmic law), 1 for none. Columns label, epsilon,
-    is_bound, event. Selection among runs composes only as a Rényi bound; where there is none, ε is NaN and event says why.
+    selection: the ε of that release alone, at the run's δ, 0 for none; trials: mean number of runs (logarithmic law), 1 for none.
+    Columns label, epsilon, is_bound, event. Selection among runs composes only as a Rényi bound; where there
+    is none, ε is NaN and event says why.
     """
-    from pillar_core import events
-
     rows: list[tuple[str, DpEvent]] = [("training alone", setting.event)]
-    choice = events.PureEvent(selection, 2 * selection)
+    choice = None
     if selection > 0:
+        choice = ledger.gaussian(accounting.noise_multiplier(selection, delta=setting.delta, relation=setting.relation))
         rows.append(("+ choosing public data", ledger.compose(setting.event, choice)))
     if trials > 1:
         best = ledger.best_of(setting.event, mean_trials=trials, shape=SHAPE)
-        rows.append((f"+ best of {trials:g} runs on average", ledger.compose(best, choice) if selection > 0 else best))
+        rows.append((f"+ best of {trials:g} runs on average", best if choice is None else ledger.compose(best, choice)))
     bounded = []
     for label, event in rows:
         try:

@@ -9,7 +9,7 @@ SMALL = "data=digits&epsilon=1"
 
 
 def test_steps_move_the_noise_and_back_undoes_it(page: Any, address: str) -> None:
-    opened(page, f"{address}/accounting?{SMALL}")
+    opened(page, f"{address}/accounting?{SMALL}&controls=accounting-from:epsilon")
     noise, steps = metric(page, "Noise multiplier"), page.get_by_role("slider", name="Steps")
     before = noise.inner_text()
     steps.focus()

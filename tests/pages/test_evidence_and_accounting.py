@@ -78,7 +78,8 @@ def test_one_sentence_sums_the_evidence_up(start: Start, view: str) -> None:
         ("evidence", {"epsilon": "inf"}, "promises nothing"),
         ("evidence", {"method": "pate"}, "No audit here can test"),
         ("evidence", {"method": "pillar_one_shot"}, "no full-batch descent"),
-        ("accounting", {"epsilon": "inf"}, "promises nothing"),
+        ("accounting", {"epsilon": "inf", "controls": "accounting-from:epsilon"}, "promises nothing"),
+        ("accounting", {"method": "dp_pca"}, "counts equal Gaussian steps"),
     ],
 )
 def test_what_cannot_be_audited_or_accounted_for_is_said(start: Start, page: str, asked: dict[str, str], said: str) -> None:
@@ -86,7 +87,7 @@ def test_what_cannot_be_audited_or_accounted_for_is_said(start: Start, page: str
 
 
 def test_the_page_gives_the_librarys_epsilon(start: Start) -> None:
-    app = start("accounting", epsilon="2")
+    app = start("accounting", epsilon="2", controls="accounting-from:epsilon")
     noise = accounting_views._noise(2.0, delta=1e-5, sampling_probability=0.0228, steps=1000, relation="add_or_remove_one")
     upper = pc.epsilon(noise, sampling_probability=0.0228, steps=1000, delta=1e-5).upper
     assert metric(app, "ε, upper bound") == f"{upper:.4g}"
@@ -117,3 +118,11 @@ def test_noise_from_a_risk_meets_it(start: Start) -> None:
     app = start("accounting", controls="accounting-from:risk;accounting-one-in:50;accounting-steps:20;accounting-view:meaning")
     assert metric(app, "Attacker's gain") == "1 in 50"
     assert "promises no more than this run" in words(app)
+
+
+def test_accounting_opens_on_the_run_of_the_sidebar(start: Start) -> None:
+    """The page solved σ for 1,000 steps, where the run that every other page shows takes five."""
+    app = start("accounting")
+    noise = accounting_views._noise(0.3, delta=1e-5, sampling_probability=1.0, steps=5, relation="add_or_remove_one")
+    assert metric(app, "Noise multiplier σ") == f"{noise:.4g}" == "25.13"
+    assert "5 steps, batch share 100 %" in words(app)

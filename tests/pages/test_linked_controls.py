@@ -62,7 +62,7 @@ PLACES = {
     "theory": [f"controls=theory-view:{name}" for name in ("mixture", "disjunctions", "shift")]
     + [f"controls=theory-view:theorems;theorem:{name}" for name in ("pillar_theorem_1", "pillar_table_v")],
     "check": ["", "controls=check-steps:steps;check-epsilon:epsilon", "controls=check-start:script", "controls=check-start:model"],
-    "accounting": ["", "controls=accounting-from:noise;accounting-view:sum", "controls=accounting-from:risk"],
+    "accounting": [f"controls=accounting-from:{start}" for start in ("epsilon", "noise;accounting-view:sum", "risk")],
     "evidence": ["controls=evidence-view:audit", "controls=evidence-view:sabotage"],
 }
 """Links that between them show every control of a page, where it takes more than the page alone."""

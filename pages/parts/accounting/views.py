@@ -5,7 +5,8 @@ import math
 
 import streamlit as st
 
-from pages.frame import badges, local, memory, odds, theme, words
+import pillar_core as pc
+from pages.frame import badges, core, local, memory, odds, theme, words
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pillar_core import accounting, plots
@@ -27,10 +28,12 @@ _price = memory.cache(max_entries=64)(privacy_tables.tuning_price)
 
 
 def controls(settings: Settings) -> GaussianSetting | None:
-    """The run in question: steps, batch share, and the noise, solved from the sidebar's ε or set by hand."""
-    left, middle, right = st.columns([1.2, 1, 1])
+    """The run in question: the sidebar's, or steps, batch share and noise, solved from the sidebar's ε or set by hand."""
+    left, middle, right = st.columns([1.6, 1, 1])
     with left:
         how = local.choice("accounting-from")
+    if how == "run":
+        return _this_run(settings)
     with middle:
         steps = local.slider("accounting-steps")
     with right:
@@ -48,6 +51,24 @@ def controls(settings: Settings) -> GaussianSetting | None:
     else:
         noise_multiplier = _noise(settings.epsilon, delta=settings.delta, **run)
     return GaussianSetting(noise_multiplier, delta=settings.delta, **run)
+
+
+def _this_run(settings: Settings) -> GaussianSetting | None:
+    """The steps that the sidebar's run takes; None, with the way on, where its releases are not equal Gaussian steps."""
+    record = core.run(settings)
+    values = record.settings
+    if record.guarantee.is_private and values.get("noise_multiplier") and values.get("steps"):
+        share = min(1.0, (values.get("batch_size") or record.facts.n_private) / record.facts.n_private)
+        setting = GaussianSetting(values["noise_multiplier"], share, values["steps"], settings.delta, settings.relation)
+        if math.isclose(_epsilon(setting).upper, record.guarantee.epsilon.upper, rel_tol=1e-6):
+            st.caption(f"{pc.METHODS[record.method].title}: {values['steps']} steps, batch share {100 * share:.3g} %, as on Curves.")
+            return setting
+    releases = "; ".join(record.guarantee.events) or "nothing"
+    st.info(
+        f"{pc.METHODS[record.method].title} releases {releases}. This page counts equal Gaussian steps: choose another start above.",
+        icon=":material/info:",
+    )
+    return None
 
 
 def _risk() -> tuple[float, float | None]:

@@ -1,15 +1,16 @@
 """Whom a run serves and whom it misreads: measures of two classes and of rare ones, recall by class, the confusion matrix, misread rows."""
 
 import math
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from pages.frame import badges, core, failures, memory, theme
+from pages.frame import badges, core, failures, jobs, memory, theme
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pages.parts.data import samples
-from pages.parts.explore.curves import reference
+from pages.parts.explore.curves import OVERHEAD
 from pillar_core import plots
 from pillar_core.arrays import Array
 from pillar_core.errors import DataError
@@ -36,10 +37,13 @@ def panel(record: RunRecord, settings: Settings) -> None:
         )
         st.dataframe(table, hide_index=True, key="measures-table")
         st.caption("One run. Intervals over test rows, by class; none is known for the AUC of more than two classes.")
-    recalls = pd.DataFrame({"class": names, "accuracy": record.metrics["per_class"], "rows": rows})
-    without = reference(settings)
-    recalls = (recalls if without is None else recalls.assign(reference=pd.Series(without, dtype=float))).dropna()
-    show_figure(plots.per_class(recalls, mode=theme.mode()), recalls, FigureInfo("recall_by_class", settings))
+    recalls, missing = _recalls(record, settings)
+    recalls["class"], recalls["rows"] = recalls["class"].map(dict(enumerate(names))), recalls["class"].map(dict(enumerate(rows)))
+    seeds = int(recalls.loc[recalls["model"] == "private", "seed"].nunique())
+    show_figure(plots.per_class(recalls, mode=theme.mode()), recalls, FigureInfo("recall_by_class", settings, seeds=seeds))
+    if missing:
+        title = "Train the other seeds, and the models without noise and without privacy"
+        jobs.sweeps(*_grids(record, settings).values(), title=title, cached=0, total=missing, each=record.seconds + OVERHEAD, key="classes")
     title = "Which class is taken for which, and the rows that are misread"
     misread = st.expander(title, icon=":material/grid_view:", key="misread", on_change="rerun")
     if misread.open:
@@ -53,6 +57,29 @@ def panel(record: RunRecord, settings: Settings) -> None:
             badges.show(Provenance.NON_PRIVATE)
             words = [f"{name} taken for {guess}" for name, guess in wrong.head(_MOST).itertuples(index=False)]
             samples.rows(tested, list(wrong.index[:_MOST]), words)
+
+
+def _grids(record: RunRecord, settings: Settings) -> dict[str, dict[str, Any]]:
+    """The runs that tell what a class loses to noise from what it loses to projection, by the name of the model."""
+    shared = {**core.axes(settings), **core.public_axis(settings), "seed": list(range(settings.seed, settings.seed + settings.seeds))}
+    ceiling = {**shared, "method": "non_private"}
+    grids = {"private": {**shared, "method": settings.method, "k": settings.k or None, "epsilon": settings.epsilon}, "no privacy": ceiling}
+    if record.settings.get("k"):
+        grids["no noise, same k"] = ceiling | {"k": record.settings["k"]}
+    return grids
+
+
+def _recalls(record: RunRecord, settings: Settings) -> tuple[pd.DataFrame, int]:
+    """Columns model, seed, class (its number) and recall of the runs in the cache, and how many runs are missing."""
+    missing = 0
+    rows: list[tuple[tuple[str, int | None], list[float | None]]] = [(("private", settings.seed), record.metrics["per_class"])]
+    for model, grid in _grids(record, settings).items():
+        for cell, stored in core.find_runs((grid,)).values():
+            missing += stored is None
+            if stored is not None and (model, cell.seed) != rows[0][0]:
+                rows.append(((model, cell.seed), stored.get("metrics", {}).get("per_class") or []))
+    table = [(*run, place, recall) for run, recalls in rows for place, recall in enumerate(recalls) if recall is not None]
+    return pd.DataFrame(table, columns=["model", "seed", "class", "recall"]), missing
 
 
 @memory.of_rows(max_entries=16, show_spinner="Training the run again, for what it says of each test row …")

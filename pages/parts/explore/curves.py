@@ -77,13 +77,6 @@ def method_of(settings: Settings) -> str:
     return settings.method if core.has_k(settings.method) and pc.METHODS[settings.method].is_private else "pillar"
 
 
-def reference(settings: Settings) -> list[float | None] | None:
-    """Recall by class of the model without privacy, where the cache has it."""
-    grid = {**grids_of(settings)[2], "k": None, "seed": settings.seed}
-    records = [record for group in sweep.trials(grid) for record in sweep.cached_records(group) if record is not None]
-    return records[0].get("metrics", {}).get("per_class") if records else None
-
-
 def ladder(settings: Settings) -> list[int]:
     """The starter records' values of k; for other data from 1 on, up to the rank of the public rows."""
     if settings.data == starter.SHARED["dataset"]:

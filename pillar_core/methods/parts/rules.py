@@ -66,7 +66,7 @@ def resolve_hyperparameters(settings: Descent, facts: PublicFacts, *, dimensions
     if settings.learning_rate is not None:
         return Plan(settings)
     rate = descent_rate(settings, facts, dimensions=dimensions) * (1.0 - settings.momentum)
-    reason = "min((½ + μ)μN, μN, 160·C)/steps, so a weight gathers half to one unit of noise, and at most 4 k"
+    reason = "min((½ + μ)μN, μN, 160·C)/(steps × clip norm), so a weight gathers half to one unit of noise, and at most 4 k"
     return Plan(params.replace_settings(settings, learning_rate=rate), (f"learning_rate = {rate:.4g}: {reason}.",))
 
 

@@ -33,7 +33,8 @@ def runs(seeds: int = 3) -> pd.DataFrame:
 
 
 def classes(count: int = 3) -> pd.DataFrame:
-    return pd.DataFrame({"class": [f"c{i}" for i in range(count)], "accuracy": [0.9, 0.5, 0.7][:count], "rows": [50] * count})
+    recalls = {"class": [f"c{i}" for i in range(count)], "recall": [0.9, 0.5, 0.7][:count]}
+    return pd.DataFrame({"model": "private", "seed": 0, **recalls, "rows": [50] * count})
 
 
 def steps() -> dict[str, Any]:
@@ -156,6 +157,16 @@ def test_classes_run_from_worst_to_best_with_wilson_intervals() -> None:
     # Wilson (1927) for 25 of 50 at z = 1.959964: centre 0.5, half-width 0.13355.
     assert points.error_x.array[0] == pytest.approx(13.355, abs=2e-3)
     assert points.error_x.arrayminus[0] == pytest.approx(13.355, abs=2e-3)
+
+
+def test_intervals_of_classes_hold_seeds_and_rows() -> None:
+    """One seed's interval over rows missed every other seed."""
+    table = pd.concat([classes().assign(seed=seed, recall=[0.9, 0.5 + 0.2 * seed, 0.7]) for seed in range(3)])
+    figure = plots.per_class(pd.concat([table, classes().assign(model="no privacy", recall=0.95)]))
+    ceiling, seeds, means = figure.data
+    assert (ceiling.name, len(seeds.x)) == ("no privacy", 9)
+    width = dict(zip(means.y, means.error_x.array, strict=True))
+    assert width["c1"] > 20 > width["c2"]  # Student's t of 50, 70, 90 percent is 49.7 points wide; without spread Wilson's stays
 
 
 def test_wilson_stays_inside_and_knows_nothing_without_rows() -> None:
