@@ -11,6 +11,7 @@ import yaml
 from pages.frame import core
 from pages.frame.settings import AUTO, PINNED, VERSION, Settings
 from pillar_core.plots.theme import Figure
+from pillar_core.runs.repeated import file_of
 from pillar_core.spreadsheets import without_formulas
 from pillar_core.store.codec import decode_yaml
 
@@ -45,8 +46,9 @@ def command_line(settings: Settings) -> str:
 
 def data_words(settings: Settings, public: Mapping[str, Any]) -> list[str]:
     """The options of a command that name the data and say, as the axis `public` does, which rows are public."""
-    options = ["--dataset", settings.data, *([] if settings.backbone == AUTO else ["--backbone", settings.backbone])]
-    return options + [word for name, value in public.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    options = ["--dataset", file_of(settings.data), *([] if settings.backbone == AUTO else ["--backbone", settings.backbone])]
+    named = {name: file_of(value) if name == "public" else str(value) for name, value in public.items()}
+    return options + [word for name, value in named.items() for word in (f"--{name.replace('_', '-')}", value)]
 
 
 def csv(table: pd.DataFrame) -> bytes:

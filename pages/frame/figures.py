@@ -11,6 +11,7 @@ import streamlit as st
 from pages.frame import copying, core, exports, moving, plain, report, shares, theme
 from pages.frame.badges import DIAGNOSTIC, REAL, SYNTHETIC, Seeds, show_row
 from pages.frame.settings import Settings
+from pillar_core.data import uploads
 from pillar_core.plots.accuracy import with_runs
 from pillar_core.plots.theme import Figure, narrow_copy
 from pillar_core.types import Provenance
@@ -122,5 +123,6 @@ def _show_exports(figure: Figure, runs: Mapping[str, Any] | None, table: Table, 
                 st.download_button(label, data, f"{info.name}.{ending}", f"text/{ending}", key=key, help=hint, on_click="ignore", icon=icon)
             report.button(figure, frame, info.name, info.settings, info.all_badges, info.sets)
         st.dataframe(frame, hide_index=True, key=f"table-{info.name}", height=min(38 + 35 * max(len(frame), 1), 320))
-        st.caption("The same run from a terminal:")
+        is_own = uploads.names_in([info.settings.data, info.settings.public])
+        st.caption(f"The same run from a terminal{', beside the files that Data & backbone saves' if is_own else ''}:")
         st.code(info.command or exports.command_line(info.settings), language="bash", wrap_lines=True)

@@ -1,6 +1,7 @@
 """Feature files (npz and tables), from a path or as uploaded bytes: with labels to learn from, or rows to predict."""
 
 import dataclasses
+import io
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +9,12 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.data import arrays, frames, tables
-from pillar_core.data.npz import arrays_of, read_npz, shapes_of
+from pillar_core.data.npz import KEYS, SAVED, arrays_of, read_npz, shapes_of
+from pillar_core.data.packing import pack
 from pillar_core.data.parts import Parts, open_source
 from pillar_core.data.wording import join
 from pillar_core.errors import DataError
-from pillar_core.types import FeatureSet
+from pillar_core.types import Dataset, FeatureSet
 
 SUFFIXES = (".npz", *frames.SUFFIXES)
 CONVERSIONS = {
@@ -33,6 +35,13 @@ CONVERSIONS = {
 }
 """How files of other endings become files that are read; the names in them are the usual ones."""
 ROWS = ("x", "X", "x_test", "x_train")
+
+
+def npz_of(data: FeatureSet | Dataset) -> bytes:
+    """Rows and what is said of them as a npz, which `load_features` reads on any machine."""
+    content = io.BytesIO()
+    np.savez_compressed(content, **{name: array for name, array in pack(data).items() if name in (*KEYS, *SAVED)})
+    return content.getvalue()
 
 
 def read_features(source: str | Path | bytes, *, filename: str = "") -> FeatureSet:

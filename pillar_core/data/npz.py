@@ -15,7 +15,7 @@ from typing import IO, Any
 import numpy as np
 
 from pillar_core.arrays import Array
-from pillar_core.data import room, scratch
+from pillar_core.data import recipes, room, scratch
 from pillar_core.data.labels import as_array
 from pillar_core.data.parts import Parts
 from pillar_core.data.persons import persons_of
@@ -25,6 +25,8 @@ from pillar_core.store import codec
 from pillar_core.types import Persons
 
 KEYS = ("x_train", "y_train", "x_test", "y_test", "classes", "persons", "rows_per_person")
+SAVED = ("caveats", "names", "recipe", "test_drawn")
+"""What is said of rows in a npz that `files.npz_of` made, whose mark is the first."""
 IMAGE_KEYS = {"train_images": "x_train", "train_labels": "y_train", "test_images": "x_test", "test_labels": "y_test"}
 ROWS_CALLED = ("train_x", "x", "features", "data", "embeddings", "images", "inputs", "arr_0")
 LABELS_CALLED = ("train_y", "y", "labels", "label", "targets", "target", "arr_1")
@@ -66,7 +68,26 @@ def read_npz(content: io.BytesIO | Path, *, keys: tuple[str, str | None] | None 
         raise DataError(f"classes must hold one name for each class, shape (C,); got shape {classes.shape} of {classes.dtype}.")
     persons = persons_in(arrays, arrays["x_train"])
     rows = (arrays["x_train"], arrays.get("y_train"), arrays.get("x_test"), arrays.get("y_test"))
-    return Parts(*rows, None if classes is None else classes.tolist(), tuple(notes), persons=persons)
+    return Parts(*rows, None if classes is None else classes.tolist(), tuple(notes), persons=persons, **_saved(arrays))
+
+
+def _saved(arrays: Mapping[str, Array]) -> dict[str, Any]:
+    """What a npz of `files.npz_of` says of its rows.
+
+    Raises:
+        DataError: names of other columns, or a damaged recipe.
+    """
+    if SAVED[0] not in arrays:
+        return {}
+    names = tuple(map(str, arrays["names"].tolist())) if "names" in arrays else None
+    try:
+        recipe = recipes.form_of(recipes.recipe_of(json.loads(str(arrays["recipe"])))) if "recipe" in arrays else None
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"the recipe in the npz is damaged ({error}): save the set again.") from error
+    if names is not None and len(names) != arrays["x_train"].shape[1]:
+        raise DataError(f"the npz names {len(names)} columns of rows of {arrays['x_train'].shape[1]} numbers: save the set again.")
+    caveats = tuple(map(str, arrays["caveats"].tolist()))
+    return {"names": names, "recipe": recipe, "caveats": caveats, "test_drawn": "test_drawn" in arrays}
 
 
 def uncertain(content: io.BytesIO | Path) -> dict[str, tuple[int, ...]]:
@@ -109,7 +130,7 @@ def _names_of(present: Collection[str], keys: tuple[str, str | None] | None) -> 
     Raises:
         DataError: a key that it does not hold.
     """
-    names = {key: key for key in (*KEYS, "meta") if key in present}
+    names = {key: key for key in (*KEYS, "meta", *(SAVED if SAVED[0] in present else ())) if key in present}
     if keys is not None:
         chosen = {"x_train": keys[0]} | ({} if keys[1] is None else {"y_train": keys[1]})
         if absent := [name for name in chosen.values() if name not in present]:

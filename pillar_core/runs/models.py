@@ -5,6 +5,7 @@ import functools
 import hashlib
 import io
 import json
+import shlex
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from pillar_core.methods import METHODS
 from pillar_core.methods.parts.deep.classifier import NetworkClassifier
 from pillar_core.methods.parts.deep.networks import portable
 from pillar_core.runs import use
+from pillar_core.runs.repeated import command_of
 from pillar_core.runs.statement import IN_SIGHT, statement
 from pillar_core.splits import transform
 from pillar_core.types import FeatureSet, Guarantee, RunRecord, SemiPrivateSplit
@@ -72,7 +74,7 @@ def model_bytes(record: RunRecord, *, classes: tuple[str, ...] | None = None, sp
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     card, form = _card(record, names, split) | built, functools.partial(json.dumps, indent=2, ensure_ascii=False)
     texts = {CARD: form(card), FIELDS: form(card["deployment"]), STATEMENT: statement(record).text}
-    texts |= {READ_ME: _read_me(record, card), USE: _use()}
+    texts |= {READ_ME: _read_me(record, card, split), USE: _use()}
     contents = {WEIGHTS: save(arrays)} | {name: text.encode() for name, text in texts.items()}
     if "network" not in built:
         held = io.BytesIO()
@@ -178,7 +180,7 @@ def _use() -> str:
     return source.replace("from pillar_core.splits.transform import Transform\n", body)
 
 
-def _read_me(record: RunRecord, card: dict[str, Any]) -> str:
+def _read_me(record: RunRecord, card: dict[str, Any], split: SemiPrivateSplit | None) -> str:
     """The model card: what it is, what it tells apart, what it promises, how it was set, how to use it."""
     settings = "\n".join(f"- `{name}`: {value}" for name, value in record.settings.items())
     kind = "A network on images of" if isinstance(record.classifier, NetworkClassifier) else "A linear head on"
@@ -191,8 +193,19 @@ def _read_me(record: RunRecord, card: dict[str, Any]) -> str:
         f"## Guarantee\n\n{statement(record).text}\n\n"
         f"## Settings\n\n{settings}\n\n## Use\n\n```python\n{code}```\n\n"
         "Or `python -m pillar_core predict model.zip ROWS --output labels.csv`. "
-        f"{_alone(card)}\n\n"
+        f"{_alone(card)}\n\n{'' if split is None else _again(record, split)}"
         "Exact test accuracy is left out: it is a non-private release of the test rows.\n"
+    )
+
+
+def _again(record: RunRecord, split: SemiPrivateSplit) -> str:
+    """How to train it once more."""
+    command = command_of(record, split)
+    files = [f"`{word}`" for word in shlex.split(command) if word.endswith(".npz")]
+    saved = f" It reads {' and '.join(files)}, which the page Data & backbone saves." if files else ""
+    return (
+        "## Train it again\n\nThis command trains an experiment with the same settings, on any machine. With `--release --export "
+        f"again.zip` it makes a model, which spends as much once more.{saved}\n\n```bash\n{command}\n```\n\n"
     )
 
 

@@ -5,14 +5,17 @@ import math
 import shlex
 from urllib.parse import parse_qsl
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import pillar_core as pc
 from pages.frame import exports
 from pages.frame import settings as codec
 from pages.frame.settings import PARAMS, Settings
 from pillar_core import commands
+from pillar_core.data import uploads
 
 names = st.sampled_from([*PARAMS, "v", "surprise"])
 
@@ -133,3 +136,12 @@ def test_the_command_line_is_understood_and_names_every_setting_of_the_run() -> 
     assert (plain.public_fraction, plain.set, plain.backbone) == (0.1, [], None)
     bare = commands.parser().parse_args(shlex.split(exports.command_line(Settings(method="non_private", k=12)))[3:])
     assert (bare.epsilon, bare.set) == (None, [])  # as the page runs it
+
+
+def test_the_command_of_rows_that_were_brought_names_the_files_that_are_saved(own_cache: object) -> None:
+    """It named them by the key of this cache, which no other machine has."""
+    rows = np.random.default_rng(0).standard_normal((40, 3))
+    private = uploads.keep(pc.features(rows, np.arange(40) % 2), title="my ward.csv")
+    public = uploads.keep(pc.features(rows + 1, np.arange(40) % 2), title="../open set (2).parquet")
+    options = commands.parser().parse_args(shlex.split(exports.command_line(Settings(data=private, public=public)))[3:])
+    assert (options.dataset, options.public) == ("my_ward.npz", "open_set_2_.npz")

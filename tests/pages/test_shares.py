@@ -150,7 +150,9 @@ def test_downloads_are_paid_errors_of_fragments_are_caught_and_pages_keep_things
     """What is free reads or draws, or asks itself (`core.run`)."""
     sources = {path: path.read_text() for path in PAGES.rglob("*.py")}
     made = {path.name for path, source in sources.items() if "download_button(" in source and "shares.charge(" not in source}
-    assert made == {"plan.py", "private_test.py", "receipts.py"}, "text that is there; models, which visitors do not get"
+    assert made == {"kept.py", "plan.py", "private_test.py", "receipts.py"}, (
+        "text that is there; models and rows, which visitors do not get"
+    )
     for path, source in sources.items():
         for part in source.split("@st.fragment")[1:]:
             assert "@failures.catch_errors()" in part.split("def ")[0], path

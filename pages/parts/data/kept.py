@@ -5,8 +5,10 @@ import streamlit as st
 from pages.frame import core, memory, plain, session
 from pages.frame.settings import AUTO, PART, Settings
 from pillar_core.data import uploads
+from pillar_core.data.files import npz_of
 from pillar_core.data.uploads import Upload
 from pillar_core.runs import splitting
+from pillar_core.runs.repeated import file_of
 
 
 def panel(settings: Settings) -> None:
@@ -43,6 +45,14 @@ def _buttons(one: Upload, settings: Settings) -> None:
         kwargs={"public": one.name},
         disabled=is_private or is_public or not core.may_be_public(one, settings),
         help="Takes the public rows of every page from here, without protection. They must be of the private data's kind.",
+    )
+    st.download_button(
+        "Save as a file",
+        data=lambda: npz_of(uploads.load(one.name)),
+        file_name=file_of(one.name),
+        key=f"kept-save-{key}",
+        on_click="ignore",
+        help="A npz with its rows, unprotected, as commands name it: they run beside it on any machine.",
     )
     st.button(
         "Forget this data set" if is_private else "Forget",

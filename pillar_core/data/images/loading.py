@@ -113,7 +113,7 @@ def checked_images(parts: Parts, *, name: str, seed: int = 0, divide: bool = Tru
     x_test = None if test is None else _tidy(test)
     rows = (_tidy(train), y_train, x_test, y_test)
     data = Dataset(name, *rows, labels.classes, title=name, notes=tuple(notes), stored_rows=parts.stored_rows, persons=persons)
-    return dataclasses.replace(data, caveats=parts.caveats)
+    return dataclasses.replace(data, caveats=parts.caveats, test_drawn=parts.test_drawn)
 
 
 def _member_fields(part: list[folders.Member], keep: Array, field: str) -> Array:
