@@ -2,7 +2,7 @@
 
 Each is full-batch noisy descent on a linear head with one fault that real code has had. The audit runs it many times
 with an added canary and without, and tests the trade-off curve that the code *claims*. See `hypothesis_test` and
-docs/evidence.md for the table of what was caught.
+docs/audit.md for the table of what was caught.
 """
 
 import dataclasses

@@ -1,6 +1,6 @@
 """Faults planted in the library, and what catches each: the contract's checks, or the audit that pages offer.
 
-`PYTHONPATH=tests python -m contract.faults` prints the table of docs/faults.md. Every fault replaces one function for the length
+`PYTHONPATH=tests python -m contract.faults` prints the table of docs/audit.md. Every fault replaces one function for the length
 of a `with` block; nothing of it is left behind.
 """
 
@@ -567,17 +567,20 @@ def _checks(fault: Fault, learner: str) -> list[tuple[str, Callable[[], None]]]:
 
 
 def table() -> Iterator[str]:
-    """The lines of the table, one a fault and learner."""
-    yield "| kind | fault | learner | caught by | page's audit |"
+    """The lines of the table, one a fault and the check that caught it, with the learners."""
+    yield "| kind | fault | caught by | page's audit | in |"
     yield "| --- | --- | --- | --- | --- |"
+    rows: dict[tuple[str, ...], list[str]] = {}
     for fault in FAULTS:
         page = ""
         if {*PAGE} & {*fault.learners} and not fault.sampled:
             page = "rejects" if caught_by_the_page(fault) else "does not reject"
         for learner in fault.learners:
-            found = caught_by(fault, learner)
-            name = f"`{found}`" if found else "**missed**"
-            yield f"| {fault.kind} | {fault.words} | `{learner}` | {name} | {page if learner in PAGE else ''} |"
+            check = caught_by(fault, learner)
+            key = fault.kind, fault.words, f"`{check}`" if check else "**missed**", page if learner in PAGE else ""
+            rows.setdefault(key, []).append(f"`{learner}`")
+    for key, learners in rows.items():
+        yield f"| {' | '.join((*key, ', '.join(learners)))} |"
 
 
 if __name__ == "__main__":
