@@ -33,6 +33,26 @@ BY_CLASS: Mapping[str, Any] = {**SHARED, "method": "non_private", "k": 19}
 """What Explore's classes compare with: no noise in the directions of the run that Explore opens with."""
 COMPARISON: Mapping[str, Any] = {**SHARED, "method": list(COMPARED), "epsilon": list(HERO_EPSILONS)}
 """What Compare opens with; the run that Explore opens with is among it."""
+OPENING_K = {
+    "fashion_mnist": (3, 10, 20, 40, 160),
+    "mnist": (3, 10, 20, 40, 160),
+    "pneumonia_mnist": (3, 10, 20, 40, 80),
+    "digits": (3, 5, 10, 20, 40),
+    "breast_cancer": (2, 3, 5, 10, 20),
+}
+"""The k of the curves that Explore opens with for each further set that ships, at three seeds."""
+
+
+def grids() -> list[Mapping[str, Any]]:
+    """Every grid whose records ship."""
+    opening: list[Mapping[str, Any]] = []
+    for dataset, ks in OPENING_K.items():
+        shared = {"dataset": dataset, "public_fraction": 0.1, "seed": [0, 1, 2]}
+        for grid in GRIDS:
+            ks_of_grid = {"k": [*ks, *([None] if None in grid["k"] else [])]} if "k" in grid else {}
+            opening.append({**grid, **shared, **ks_of_grid})
+    return [*GRIDS, COMPARISON, BY_CLASS, *opening]
+
 
 DRAWN, DRAWN_IMAGES = ("drawn_letters", "drawn_textures", "drawn_noise"), 350
 """The drawn sets among Screen's first candidates, and how many images of them it draws, train and test together."""
@@ -67,7 +87,7 @@ def keys() -> list[str]:
 def missing() -> list[RunSpec]:
     """The starter cells that no shipped record answers."""
     folder = _folder()
-    specs = [cell for grid in (*GRIDS, COMPARISON, BY_CLASS) for cell in cells(grid)]
+    specs = [cell for grid in grids() for cell in cells(grid)]
     return [cell for cell in specs if not store.entry.entry_path(folder, "record", cell_key(cell)).exists()]
 
 
@@ -77,7 +97,7 @@ def rebuild(*, progress: Progress | None = None) -> int:
     Raises:
         StoreError: a disk that refuses.
     """
-    groups = [group for grid in (*GRIDS, COMPARISON, BY_CLASS) for group in trials(grid)]
+    groups = [group for grid in grids() for group in trials(grid)]
     total, count, records = sum(map(len, groups)), 0, {}
     for group in groups:
         for cell, record in zip(group, run_trials(group, use_cache=False), strict=True):

@@ -1,0 +1,67 @@
+"""Each of the six things to try shows what its sentence promises, from the records that ship."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from page_reading import Start
+from pages.frame import core
+from pages.frame.settings import Settings
+from pages.parts.explore import curves
+from pillar_core.plots import k_curves
+from pillar_core.plots.intervals import best, runs_without_k
+from pillar_core.registry import toml_tables
+from pillar_core.runs import starter
+
+PRESETS = {preset["name"]: preset for preset in toml_tables(Path("pages/home.toml").resolve())["presets"]}
+
+
+def means(name: str) -> tuple[pd.DataFrame, float]:
+    """PILLAR's curve at the preset's ε, and the accuracy without projection there."""
+    settings = Settings(**PRESETS[name]["changes"])
+    table = curves.read(settings).table
+    floor = table[(table["method"] == k_curves.FLOOR) & (table["epsilon"] == settings.epsilon)]
+    return k_curves.by_budget(table, "pillar")[settings.epsilon].set_index("k"), float(floor["accuracy"].mean())
+
+
+@pytest.fixture(autouse=True)
+def app(start: Start) -> None:
+    start("home")
+
+
+def test_with_many_rows_no_k_passes_the_line_without_projection() -> None:
+    curve, floor = means("many")
+    assert curve["mean"].max() <= floor
+
+
+def test_with_few_rows_the_top_lies_between_three_and_forty_directions() -> None:
+    curve, _ = means("few")
+    assert curve["mean"].idxmax() not in (3, 40)
+    assert curve.loc[3, "high"] < curve["mean"].max()
+    assert curve.loc[40, "mean"] < curve["mean"].max() - 0.03
+
+
+def test_the_best_k_grows_with_epsilon() -> None:
+    budgets = k_curves.by_budget(curves.read(Settings(**PRESETS["ridge"]["changes"])).table, "pillar")
+    tops = [best(curve)["k"] for _, curve in sorted(budgets.items())]
+    assert tops == sorted(tops)
+    assert tops[0] < tops[-1]
+
+
+def test_the_mark_without_privacy_stands_beside_the_classes_of_x_rays() -> None:
+    table = curves.read(Settings(**PRESETS["xrays"]["changes"])).table
+    assert runs_without_k(table, k_curves.CEILING)["seed"].nunique() == 3
+
+
+def test_five_directions_of_a_medical_table_do_as_well_as_all() -> None:
+    curve, floor = means("medical")
+    assert curve.loc[5, "mean"] >= floor
+    assert core.largest_k(Settings(data="breast_cancer")) == 30
+
+
+@pytest.mark.parametrize("dataset", starter.OPENING_K)
+def test_every_set_that_ships_opens_with_curves(dataset: str) -> None:
+    measured = curves.read(Settings(data=dataset))
+    assert measured.seeds == (3, 3)
+    assert set(measured.table["method"]) == {"pillar", "dp_sgd", "non_private", "only_public"}
