@@ -24,7 +24,7 @@ from pillar_core.ledger import Ledger
 from pillar_core.rng import stream
 from pillar_core.runs.run import run_many, solve
 from pillar_core.runs.splitting import split
-from pillar_core.screening.class_signal import ROWS, Candidate, ClassSums, public_centre, released, signal, unit
+from pillar_core.screening.class_signal import ROWS, Candidate, ClassSums, public_centre, release_class_sums, signal, unit
 from pillar_core.types import FeatureSet
 from yardstick import DRAWN, LENT, Yardstick
 
@@ -85,7 +85,9 @@ def main(folder: Path) -> None:
             for seed in SEEDS:
                 noise = stream(seed, "mixture release")
                 multiplier = 1.0 / mu_of(SCREENED, DELTA)
-                release = released(private, len(private.x_train), centre, noise_multiplier=multiplier, noise=noise, ledger=Ledger())
+                release = release_class_sums(
+                    private, len(private.x_train), centre, noise_multiplier=multiplier, noise=noise, ledger=Ledger()
+                )
                 order = sorted(rows, key=lambda name: -float(signal(release, singles[name])[0]))
                 ways: dict[str, Weights] = {
                     "first": {order[0]: 1.0},

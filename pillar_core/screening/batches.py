@@ -20,8 +20,9 @@ MIXTURE = "mixture"
 
 
 def chosen_rows(n_rows: int, m: int, *, seed: int, repeat: int = 0) -> Array:
-    """(min(m, n_rows),) row numbers: the head of a random order that depends on (seed, repeat, n_rows) alone, so that a smaller
-    m takes a prefix and equal sets get equal rows."""
+    """(min(m, n_rows),) row numbers: the head of a random order that depends on (seed, repeat, n_rows) alone.
+
+    A smaller m takes a prefix, and equal sets get equal rows."""
     return stream(seed, "screening rows", repeat).permutation(n_rows)[:m]
 
 
@@ -33,7 +34,7 @@ def random_labels(m: int, *, seed: int, repeat: int = 0) -> "torch.Tensor":
 def image_batches(rows: Array, size: int, *, channels: int = 3, batch: int = 64) -> "Iterator[torch.Tensor]":
     """(b, channels, size, size) float32 in [−1, 1] from uint8 images (n, h, w[, 3]): bilinear (with antialiasing when smaller).
 
-    Grey images become three equal channels; colour becomes grey by the mean of its channels where one is asked for.
+    Grey images become three equal channels; with one channel, colour becomes grey by the mean.
     """
     for start in range(0, len(rows), batch):
         part = torch.from_numpy(np.ascontiguousarray(rows[start : start + batch])).float()
@@ -51,7 +52,7 @@ def flat_pixels(rows: Array, size: int, *, channels: int = 3) -> Array:
     return np.concatenate([part.flatten(1).numpy() for part in image_batches(rows, size, channels=channels)])
 
 
-def resized(rows: Array, size: int, *, channels: int = 3) -> Array:
+def resize_images(rows: Array, size: int, *, channels: int = 3) -> Array:
     """(n, size, size, channels) uint8 of `image_batches`."""
     pixels = torch.cat(list(image_batches(rows, size, channels=channels))) * 127.5 + 127.5
     return pixels.permute(0, 2, 3, 1).round().clamp(0, 255).byte().numpy()
@@ -80,7 +81,7 @@ def preparation_notes(sets: Sequence[Dataset], size: int | None) -> tuple[str, .
 
 
 def mixture(sets: Sequence[Dataset], *, name: str, size: int = 32, seed: int = 0) -> Dataset:
-    """The rows of several image sets, equally many of each, shuffled, as colour images of one size; without labels.
+    """The rows of several image sets, equally many of each, shuffled, as colour images of equal size; without labels.
 
     Raises:
         DataError: a set that holds no images, or several rows of a person.
@@ -95,7 +96,7 @@ def mixture(sets: Sequence[Dataset], *, name: str, size: int = 32, seed: int = 0
     parts = []
     for number, data in enumerate(sets):
         rows = data.x_train[stream(seed, "mixture", number).permutation(len(data.x_train))[:share]]
-        parts.append(resized(rows, size))
+        parts.append(resize_images(rows, size))
     rows = np.concatenate(parts)[stream(seed, "mixture order").permutation(share * len(sets))]
     return Dataset(name, rows, None, title=name, synthetic=all(data.synthetic for data in sets), known={MIXTURE: True})
 
@@ -106,6 +107,6 @@ def refuse_persons(sets: Sequence[Dataset | FeatureSet]) -> None:
     Raises:
         DataError: naming the set.
     """
-    for one in sets:
-        if one.persons is not None:
-            raise DataError(f"{one.name!r} names its persons, and a mixture does not know whose rows are whose: name it alone.")
+    for data in sets:
+        if data.persons is not None:
+            raise DataError(f"{data.name!r} names its persons, and a mixture does not know whose rows are whose: name it alone.")

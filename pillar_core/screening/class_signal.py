@@ -33,7 +33,7 @@ from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.numerics import round_up
 from pillar_core.rng import Stream, Streams, stream
 from pillar_core.screening.batches import MIXTURE
-from pillar_core.screening.ranking import APART, LEVEL, ranked, row_of
+from pillar_core.screening.ranking import APART, LEVEL, rank_table, row_of
 from pillar_core.splits.transform import Transform
 from pillar_core.types import Dataset, FeatureSet, NeighboringRelation, Provenance
 
@@ -100,7 +100,7 @@ def public_centre(public: Sequence[Array]) -> Array:
     return np.asarray(np.mean([x[:ROWS].mean(axis=0, dtype=np.float64) for x in public], axis=0)).astype(np.float32)
 
 
-def released(private: FeatureSet, n: int, centre: Array, *, noise_multiplier: float, noise: Stream, ledger: Ledger) -> ClassSums:
+def release_class_sums(private: FeatureSet, n: int, centre: Array, *, noise_multiplier: float, noise: Stream, ledger: Ledger) -> ClassSums:
     """The class sums of the private train rows with their noise; n is their nominal number. Zero noise releases nothing private."""
     rows = unit(private.x_train, centre).astype(np.float64)
     rows /= np.maximum(1.0, np.linalg.norm(rows, axis=1, keepdims=True))  # float32 may leave a norm above 1 by 2⁻²⁴
@@ -111,19 +111,19 @@ def released(private: FeatureSet, n: int, centre: Array, *, noise_multiplier: fl
     return ClassSums(mechanism.release(torch.from_numpy(sums)).numpy(), noise_multiplier * SENSITIVITY, n)
 
 
-def signal(release: ClassSums, one: Candidate, sums: Array | None = None, *, noise_std: float | None = None) -> Array:
+def signal(release: ClassSums, candidate: Candidate, sums: Array | None = None, *, noise_std: float | None = None) -> Array:
     """(B,) signal of a candidate from the release, or from each of `sums` (B, d, C) with noise of another size."""
     copies = release.sums[None] if sums is None else sums
     std = release.noise_std if noise_std is None else noise_std
     c, n = copies.shape[2], release.n
     total = copies.sum(axis=2)
-    kept = np.einsum("dr,bdc->brc", one.directions, copies - total[:, :, None] / c, optimize=True)
-    energy = np.square(kept).sum(axis=2) - (c - 1) * std**2
-    apart = 1.0 - 2.0 * (total @ one.mean) / n + float(one.mean @ one.mean)
-    return np.asarray((energy @ one.weights) * c / n**2 / np.maximum(apart, 0.05) ** 2)
+    along = np.einsum("dr,bdc->brc", candidate.directions, copies - total[:, :, None] / c, optimize=True)
+    energy = np.square(along).sum(axis=2) - (c - 1) * std**2
+    apart = 1.0 - 2.0 * (total @ candidate.mean) / n + float(candidate.mean @ candidate.mean)
+    return np.asarray((energy @ candidate.weights) * c / n**2 / np.maximum(apart, 0.05) ** 2)
 
 
-def lost(energy: float) -> float:
+def score_of(energy: float) -> float:
     """The score of a signal: 1 − √signal; above 1 where noise left less than nothing, below 0 where rows lie close around a mean."""
     return 1.0 - math.copysign(math.sqrt(abs(energy)), energy)
 
@@ -138,11 +138,11 @@ def ranking(
     n_private: int | None = None,
     aside: str = "",
 ) -> pd.DataFrame:
-    """One row per candidate, best first, columns as `screen`; `attrs` holds the guarantee, the `rivals` of the first (none: it is
-    clear), the `noise_floor`, above which a score says nothing, and `rows_per_noise`, μN/C, by which the yardstick's tasks compare.
+    """One row per candidate, best first, columns as `screen`; `attrs` holds the guarantee and the verdict.
 
-    aside: a candidate that is a yardstick and takes no part in the verdict. Without `epsilon` a non-private diagnostic. Intervals are of
-    the sample: where the score would lie without noise; 95 %.
+    attrs: the `rivals` of the first (none: it is clear), the `noise_floor`, above which a score says nothing, and `rows_per_noise`, μN/C,
+    by which the yardstick's tasks compare. aside: a candidate that is a yardstick and takes no part in the verdict. Without `epsilon` a
+    non-private diagnostic. Intervals are of the sample: where the score would lie without noise; 95 %.
 
     Guarantee: `epsilon_upper` bounds what the whole table reveals, see above.
 
@@ -150,50 +150,47 @@ def ranking(
         DataError: private rows without labels, sets of other widths, candidates of less than two rows or of equal rows.
         SettingError: no candidate, ε not in (0, ∞), δ out of range.
     """
-    whose = ONE_EACH if private.persons else ""
-    private = private if epsilon is None else one_each(private)
+    persons = ONE_EACH if private.persons else ""
+    private = private if epsilon is None else first_of_each_person(private)
     require(private, public)
     params.DELTA.check(delta)
     if epsilon is not None and not 0 < epsilon < math.inf:
         raise SettingError(f"epsilon must be above 0 and finite (leave it out for a non-private diagnostic); got {epsilon!r}.")
     n = len(private.x_train) if n_private is None else n_private
-    centre = public_centre([one.x_train for one in public.values()])
-    candidates = {name: _candidate(name, one.x_train, centre) for name, one in public.items()}
+    centre = public_centre([features.x_train for features in public.values()])
+    candidates = {name: _candidate(name, features.x_train, centre) for name, features in public.items()}
     multiplier = 0.0 if epsilon is None else accounting.noise_multiplier(epsilon, delta=delta)
-    asked = fingerprint(NAME, private.fingerprint, {name: one.fingerprint for name, one in public.items()}, epsilon, delta, n)
-    streams, ledger = Streams(seed, asked), Ledger()
-    made = released(private, n, centre, noise_multiplier=multiplier, noise=streams.secret("class sums"), ledger=ledger)
-    found = {name: float(signal(made, one)[0]) for name, one in candidates.items()}
-    spread = noise_copies(made, candidates) if epsilon is not None else dict.fromkeys(candidates, np.zeros(1))
+    prints = {name: features.fingerprint for name, features in public.items()}
+    streams, ledger = Streams(seed, fingerprint(NAME, private.fingerprint, prints, epsilon, delta, n)), Ledger()
+    release = release_class_sums(private, n, centre, noise_multiplier=multiplier, noise=streams.secret("class sums"), ledger=ledger)
+    signals = {name: float(signal(release, candidate)[0]) for name, candidate in candidates.items()}
+    spread = noise_copies(release, candidates) if epsilon is not None else dict.fromkeys(candidates, np.zeros(1))
     half = float(stats.norm.ppf(0.5 + LEVEL / 2))
     upper = math.inf
     if epsilon is not None:
         upper = accounting.epsilon(ledger.total_event, delta=delta, relation=NeighboringRelation.ADD_OR_REMOVE_ONE, accountant="auto").upper
-    rows = []
-    for name, value in found.items():
+    kind, rows = Provenance.NON_PRIVATE if epsilon is None else Provenance.PRIVATE, []
+    for name, value in signals.items():
         reach = half * float(spread[name].std())
-        kind = Provenance.NON_PRIVATE if epsilon is None else Provenance.PRIVATE
-        rows.append(
-            row_of(name, NAME, (lost(value + reach), lost(value), lost(value - reach)), min(ROWS, len(public[name].x_train)), kind, upper)
-        )
-    table = ranked(rows, null=None, width=len(centre))
-    judged = {name: value for name, value in found.items() if name != aside}
+        ends = (score_of(value + reach), score_of(value), score_of(value - reach))
+        rows.append(row_of(name, NAME, ends, min(ROWS, len(public[name].x_train)), kind, upper))
+    table = rank_table(rows, null=None, width=len(centre))
+    judged = {name: value for name, value in signals.items() if name != aside}
     table.attrs["rivals"], table.attrs["notes"] = tuple(rivals(judged, spread)) if judged else (), ()
     if epsilon is not None:
         table.attrs["noise_multiplier"] = multiplier
-        table.attrs["rows_per_noise"] = n / (private.n_classes * made.noise_std)
-        table.attrs["noise_floor"] = noise_floor(n, private.n_classes, made.noise_std, candidates)
-        table.attrs["guarantee"] = guarantee(ledger, COVERS, delta, n, seed) + whose
+        table.attrs["rows_per_noise"] = n / (private.n_classes * release.noise_std)
+        table.attrs["noise_floor"] = noise_floor(n, private.n_classes, release.noise_std, candidates)
+        table.attrs["guarantee"] = guarantee(ledger, COVERS, delta, n, seed) + persons
     return table
 
 
-def noise_copies(made: ClassSums, candidates: Mapping[str, Candidate]) -> dict[str, Array]:
+def noise_copies(release: ClassSums, candidates: Mapping[str, Candidate]) -> dict[str, Array]:
     """By candidate its signal under fresh noise of the same law on top of the release, the same noise for all of them."""
-    generator, parts = stream(0, "copies of the noise of class sums"), []
+    generator, std, parts = stream(0, "copies of the noise of class sums"), math.sqrt(2) * release.noise_std, []
     for _ in range(NOISE_COPIES // 20):
-        noise = made.noise_std * generator.standard_normal((20, *made.sums.shape))
-        copies = made.sums + noise
-        parts.append({name: signal(made, one, copies, noise_std=math.sqrt(2) * made.noise_std) for name, one in candidates.items()})
+        copies = release.sums + release.noise_std * generator.standard_normal((20, *release.sums.shape))
+        parts.append({name: signal(release, candidate, copies, noise_std=std) for name, candidate in candidates.items()})
     return {name: np.concatenate([part[name] for part in parts]) for name in candidates}
 
 
@@ -203,16 +200,16 @@ def rivals(values: Mapping[str, float], spread: Mapping[str, Array]) -> list[str
     One-sided tests, Bonferroni over the others, at `WRONG_CLEAR` for all of them together.
     """
     first = max(values, key=lambda name: values[name])
-    others = [name for name in values if name != first]
-    bound = float(stats.norm.ppf(1 - WRONG_CLEAR / max(len(others), 1)))
-    apart = {name: bound * float((spread[name] - MARGIN * spread[first]).std()) for name in others}
-    return [name for name in others if not MARGIN * values[first] - values[name] > apart[name]]
+    rest = [name for name in values if name != first]
+    bound = float(stats.norm.ppf(1 - WRONG_CLEAR / max(len(rest), 1)))
+    apart = {name: bound * float((spread[name] - MARGIN * spread[first]).std()) for name in rest}
+    return [name for name in rest if not MARGIN * values[first] - values[name] > apart[name]]
 
 
 def noise_floor(n: int, n_classes: int, noise_std: float, candidates: Mapping[str, Candidate]) -> float:
     """The smallest score that noise reaches in no more than 2.5 % of releases where there is no signal: public facts and rows alone."""
-    widest = max(float(np.square(one.weights).sum() ** 0.5) / (1.0 + float(one.mean @ one.mean)) ** 2 for one in candidates.values())
-    return lost(float(stats.norm.ppf(0.5 + LEVEL / 2)) * math.sqrt(2 * (n_classes - 1)) * noise_std**2 * widest * n_classes / n**2)
+    widest = max(float(np.square(c.weights).sum() ** 0.5) / (1.0 + float(c.mean @ c.mean)) ** 2 for c in candidates.values())
+    return score_of(float(stats.norm.ppf(0.5 + LEVEL / 2)) * math.sqrt(2 * (n_classes - 1)) * noise_std**2 * widest * n_classes / n**2)
 
 
 def require(private: FeatureSet, public: Mapping[str, FeatureSet]) -> None:
@@ -225,15 +222,15 @@ def require(private: FeatureSet, public: Mapping[str, FeatureSet]) -> None:
         raise SettingError("screening needs at least one public set.")
     if private.y_train is None:
         raise DataError(f"{private.name!r} has no labels, which the class signal needs; choose missed_energy or gsd.")
-    for name, one in public.items():
-        if one.d != private.d:
-            raise DataError(f"public set {name!r} has {one.d} features and the private rows {private.d}; one backbone for all is needed.")
-        if len(one.x_train) < 2:
+    for name, features in public.items():
+        if features.d != private.d:
+            raise DataError(f"public set {name!r} has {features.d} features and the private rows {private.d}; take one backbone for all.")
+        if len(features.x_train) < 2:
             raise DataError(f"public set {name!r} has fewer than two rows.")
 
 
-def one_each(private: Rows) -> Rows:
-    """The rows that a release is made of: where one person may have several, the first of each, so that a row is a person.
+def first_of_each_person(private: Rows) -> Rows:
+    """The rows that a release is made of: where a person may have several, the first of each, so that a row is a person.
 
     Raises:
         DataError: a mixture.
@@ -272,7 +269,8 @@ def _candidate(name: str, x: Array, centre: Array) -> Candidate:
 def guarantee(ledger: Ledger, covers: str, delta: float, n: int, seed: int | None) -> str:
     """What the one release of this ledger promises, in words; covers: what all follows from it."""
     added, replaced = (
-        round_up(accounting.epsilon(ledger.total_event, delta=delta, relation=one, accountant="auto").upper) for one in NeighboringRelation
+        round_up(accounting.epsilon(ledger.total_event, delta=delta, relation=relation, accountant="auto").upper)
+        for relation in NeighboringRelation
     )
     secret = "" if seed is None else " The seed of the noise is known: an experiment, not for release."
     return (

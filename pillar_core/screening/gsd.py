@@ -8,7 +8,6 @@ A non-private diagnostic: it reads private rows without noise.
 import dataclasses
 from collections.abc import Hashable, Iterator
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -69,7 +68,7 @@ def gsd(
 class Gradients:
     """The gradients of m rows: in memory with their Gram matrix where narrow, else made again for each pass.
 
-    made_of: what decides their numbers, by content; their directions are then found once in this process."""
+    made_of: what decides their numbers, by content; their directions are then computed once in this process."""
 
     chunks: Chunks
     m: int
@@ -79,7 +78,7 @@ class Gradients:
     @cached_property
     def width(self) -> int:
         """p, numbers in a gradient."""
-        return int(self._opened[0].shape[1])
+        return int(self._first_and_rest[0].shape[1])
 
     @property
     def fits(self) -> bool:
@@ -89,7 +88,7 @@ class Gradients:
     @cached_property
     def rows(self) -> "torch.Tensor":
         """(m, p) float32; for p up to GRAM_PARAMETERS."""
-        first, rest = self._opened
+        first, rest = self._first_and_rest
         return torch.cat([first, *rest])
 
     @cached_property
@@ -98,20 +97,19 @@ class Gradients:
         return gram(self.rows)
 
     def directions(self, k: int, m: int | None = None) -> Directions:
-        """The top k directions of the first m rows, found once: exact through the Gram matrix, or a randomised SVD of two
-        passes where wide."""
+        """The top k directions of the first m rows, computed once: exact through the Gram matrix, or where wide a randomised SVD."""
         count = self.m if m is None else m
 
-        def found() -> Directions:
+        def compute() -> Directions:
             if self.fits:
                 return top_directions(self.rows[:count], k, products=self.products[:count, :count])
-            return streamed_directions(lambda: _first(self.chunks(), count), k, seed=self.seed)
+            return streamed_directions(lambda: _take_rows(self.chunks(), count), k, seed=self.seed)
 
-        return found() if self.made_of is None else _DIRECTIONS.get((self.made_of, k, count), found)
+        return compute() if self.made_of is None else _DIRECTIONS.get((self.made_of, k, count), compute)
 
     @cached_property
-    def _opened(self) -> "tuple[torch.Tensor, Iterator[torch.Tensor]]":
-        """The first chunk, which tells the width, and the others, for whoever reads them all."""
+    def _first_and_rest(self) -> "tuple[torch.Tensor, Iterator[torch.Tensor]]":
+        """The first chunk, which tells the width, and an iterator of the rest."""
         chunks = self.chunks()
         return next(chunks), chunks
 
@@ -151,7 +149,7 @@ def require_one_width(sets: list[Dataset], model: GradientModel) -> None:
         raise DataError(f"rows must have the same columns to be compared; got {', '.join(map(str, sorted(map(str, widths))))}.")
 
 
-def _first(chunks: Any, count: int) -> Any:
+def _take_rows(chunks: "Iterator[torch.Tensor]", count: int) -> "Iterator[torch.Tensor]":
     """The chunks of the first `count` rows."""
     for chunk in chunks:
         if count <= 0:

@@ -78,10 +78,10 @@ def reconstruction(
         m = min(private_gradients.m, gradients.m)
         mine, theirs = private_gradients.directions(k, m), gradients.directions(k, m)
         products = private_gradients.products[:m, :m].double().numpy()
-        held = private_gradients.rows[:m].numpy() @ theirs.basis.astype(np.float32)
+        inside = private_gradients.rows[:m].numpy() @ theirs.basis.astype(np.float32)
         values = np.linalg.eigvalsh(products)[::-1]
         largest = math.sqrt(float(values[0]))
-        error = math.sqrt(max(0.0, float(np.linalg.eigvalsh(products - held.astype(np.float64) @ held.T)[-1]))) / largest
+        error = math.sqrt(max(0.0, float(np.linalg.eigvalsh(products - inside.astype(np.float64) @ inside.T)[-1]))) / largest
         tail = math.sqrt(max(0.0, float(values[k]))) / largest if m > k else 0.0
         distance = projection_distance(mine.basis, theirs.basis, normalised=False)
         rows.append({"public": name, "k": k, "error": error, "bound": math.sqrt(2) * distance + tail})

@@ -38,8 +38,8 @@ def evidence(features: Array, labels: Array) -> float:
     left, singular, _ = np.linalg.svd(np.asarray(features, dtype=np.float64), full_matrices=False)
     targets = (np.asarray(labels)[:, None] == np.unique(labels)).astype(np.float64)
     along = np.square(left.T @ targets)
-    found = [best_evidence(singular**2, one, target.sum(), len(features)) for one, target in zip(along.T, targets.T, strict=True)]
-    return float(np.mean(found))
+    pairs = zip(along.T, targets.T, strict=True)
+    return float(np.mean([best_evidence(singular**2, squares, target.sum(), len(features)) for squares, target in pairs]))
 
 
 def best_evidence(values: Array, along: Array, square: float, n: int) -> float:
@@ -56,9 +56,9 @@ def best_evidence(values: Array, along: Array, square: float, n: int) -> float:
         residual = float((alpha**2 * along / shrunk**2).sum()) + outside
         new_alpha = effective / max(weight, SMALLEST)
         new_beta = (n - effective) / max(residual, SMALLEST)
-        done = abs(new_alpha / new_beta - alpha / beta) <= TOLERANCE * alpha / beta
+        is_steady = abs(new_alpha / new_beta - alpha / beta) <= TOLERANCE * alpha / beta
         alpha, beta = new_alpha, new_beta
-        if done:
+        if is_steady:
             break
     shrunk = alpha + beta * values
     weight = float((beta**2 * values * along / shrunk**2).sum())
@@ -86,7 +86,7 @@ def negative_leep(x_public: Array, y_public: Array, x_private: Array, y_private:
     return float(-np.log(np.maximum(likelihood, 1e-300)).mean())
 
 
-def label_shares(x: Array, y: Array, others: Array) -> Array:
+def label_shares(x: Array, y: Array, x_new: Array) -> Array:
     """(n, Z) softmax of a ridge classifier trained on (x, y), on other rows."""
     mean, scale = x.mean(axis=0), np.maximum(x.std(axis=0), 1e-3)
     design = np.concatenate([(x - mean) / scale, np.ones((len(x), 1))], axis=1)
@@ -94,6 +94,6 @@ def label_shares(x: Array, y: Array, others: Array) -> Array:
     targets = 2.0 * (y[:, None] == labels) - 1.0
     penalty = RIDGE * len(x) * np.eye(design.shape[1])
     weights = np.linalg.solve(design.T @ design + penalty, design.T @ targets)
-    scores = SHARPNESS * (np.concatenate([(others - mean) / scale, np.ones((len(others), 1))], axis=1) @ weights)
+    scores = SHARPNESS * (np.concatenate([(x_new - mean) / scale, np.ones((len(x_new), 1))], axis=1) @ weights)
     powers = np.exp(scores - scores.max(axis=1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))

@@ -11,7 +11,6 @@ import dataclasses
 import functools
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -92,7 +91,7 @@ def model_of(name: str) -> GradientModel:
     """
     if not name.startswith("timm:"):
         return MODELS[name]
-    trunk = pretrained.parsed(name)
+    trunk = pretrained.parse_trunk(name)
     if not trunk.layers and not trunk.lora:
         features = functools.partial(pretrained.features, trunk)
         return GradientModel(name, trunk.title, "gsd, Table 1", trunk.size, head, head_chunks, features, is_frozen_network=True)
@@ -110,7 +109,7 @@ def head(rows: Array, start: Start) -> Network:
     Row by row, because a scale taken over the rows would be one more release of private ones.
     """
     module = torch.nn.Linear(rows.shape[1] + 1, LABEL_CLASSES, bias=False)
-    return Network(networks.started(module, seed=start.seed, repeat=start.repeat), None, _unit_rows)
+    return Network(networks.start_network(module, seed=start.seed, repeat=start.repeat), None, _unit_rows)
 
 
 def head_chunks(rows: Array, labels: torch.Tensor, start: Start) -> Chunks:
@@ -150,9 +149,9 @@ def _probe_chunks(rows: Array, labels: torch.Tensor, start: Start) -> Chunks:
     return chunks
 
 
-def _built(build: Callable[[], torch.nn.Module], size: int, channels: int) -> Callable[[Array, Start], Network]:
+def _start_of(build: Callable[[], torch.nn.Module], size: int, channels: int) -> Callable[[Array, Start], Network]:
     def network(rows: Array, start: Start) -> Network:
-        module = networks.started(build(), seed=start.seed, repeat=start.repeat)
+        module = networks.start_network(build(), seed=start.seed, repeat=start.repeat)
         return Network(module, None, lambda part: _images(part, size, channels))
 
     return network
@@ -162,13 +161,9 @@ def _images(rows: Array, size: int, channels: int) -> torch.Tensor:
     return torch.cat(list(image_batches(rows, size, channels=channels)))
 
 
-def _register(name: str, input_size: int | None, *ways: Any) -> None:
-    """The model of which `models.toml` says the rest."""
-    said = toml_tables(Path(__file__).with_suffix(".toml"))[name]
-    MODELS.register(GradientModel(name, said.pop("title"), said.pop("source"), input_size, *ways, **said))
-
-
-_register("linear_head", None, head, head_chunks, functools.partial(flat_pixels, size=LINEAR_SIDE))
-_register("probe", probe.INPUT_SIZE, _probe, _probe_chunks)
-_register("small_cnn", 28, _built(networks.small_cnn, 28, 1))
-_register("resnet20", 32, _built(networks.resnet20, 32, 3))
+_FACTS = toml_tables(Path(__file__).with_suffix(".toml"))
+_pixels = functools.partial(flat_pixels, size=LINEAR_SIDE)
+MODELS.register(GradientModel("linear_head", input_size=None, network=head, rows=head_chunks, prepare=_pixels, **_FACTS["linear_head"]))
+MODELS.register(GradientModel("probe", input_size=probe.INPUT_SIZE, network=_probe, rows=_probe_chunks, **_FACTS["probe"]))
+MODELS.register(GradientModel("small_cnn", input_size=28, network=_start_of(networks.small_cnn, 28, 1), **_FACTS["small_cnn"]))
+MODELS.register(GradientModel("resnet20", input_size=32, network=_start_of(networks.resnet20, 32, 3), **_FACTS["resnet20"]))

@@ -26,8 +26,7 @@ def small_cnn() -> "torch.nn.Module":
 
 
 def resnet20() -> "torch.nn.Module":
-    """ResNet20 (He et al. 2016, section 4.2) on 3 × 32 × 32 with group in place of batch normalisation: 269,722 parameters,
-    its shortcuts padded with zeros."""
+    """ResNet20 (He et al. 2016, section 4.2) on 3 × 32 × 32 with group normalisation: 269,722 parameters, shortcuts padded with zeros."""
     from pillar_core.screening.residual import GROUPS, Block
 
     layers: list[torch.nn.Module] = [torch.nn.Conv2d(3, 16, 3, padding=1, bias=False), torch.nn.GroupNorm(GROUPS, 16), torch.nn.ReLU()]
@@ -36,9 +35,10 @@ def resnet20() -> "torch.nn.Module":
     return torch.nn.Sequential(*layers, torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(64, LABEL_CLASSES))
 
 
-def started(module: "torch.nn.Module", *, seed: int, repeat: int = 0, part: int = 0) -> "torch.nn.Module":
-    """`module` with every weight matrix and its bias drawn anew, uniform in ±1/√fan-in, named by (seed, repeat, part); tokens and
-    positions of a transformer normal at 0.02; norms as they are."""
+def start_network(module: "torch.nn.Module", *, seed: int, repeat: int = 0, part: int = 0) -> "torch.nn.Module":
+    """`module` with every weight matrix and its bias drawn anew, uniform in ±1/√fan-in, named by (seed, repeat, part).
+
+    Tokens and positions of a transformer are normal at 0.02; norms stay as they are."""
     generator = stream(seed, "network start", repeat, *((part,) if part else ()))
     for layer in module.modules():
         if isinstance(layer, torch.nn.Conv2d | torch.nn.Linear):

@@ -21,10 +21,10 @@ def otdd(x: Array, y: Array, x_other: Array, y_other: Array) -> float:
     """The squared OTDD of (n, d) rows with labels (n,) and (n′, d) other rows; at least 0.
 
     Raises:
-        DataError: as `transported`. MissingDependencyError: no POT.
+        DataError: as `transport_cost`. MissingDependencyError: no POT.
     """
     x, y, x_other, y_other = checks.arrays("n d, n, m d, m", x=x, y=y, x_other=x_other, y_other=y_other)
-    return transported(costs(x[:ROWS], y[:ROWS], x_other[:ROWS], y_other[:ROWS]))
+    return transport_cost(costs(x[:ROWS], y[:ROWS], x_other[:ROWS], y_other[:ROWS]))
 
 
 def costs(x: Array, y: Array, x_other: Array, y_other: Array) -> Array:
@@ -36,7 +36,7 @@ def costs(x: Array, y: Array, x_other: Array, y_other: Array) -> Array:
     return np.asarray(np.maximum(squares, 0.0) / 2 + between[np.searchsorted(labels, y)][:, np.searchsorted(other_labels, y_other)] / 2)
 
 
-def transported(cost: Array) -> float:
+def transport_cost(cost: Array) -> float:
     """The least mean cost of transport between rows of equal weight, exactly.
 
     Raises:
@@ -57,12 +57,12 @@ def bures_wasserstein(rows: Array, others: Array) -> float:
     tr (S^½ S′ S^½)^½ is the sum of the singular values of X X′ᵀ for centred rows X, X′ scaled by 1/√(n − 1): no root is taken.
     """
     rows, others = checks.arrays("n d, m d", rows=rows, others=others)
-    a, b = _scaled(rows), _scaled(others)
+    a, b = _scale_rows(rows), _scale_rows(others)
     shift = float(((rows.mean(0) - others.mean(0)) ** 2).sum())
     coupled = float(np.linalg.svd(a @ b.T, compute_uv=False).sum())
     return max(0.0, shift + float((a**2).sum()) + float((b**2).sum()) - 2 * coupled)
 
 
-def _scaled(rows: Array) -> Array:
+def _scale_rows(rows: Array) -> Array:
     centred = rows.astype(np.float64) - rows.mean(0, dtype=np.float64)
     return np.asarray(centred / np.sqrt(max(1, len(rows) - 1)))

@@ -7,7 +7,6 @@ look at cost and memory, and where only the architecture is at hand.
 import copy
 import dataclasses
 import functools
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
@@ -49,26 +48,26 @@ class Trunk:
         return f"{self.name}{start}, {more} and head" if more else f"{self.name}{start}, linear head"
 
 
-def parsed(name: str) -> Trunk:
+def parse_trunk(name: str) -> Trunk:
     """The network that `timm:<name>?weights=<file or random>[&layers=a,b][&lora=8][&size=224][&option=value]` names.
 
     Raises:
         SettingError: no weights file, or a number that is none.
     """
     title, _, query = name.removeprefix("timm:").partition("?")
-    given = dict(parse_qsl(query))
-    source = given.pop("weights", "")
+    options = dict(parse_qsl(query))
+    source = options.pop("weights", "")
     weights = None if source == RANDOM else Path(source).expanduser()
     if weights is not None and not weights.is_file():
         raise SettingError(
             f"a pre-trained model needs its weights as a local safetensors file: timm:{title}?weights=FILE (or weights=random for a "
             f"random start); got {source!r}."
         )
-    layers = tuple(part for part in given.pop("layers", "").split(",") if part)
-    size, lora = (_number(given.pop(key, usual), key) for key, usual in (("size", str(INPUT_SIZE)), ("lora", "0")))
+    layers = tuple(part for part in options.pop("layers", "").split(",") if part)
+    size, lora = (_number(options.pop(key, default), key) for key, default in (("size", str(INPUT_SIZE)), ("lora", "0")))
     if layers and lora:
         raise SettingError("choose layers or lora, not both: LoRA leaves the network's own layers frozen.")
-    return Trunk(title, weights, size, tuple(sorted(given.items())), layers, lora)
+    return Trunk(title, weights, size, tuple(sorted(options.items())), layers, lora)
 
 
 def features(trunk: Trunk, rows: Array) -> Array:
@@ -85,17 +84,17 @@ def with_head(trunk: Trunk, *, seed: int, repeat: int) -> "tuple[torch.nn.Module
         SettingError: a layer that the network does not have.
     """
     network = _network(trunk)
-    head = networks.started(torch.nn.Linear(int(network.num_features), LABEL_CLASSES), seed=seed, repeat=repeat)
+    head = networks.start_network(torch.nn.Linear(int(network.num_features), LABEL_CLASSES), seed=seed, repeat=repeat)
     if trunk.lora:
-        whole = torch.nn.Sequential(_with_lora(network, trunk, seed=seed, repeat=repeat), head)
-        return whole, [name for name, _ in whole.named_parameters() if name.startswith("1.") or ".lora_" in name]
-    whole = torch.nn.Sequential(network, head)
-    names = [name for name, _ in whole.named_parameters() if name.startswith("1.") or _is_of(name, trunk.layers)]
+        model = torch.nn.Sequential(_with_lora(network, trunk, seed=seed, repeat=repeat), head)
+        return model, [name for name, _ in model.named_parameters() if name.startswith("1.") or ".lora_" in name]
+    model = torch.nn.Sequential(network, head)
+    names = [name for name, _ in model.named_parameters() if name.startswith("1.") or _is_of(name, trunk.layers)]
     absent = [layer for layer in trunk.layers if not any(_is_of(name, (layer,)) for name in names)]
     if absent:
         parts = ", ".join(name for name, _ in network.named_children())
         raise SettingError(f"{trunk.name} has no layer {', '.join(absent)}; its parts are {parts}.")
-    return whole, names
+    return model, names
 
 
 def _is_of(parameter: str, layers: tuple[str, ...]) -> bool:
@@ -109,9 +108,8 @@ def _number(text: str, name: str) -> int:
     return int(text)
 
 
-def _with_lora(network: Any, trunk: Trunk, *, seed: int, repeat: int) -> "torch.nn.Module":
-    """A copy of the network, its weights shared, with low-rank additions: A at random as matrices start here, B at 0, so that it
-    computes the same.
+def _with_lora(network: "torch.nn.Module", trunk: Trunk, *, seed: int, repeat: int) -> "torch.nn.Module":
+    """A copy of the network, its weights shared, with low-rank additions that change nothing yet: A at random, B at 0.
 
     Raises:
         MissingDependencyError: no peft. SettingError: a network without such attention.
@@ -121,11 +119,11 @@ def _with_lora(network: Any, trunk: Trunk, *, seed: int, repeat: int) -> "torch.
     if not any(module_name.split(".")[-1] in LORA_LAYERS for module_name, _ in network.named_modules()):
         raise SettingError(f"lora is for vision transformers with {', '.join(LORA_LAYERS)} layers; {trunk.name} has none. Choose layers.")
     config = LoraConfig(r=trunk.lora, lora_alpha=trunk.lora, target_modules=list(LORA_LAYERS))
-    frozen = {id(value): value for value in (*network.parameters(), *network.buffers())}
+    frozen: dict[int, object] = {id(value): value for value in (*network.parameters(), *network.buffers())}
     changed: torch.nn.Module = inject_adapter_in_model(config, copy.deepcopy(network, frozen))
     for part, (name, module) in enumerate(changed.named_modules()):
         if name.endswith("lora_A.default"):
-            networks.started(module, seed=seed, repeat=repeat, part=part)
+            networks.start_network(module, seed=seed, repeat=repeat, part=part)
     return changed.eval()
 
 
@@ -133,27 +131,19 @@ def _with_lora(network: Any, trunk: Trunk, *, seed: int, repeat: int) -> "torch.
 def _network(trunk: Trunk) -> Any:
     import timm
 
-    chosen: dict[str, Any] = dict(trunk.options)
-    if "vit" in trunk.name:
-        chosen["img_size"] = trunk.size
-    network = timm.create_model(trunk.name, pretrained=False, num_classes=0, **chosen)
-    parts: Iterable[Any] = network.modules()
-    for module in parts:
+    options: dict[str, Any] = dict(trunk.options) | ({"img_size": trunk.size} if "vit" in trunk.name else {})
+    network = timm.create_model(trunk.name, pretrained=False, num_classes=0, **options)
+    for module in network.modules():
         if hasattr(module, "fused_attn"):
-            module.fused_attn = False  # per-example gradients of the fused kernel fall back to a loop
-    if trunk.weights is None:
-        return _at_random(network, trunk.size)
-    fill(network, trunk.weights, what=f"timm:{trunk.name}")
-    return network.eval().requires_grad_(False)
-
-
-def _at_random(network: "torch.nn.Module", size: int) -> "torch.nn.Module":
-    """The network at a random start whose batch norms take their statistics from noise images, so that no layer fades out."""
-    networks.started(network, seed=0)
-    norms = [module for module in network.modules() if isinstance(module, torch.nn.BatchNorm2d)]
+            setattr(module, "fused_attn", False)  # noqa: B010  # per-example gradients of the fused kernel fall back to a loop
+    if trunk.weights is not None:
+        fill(network, trunk.weights, what=f"timm:{trunk.name}")
+        return network.eval().requires_grad_(False)
+    networks.start_network(network, seed=0)
+    norms = [module for module in network.modules() if isinstance(module, torch.nn.BatchNorm2d)]  # from noise images, so no layer fades
     for norm in norms:
         norm.momentum, norm.training = 1.0, True
-    images = torch.from_numpy(stream(0, "noise images").uniform(-1, 1, (NOISE_IMAGES, 3, size, size))).float()
+    images = torch.from_numpy(stream(0, "noise images").uniform(-1, 1, (NOISE_IMAGES, 3, trunk.size, trunk.size))).float()
     with torch.inference_mode(False), torch.no_grad():
         network(images)
     return network.eval().requires_grad_(False)

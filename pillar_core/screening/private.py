@@ -18,7 +18,7 @@ from pillar_core.rng import Streams, stream
 from pillar_core.screening import release as releases
 from pillar_core.screening.gsd import Side
 from pillar_core.screening.models import Start
-from pillar_core.screening.ranking import APART, LEVEL, Screening, ranked, row_of
+from pillar_core.screening.ranking import APART, LEVEL, Screening, rank_table, row_of
 from pillar_core.screening.release import LARGEST_PURE_K, ReleasedSubspace
 from pillar_core.screening.scores import SCORES, Score
 from pillar_core.subspace import random_distance
@@ -44,19 +44,19 @@ def with_noise(task: Screening, sides: Mapping[str, Side], epsilon: float, delta
     for number, (name, side) in enumerate(sides.items()):
         for repeat in range(task.repeats):
             task.progress(number * task.repeats + repeat, len(sides) * task.repeats + 1, name)
-            public[name, repeat] = releases.sketched(side.gradients(repeat, start=0).chunks(), matrix)
+            public[name, repeat] = releases.sketch_rows(side.gradients(repeat, start=0).chunks(), matrix)
     task.progress(len(public), len(public) + 1, "private rows")
     ledger = Ledger()
 
-    def made(form: str) -> tuple[ReleasedSubspace, dict[tuple[str, int], Array]]:
+    def release_form(form: str) -> tuple[ReleasedSubspace, dict[tuple[str, int], Array]]:
         """One form's release, and each candidate's directions in its sketch by (name, repeat)."""
         narrow = releases.narrowing(size=SKETCHES[form], seed=task.public_seed)
-        seen = {key: part @ narrow.double().numpy() for key, part in public.items()}
-        clip = releases.public_clip([part for (_, repeat), part in seen.items() if repeat == 0])
-        bases = {key: releases.top_of(releases.moment_of(releases.clipped(part, clip)), task.k) for key, part in seen.items()}
-        return released(task, form, matrix @ narrow, clip, epsilon / len(forms), delta, ledger), bases
+        parts = {key: part @ narrow.double().numpy() for key, part in public.items()}
+        clip = releases.public_clip([part for (_, repeat), part in parts.items() if repeat == 0])
+        bases = {key: releases.top_of(releases.moment_of(releases.clip_rows(part, clip)), task.k) for key, part in parts.items()}
+        return release_rows(task, form, matrix @ narrow, clip, epsilon / len(forms), delta, ledger), bases
 
-    by_form = {form: made(form) for form in forms}
+    by_form = {form: release_form(form) for form in forms}
     upper = accounting.epsilon(ledger.total_event, delta=delta, relation=NeighboringRelation.ADD_OR_REMOVE_ONE, accountant="auto").upper
     rows = []
     for score in task.scores:
@@ -69,12 +69,12 @@ def with_noise(task: Screening, sides: Mapping[str, Side], epsilon: float, delta
             rows.append(row_of(name, score, ends, count, Provenance.PRIVATE, upper))
     task.progress(1, 1, "done")
     width = SKETCHES[SCORES[task.scores[0]].private_form]
-    table = ranked(rows, null=random_distance(task.k, width), width=width)
+    table = rank_table(rows, null=random_distance(task.k, width), width=width)
     table.attrs["guarantee"] = _guarantee(task, ledger.total_event, upper, delta)
     return table
 
 
-def released(
+def release_rows(
     task: Screening, form: str, matrix: "torch.Tensor", clip: float, epsilon: float, delta: float, ledger: Ledger
 ) -> ReleasedSubspace:
     """One release of the task's private rows at `epsilon`: form "moment" (Gaussian, δ) or "directions" (pure).
@@ -83,10 +83,10 @@ def released(
     charged as subsampled. A label that is drawn for a row says nothing about it, so both neighbours' laws stay mixtures of
     the same terms.
     """
-    public = {name: one.fingerprint for name, one in task.public.items()}
+    public = {name: data.fingerprint for name, data in task.public.items()}
     counts = (task.k, task.n_private, task.n_examples, task.repeats, task.public_seed)
-    asked = fingerprint(task.private.fingerprint, public, task.scores, task.model.name, *counts, form, clip, epsilon, delta)
-    streams, n = Streams(task.seed, asked), len(task.private.x_train)
+    question = fingerprint(task.private.fingerprint, public, task.scores, task.model.name, *counts, form, clip, epsilon, delta)
+    streams, n = Streams(task.seed, question), len(task.private.x_train)
     q = releases.sampling_probability(task.n_private, task.n_examples)
     sampling, labels = streams.sampling(f"screening sample {form}"), streams.sampling(f"screening labels {form}")
     noise, start = streams.secret(f"screening noise {form}"), Start(task.public_seed)
@@ -100,7 +100,7 @@ def released(
 
 
 def _guarantee(task: Screening, spent: DpEvent, upper: float, delta: float) -> str:
-    """What was promised, in words."""
+    """The promise of the release in words."""
     n, pure = task.n_private, not any(SCORES[name].private_form == "moment" for name in task.scores)
     q = releases.sampling_probability(n, task.n_examples)
     replaced = round_up(accounting.epsilon(spent, delta=delta, relation=NeighboringRelation.REPLACE_ONE, accountant="auto").upper)

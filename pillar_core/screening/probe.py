@@ -68,36 +68,37 @@ def forward(net: Probe, images: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """(first pool, its places, second pool, its places, logits' sigmoid (b, 10)) of images (b, 3 or for grey ones 1, 224, 224)."""
     functional = torch.nn.functional
     kernels = net.first if images.shape[1] == 3 else net.first.sum(dim=1, keepdim=True)
-    one, at_one = _pooled(functional.conv2d(images, kernels, net.first_bias, _FIRST_STRIDE))
-    two, at_two = functional.max_pool2d(functional.conv2d(one, net.second, net.second_bias, _SECOND_STRIDE), 2, return_indices=True)
-    outputs = torch.sigmoid(functional.linear(two.flatten(1), net.dense, net.dense_bias))
-    return one, at_one, two, at_two, outputs
+    first, at_first = _max_pool(functional.conv2d(images, kernels, net.first_bias, _FIRST_STRIDE))
+    maps = functional.conv2d(first, net.second, net.second_bias, _SECOND_STRIDE)
+    second, at_second = functional.max_pool2d(maps, 2, return_indices=True)
+    outputs = torch.sigmoid(functional.linear(second.flatten(1), net.dense, net.dense_bias))
+    return first, at_first, second, at_second, outputs
 
 
 def probe_rows(net: Probe, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """(b, 30202) float32 gradients of each image's own cross-entropy, in the order of `Probe.parts`."""
-    one, at_one, two, at_two, outputs = forward(net, images)
+    first, at_first, second, at_second, outputs = forward(net, images)
     residual = torch.softmax(outputs, dim=1) - torch.nn.functional.one_hot(labels, LABEL_CLASSES)
     on_logits = residual * outputs * (1 - outputs)
-    on_two = _unpooled((on_logits @ net.dense).view(two.shape), at_two, (7, 7))
-    on_one = torch.nn.functional.conv_transpose2d(on_two.view(-1, 16, 7, 7), net.second, stride=_SECOND_STRIDE)
-    on_first = _unpooled(on_one, at_one, (44, 44))
+    on_second = _unpool((on_logits @ net.dense).view(second.shape), at_second, (7, 7))
+    on_pool = torch.nn.functional.conv_transpose2d(on_second.view(-1, 16, 7, 7), net.second, stride=_SECOND_STRIDE)
+    on_first = _unpool(on_pool, at_first, (44, 44))
     on_kernels = (on_first @ _patches(images, 8, _FIRST_STRIDE)).view(len(images), 64, -1, 64)
     return torch.cat(
         [
             on_kernels.expand(-1, -1, 3, -1).flatten(1),
             on_first.sum(dim=2),
-            (on_two @ _patches(one, 4, _SECOND_STRIDE)).flatten(1),
-            on_two.sum(dim=2),
-            (on_logits.unsqueeze(2) * two.flatten(1).unsqueeze(1)).flatten(1),
+            (on_second @ _patches(first, 4, _SECOND_STRIDE)).flatten(1),
+            on_second.sum(dim=2),
+            (on_logits.unsqueeze(2) * second.flatten(1).unsqueeze(1)).flatten(1),
             on_logits,
         ],
         dim=1,
     )
 
 
-def _pooled(maps: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """What max_pool2d(maps, 2, return_indices=True) gives for an even side, in a fifth of its time."""
+def _max_pool(maps: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The result of max_pool2d(maps, 2, return_indices=True) for an even side, in a fifth of its time."""
     side = maps.shape[3]
     upper, lower = maps[:, :, ::2], maps[:, :, 1::2]
     above, below = torch.maximum(upper[..., ::2], upper[..., 1::2]), torch.maximum(lower[..., ::2], lower[..., 1::2])
@@ -106,7 +107,7 @@ def _pooled(maps: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.maximum(above, below), corners + is_right + side * (below > above)
 
 
-def _unpooled(gradient: torch.Tensor, places: torch.Tensor, shape: tuple[int, int]) -> torch.Tensor:
+def _unpool(gradient: torch.Tensor, places: torch.Tensor, shape: tuple[int, int]) -> torch.Tensor:
     """(b, channels, height · width): each number at the place that its pool took the maximum from."""
     flat = torch.zeros(*gradient.shape[:2], shape[0] * shape[1])
     return flat.scatter_(2, places.flatten(2), gradient.flatten(2))

@@ -3,7 +3,6 @@
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -45,9 +44,6 @@ def without_noise(task: Screening, private_side: Side, sides: Mapping[str, Side]
     Raises:
         SettingError: a score that is a private release. DataError: naming the candidate that cannot be scored.
     """
-    for name in task.scores:
-        if SCORES[name].value is None:
-            raise SettingError(f"the score {name} is a private release and needs epsilon.")
     values: dict[tuple[str, str], list[float]] = {(name, score): [] for name in sides for score in task.scores}
     width = 0
     for repeat in range(task.repeats):
@@ -56,7 +52,7 @@ def without_noise(task: Screening, private_side: Side, sides: Mapping[str, Side]
             task.progress(repeat * len(sides) + number, task.repeats * len(sides), name)
             public = Seen(side, repeat)
             for score in task.scores:
-                values[name, score].append(_scored(score, private, public, task.k, name))
+                values[name, score].append(_compute_score(score, private, public, task.k, name))
         width = private.gradients.width if any(Need.GRADIENTS in SCORES[name].needs for name in task.scores) else 0
     task.progress(1, 1, "done")
     rows = []
@@ -64,7 +60,7 @@ def without_noise(task: Screening, private_side: Side, sides: Mapping[str, Side]
         low, high = interval(repeats)
         count = min(len(private_side.chosen[0]), len(sides[name].chosen[0]))
         rows.append(row_of(name, score, (low, float(np.mean(repeats)), high), count, Provenance.NON_PRIVATE, math.inf))
-    return ranked(rows, null=random_distance(task.k, width) if width else None, width=width)
+    return rank_table(rows, null=random_distance(task.k, width) if width else None, width=width)
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
@@ -75,7 +71,7 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
     return float(np.mean(values)) - half, float(np.mean(values)) + half
 
 
-def _scored(score: str, private: Seen, public: Seen, k: int, name: str) -> float:
+def _compute_score(score: str, private: Seen, public: Seen, k: int, name: str) -> float:
     compute = SCORES[score].value
     if compute is None:
         raise SettingError(f"the score {score} is a private release and needs epsilon.")
@@ -85,7 +81,7 @@ def _scored(score: str, private: Seen, public: Seen, k: int, name: str) -> float
         raise DataError(f"public set {name!r}: {cause}") from cause
 
 
-def row_of(name: str, score: str, ends: tuple[float, float, float], count: int, kind: Provenance, upper: float) -> dict[str, Any]:
+def row_of(name: str, score: str, ends: tuple[float, float, float], count: int, kind: Provenance, upper: float) -> dict[str, object]:
     """One row of the table; ends: (low, value, high), cut to what the score can be."""
     low, value, high = ends
     return {
@@ -100,8 +96,8 @@ def row_of(name: str, score: str, ends: tuple[float, float, float], count: int, 
     }
 
 
-def ranked(rows: Sequence[Mapping[str, Any]], *, null: float | None, width: int) -> pd.DataFrame:
-    """The table with ranks from 1 within each score (equal values share the smaller), scores in the order asked for."""
+def rank_table(rows: Sequence[Mapping[str, object]], *, null: float | None, width: int) -> pd.DataFrame:
+    """The table with ranks from 1 within each score, scores in the order of the question; equal values share the smaller rank."""
     table = pd.DataFrame(rows)
     table["rank"] = table.groupby("score")["value"].rank(method="min").astype(int)
     order = {score: place for place, score in enumerate(dict.fromkeys(table["score"]))}

@@ -65,7 +65,7 @@ def narrowing(*, size: int, seed: int = 0) -> torch.Tensor:
     return torch.from_numpy(draws / np.float32(np.sqrt(size)))
 
 
-def sketched(chunks: Iterable[torch.Tensor], matrix: torch.Tensor) -> Array:
+def sketch_rows(chunks: Iterable[torch.Tensor], matrix: torch.Tensor) -> Array:
     """(m, s) float64 sketched gradients, not clipped yet."""
     return torch.cat([chunk @ matrix for chunk in chunks]).double().numpy()
 
@@ -76,7 +76,7 @@ def public_clip(candidates: Sequence[Array]) -> float:
     return max(float(np.median(norms)), float(np.finfo(np.float32).tiny))
 
 
-def clipped(rows: Array, l2_clip_norm: float) -> Array:
+def clip_rows(rows: Array, l2_clip_norm: float) -> Array:
     """Rows scaled down to at most the clip norm; a row that is not finite becomes 0."""
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     safe = np.where(np.isfinite(norms), rows, 0.0)
@@ -103,7 +103,7 @@ def sampled_rows(data: Dataset, model: GradientModel, indices: Array, matrix: to
     if not len(indices):
         return np.zeros((0, matrix.shape[1]))
     codes = np.minimum((LABEL_CLASSES * labels.random(len(data.x_train))).astype(np.int64), LABEL_CLASSES - 1)
-    return sketched(model.chunks(model.prepare(data.x_train[indices]), torch.from_numpy(codes[indices]), start)(), matrix)
+    return sketch_rows(model.chunks(model.prepare(data.x_train[indices]), torch.from_numpy(codes[indices]), start)(), matrix)
 
 
 def release_moment(rows: Array, *, k: int, l2_clip_norm: float, noise_multiplier: float, noise: Stream, ledger: Ledger) -> ReleasedSubspace:
@@ -111,7 +111,7 @@ def release_moment(rows: Array, *, k: int, l2_clip_norm: float, noise_multiplier
     sensitivity = l2_clip_norm**2
     label = "noised moment of sketched gradients"
     mechanism = GaussianMechanism(noise_multiplier, sensitivity, noise, ledger, REPLACE_ONE_FACTOR, label=label)
-    drawn = mechanism.release(torch.from_numpy(moment_of(clipped(rows, l2_clip_norm)))).numpy()
+    drawn = mechanism.release(torch.from_numpy(moment_of(clip_rows(rows, l2_clip_norm)))).numpy()
     symmetric = (drawn + drawn.T) / 2
     return ReleasedSubspace(top_of(symmetric, k), symmetric, noise_multiplier * sensitivity)
 
@@ -119,7 +119,7 @@ def release_moment(rows: Array, *, k: int, l2_clip_norm: float, noise_multiplier
 def release_directions(rows: Array, *, k: int, l2_clip_norm: float, epsilon: float, noise: Stream, ledger: Ledger) -> ReleasedSubspace:
     """The pure form: k exact Bingham draws at ε/k under add/remove. rows as for `release_moment`."""
     mechanism = BinghamMechanism(epsilon / k, l2_clip_norm, noise, ledger, label="private gradient direction")
-    return ReleasedSubspace(mechanism.directions(moment_of(clipped(rows, l2_clip_norm)), k), None, 0.0)
+    return ReleasedSubspace(mechanism.directions(moment_of(clip_rows(rows, l2_clip_norm)), k), None, 0.0)
 
 
 def residual_of_moment(moment: Array, basis: Array) -> float:

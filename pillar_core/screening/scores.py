@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -69,6 +68,10 @@ class Seen:
         return self.embeddings[m]
 
 
+ValueOf = Callable[[Seen, Seen, int, int], float]
+Shares = Callable[[Array, Array], float]
+
+
 class Need(enum.StrEnum):
     """What a score reads beside the rows."""
 
@@ -96,9 +99,9 @@ class Score:
     source: str
     idea: str
     unit: str
-    value: Callable[[Seen, Seen, int, int], float] | None = None
-    from_moment: Callable[[Array, Array], float] | None = None
-    from_directions: Callable[[Array, Array], float] | None = None
+    value: ValueOf | None = None
+    from_moment: Shares | None = None
+    from_directions: Shares | None = None
     needs: frozenset[Need] = frozenset()
     smallest: float = 0.0
     largest: float = math.inf
@@ -123,27 +126,30 @@ SCORES: Registry[Score] = Registry("score", Score, home="pillar_core.screening")
 def projection_residual(private: Seen, public: Seen, k: int, m: int) -> float:
     """The share of the private gradients' squared norm outside the public directions: 1 − ‖GV‖²_F/‖G‖²_F."""
     basis = public.gradients.directions(k, m).basis
-    held, total = 0.0, 0.0
+    inside, total = 0.0, 0.0
     for chunk in (private.gradients.rows[:m],) if private.gradients.fits else private.gradients.chunks():
-        held += float(np.square(chunk.numpy() @ basis.astype(np.float32)).sum(dtype=np.float64))
+        inside += float(np.square(chunk.numpy() @ basis.astype(np.float32)).sum(dtype=np.float64))
         total += float(np.square(chunk.numpy()).sum(dtype=np.float64))
-    return float(np.clip(1.0 - held / max(total, 1e-300), 0.0, 1.0))
+    return float(np.clip(1.0 - inside / max(total, 1e-300), 0.0, 1.0))
 
 
-def _register(name: str, *needs: Need, value: Callable[[Seen, Seen, int, int], float] | None = None, **ways: Any) -> None:
-    """The score of which `scores.toml` says the rest."""
-    SCORES.register(Score(name=name, needs=frozenset(needs), value=value, **toml_tables(Path(__file__).with_suffix(".toml"))[name], **ways))
+def _register(
+    name: str, *needs: Need, value: ValueOf | None = None, moment: Shares | None = None, directions: Shares | None = None
+) -> None:
+    """Register a score, which `scores.toml` describes."""
+    facts = toml_tables(Path(__file__).with_suffix(".toml"))[name]
+    SCORES.register(Score(name, needs=frozenset(needs), value=value, from_moment=moment, from_directions=directions, **facts))
 
 
-_register("class_signal", Need.LABELS, is_of_features=True)
+_register("class_signal", Need.LABELS)
 _register(
     "gsd",
     Need.GRADIENTS,
     value=lambda a, b, k, m: projection_distance(a.gradients.directions(k, m).basis, b.gradients.directions(k, m).basis),
-    from_moment=lambda moment, basis: projection_distance(top_of(moment, basis.shape[1]), basis),
+    moment=lambda moment, basis: projection_distance(top_of(moment, basis.shape[1]), basis),
 )
-_register("missed_energy", Need.GRADIENTS, value=projection_residual, from_moment=residual_of_moment)
-_register("gsd_pure", Need.GRADIENTS, from_directions=projection_distance)
+_register("missed_energy", Need.GRADIENTS, value=projection_residual, moment=residual_of_moment)
+_register("gsd_pure", Need.GRADIENTS, directions=projection_distance)
 _register("task2vec", Need.LABELS, Need.NETWORK, value=lambda a, b, _, m: task2vec.task2vec_distance(a.fisher(m), b.fisher(m)))
 _register("otdd", Need.LABELS, value=lambda a, b, _, m: otdd(a.flat[:m], a.labels[:m], b.flat[:m], b.labels[:m]))
 _register("leep", Need.LABELS, value=lambda a, b, _, m: logme.negative_leep(b.flat[:m], b.labels[:m], a.flat[:m], a.labels[:m]))

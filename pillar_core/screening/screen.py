@@ -1,9 +1,6 @@
 """Rank public sets for a private one: every score of every candidate, with intervals, without privacy or from one release."""
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -21,8 +18,6 @@ from pillar_core.screening.release import LARGEST_PURE_K
 from pillar_core.screening.scores import SCORES
 from pillar_core.subspace import GRAM_PARAMETERS
 from pillar_core.types import Dataset, FeatureSet, Progress, ignore_progress
-
-_SAID: Mapping[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 def screen(
@@ -65,20 +60,30 @@ def screen(
     if epsilon is not None and not allow_overlap:
         refuse_private(private, public)
     if class_signal.NAME in scores:
-        return _of_features(private, public, scores, epsilon=epsilon, delta=delta, seed=seed, allow_overlap=allow_overlap)
-    rows = _as_dataset(private if epsilon is None else class_signal.one_each(private))
-    others = {name: _as_dataset(one) for name, one in public.items()}
+        if len(scores) > 1:
+            raise SettingError(f"{class_signal.NAME} compares features and shares no release with other scores: ask for it alone.")
+        if epsilon is not None and isinstance(private, Dataset) and private.y_train is not None and not private.classes:
+            raise DataError(f"{private.name!r} names no classes, and how many there are must not be read off private labels: pass classes.")
+        features, sets = class_signal.as_features(private), {name: class_signal.as_features(data) for name, data in public.items()}
+        if not allow_overlap and epsilon is None:
+            refuse_overlap(features, sets)
+        return class_signal.ranking(features, sets, epsilon=epsilon, delta=delta, seed=seed)
+    rows = _as_dataset(private if epsilon is None else class_signal.first_of_each_person(private))
+    candidates = {name: _as_dataset(data) for name, data in public.items()}
     chosen = model_of(model)
     names = tuple(SCORES[name].name for name in scores)
-    if not others or not names:
+    if not candidates or not names:
         raise SettingError("screen needs at least one public set and one score.")
-    require_one_width([rows, *others.values()], chosen)
-    if not allow_overlap and epsilon is None:  # beside ε it would be a membership test without noise
-        refuse_overlap(rows, others)
+    require_one_width([rows, *candidates.values()], chosen)
+    if not allow_overlap and epsilon is None:  # with ε it would be a membership test without noise
+        refuse_overlap(rows, candidates)
     common = int(stream(None).integers(2**62)) if seed is None else seed
-    task = Screening(rows, len(rows.x_train), others, names, chosen, k, n_examples, repeats, seed, common, progress or ignore_progress)
-    require_rows(task)
-    sides = {name: Side(data, chosen, n_examples, common, task.repeats) for name, data in others.items()}
+    task = Screening(rows, len(rows.x_train), candidates, names, chosen, k, n_examples, repeats, seed, common, progress or ignore_progress)
+    for name, data in {rows.name: rows, **candidates}.items():
+        if min(len(data.x_train), n_examples) < k:
+            offer = min(len(data.x_train), n_examples)
+            raise DataError(f"{name!r} offers {offer} rows, fewer than k = {k}: lower k or bring more rows.")
+    sides = {name: Side(data, chosen, n_examples, common, task.repeats) for name, data in candidates.items()}
     if epsilon is None:
         table = without_noise(task, Side(rows, chosen, n_examples, common, task.repeats), sides)
     else:
@@ -86,28 +91,8 @@ def screen(
             require_images(rows, chosen.name)
         table = with_noise(task, sides, epsilon, delta)
         table.attrs["guarantee"] += class_signal.ONE_EACH if private.persons else ""
-    table.attrs["notes"] = (*preparation_notes([rows, *others.values()], chosen.input_size), *_notes(task, int(table.attrs["width"])))
+    table.attrs["notes"] = (*preparation_notes([rows, *candidates.values()], chosen.input_size), *_notes(task, int(table.attrs["width"])))
     return table
-
-
-def _of_features(
-    private: Dataset | FeatureSet,
-    public: Mapping[str, Dataset | FeatureSet],
-    scores: Sequence[str],
-    *,
-    allow_overlap: bool,
-    epsilon: float | None,
-    **asked: Any,
-) -> pd.DataFrame:
-    """The table of the one score that takes features."""
-    if len(scores) > 1:
-        raise SettingError(f"{class_signal.NAME} compares features and shares no release with other scores: ask for it alone.")
-    if epsilon is not None and isinstance(private, Dataset) and private.y_train is not None and not private.classes:
-        raise DataError(f"{private.name!r} names no classes, and how many there are must not be read off private labels: pass classes.")
-    rows, others = class_signal.as_features(private), {name: class_signal.as_features(one) for name, one in public.items()}
-    if not allow_overlap and epsilon is None:
-        refuse_overlap(rows, others)
-    return class_signal.ranking(rows, others, epsilon=epsilon, **asked)
 
 
 def _as_dataset(rows: Dataset | FeatureSet) -> Dataset:
@@ -144,29 +129,19 @@ def refuse_private(private: Dataset | FeatureSet, public: Mapping[str, Dataset |
             raise DataError(f"the candidate {name!r} is the private set itself, whose rows ε would not protect then: leave it out.")
 
 
-def require_rows(task: Screening) -> None:
-    """Refuses sets with fewer rows than k.
-
-    Raises:
-        DataError: naming the set.
-    """
-    for name, data in {task.private.name: task.private, **task.public}.items():
-        if min(len(data.x_train), task.n_examples) < task.k:
-            raise DataError(
-                f"{name!r} offers {min(len(data.x_train), task.n_examples)} rows, fewer than k = {task.k}: lower k or bring more rows."
-            )
-
-
 def _notes(task: Screening, width: int) -> Iterator[str]:
-    """Which sets decided m, that the pure form has little to say beyond a few directions, and that those of a wide model are not exact."""
+    """Notes of a ranking: which sets decided m, what the pure form cannot tell, and directions that are not exact."""
     short = {name: len(data.x_train) for name, data in task.public.items() if len(data.x_train) < task.n_examples}
     if len(task.private.x_train) < task.n_examples:
         short[task.private.name] = len(task.private.x_train)
     if short:
         counts = ", ".join(f"{name} {count:,}" for name, count in short.items())
-        yield _SAID["few"].format(asked=task.n_examples, counts=counts)
+        yield f"Fewer rows than the {task.n_examples:,} asked for: {counts}. A pair uses the smaller count; repeats then differ in labels."
     pure = [name for name in task.scores if SCORES[name].private_form == "directions"]
     if pure and task.k > LARGEST_PURE_K:
-        yield _SAID["pure"].format(names=", ".join(pure), k=task.k, most=LARGEST_PURE_K)
+        yield (
+            f"{', '.join(pure)} draws each of {task.k} directions at ε/{task.k}: with a few thousand rows they are close to random, and so "
+            f"is the order. Take k ≤ {LARGEST_PURE_K}, or gsd, whose one Gaussian release serves every k."
+        )
     if width > GRAM_PARAMETERS:
-        yield _SAID["wide"].format(width=width)
+        yield f"{width:,} numbers in a gradient: directions by a randomised SVD of two passes over each set, not by the exact Gram matrix."

@@ -32,7 +32,7 @@ def embedding(rows: Array, labels: Array, *, seed: int, repeat: int = 0) -> Arra
     """(80,) float64 Fisher information of the probe's 64 + 16 filters on images and their labels (folded into ten codes)."""
     start = probe.probe(seed, repeat)
     codes = torch.from_numpy(np.asarray(labels) % LABEL_CLASSES)
-    net = _fitted(start, rows, codes)
+    net = _fit_head(start, rows, codes)
     generator = stream(seed, "Fisher labels", repeat)
     total = torch.zeros(probe.PARAMETERS)
     for images in image_batches(rows, probe.INPUT_SIZE, batch=32):
@@ -46,7 +46,7 @@ def embedding(rows: Array, labels: Array, *, seed: int, repeat: int = 0) -> Arra
     return torch.cat(filters).double().numpy()
 
 
-def _fitted(net: probe.Probe, rows: Array, codes: "torch.Tensor") -> probe.Probe:
+def _fit_head(net: probe.Probe, rows: Array, codes: "torch.Tensor") -> probe.Probe:
     """The network with its last layer fitted to labels by ridge regression on ±1 targets."""
     x = torch.cat([probe.forward(net, images)[2].flatten(1) for images in image_batches(rows, probe.INPUT_SIZE, batch=32)])
     x = torch.cat([x, torch.ones(len(x), 1)], dim=1).double()

@@ -63,7 +63,7 @@ def over_training(
     labels = torch.from_numpy(private.y_train[private_side.chosen[0]] % LABEL_CLASSES)
     rows = private_side.prepared[private_side.places[0]]
     plan = np.unique(np.linspace(0, steps, looks).round().astype(int))
-    steps_taken = _descended(network, rows, labels, learning_rate, seed)
+    steps_taken = _descend(network, rows, labels, learning_rate, seed)
     values = []
     for place, step in enumerate(plan):
         while next(steps_taken) < step:
@@ -91,7 +91,7 @@ def _gradients(network: Network, rows: Array, seed: int) -> Gradients:
     return Gradients(network.chunks(rows, random_labels(len(rows), seed=seed)), len(rows))
 
 
-def _descended(network: Network, rows: Array, labels: "torch.Tensor", learning_rate: float, seed: int) -> Iterator[int]:
+def _descend(network: Network, rows: Array, labels: "torch.Tensor", learning_rate: float, seed: int) -> Iterator[int]:
     """Plain SGD on the network's own parameters, in the order of one shuffled pass after another: the steps taken, from 0 on."""
     chosen = [value for name, value in network.module.named_parameters() if network.names is None or name in network.names]
     optimiser = torch.optim.SGD([value.requires_grad_(True) for value in chosen], lr=learning_rate)

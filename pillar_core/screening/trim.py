@@ -24,7 +24,7 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.rng import Stream, Streams, stream
-from pillar_core.screening.class_signal import ONE_EACH, as_features, guarantee, one_each, unit
+from pillar_core.screening.class_signal import ONE_EACH, as_features, first_of_each_person, guarantee, unit
 from pillar_core.splits.transform import Transform
 from pillar_core.types import Dataset, FeatureSet, NeighboringRelation, PrivacyBudget
 
@@ -108,16 +108,16 @@ def trim(
     budget = PrivacyBudget(epsilon, delta, NeighboringRelation.of(relation))
     if math.isinf(epsilon):
         raise SettingError("epsilon must be finite: votes without noise are not released.")
-    rows, x = as_features(one_each(private)), as_features(public).x_train
+    rows, x = as_features(first_of_each_person(private)), as_features(public).x_train
     if x.shape[1] != rows.d:
         raise DataError(f"the public set has {x.shape[1]} features and the private rows {rows.d}; one backbone for both is needed.")
     if len(x) < 2 or (x == x[0]).all():
         raise DataError("the public set has fewer than two different rows, so there is nothing to choose among.")
     multiplier = accounting.calibrate(lambda noise: events.gaussian(noise, replace_one_factor=REPLACE_ONE_FACTOR), budget)
     clusters = Clusters.of(x, n_clusters(len(rows.x_train), len(x), multiplier))
-    asked = fingerprint("trim", rows.fingerprint, as_features(public).fingerprint, epsilon, delta, str(budget.relation))
-    ledger = Ledger()
-    votes = released(rows.x_train, clusters, noise_multiplier=multiplier, noise=Streams(seed, asked).secret("votes"), ledger=ledger)
+    question = fingerprint("trim", rows.fingerprint, as_features(public).fingerprint, epsilon, delta, str(budget.relation))
+    noise, ledger = Streams(seed, question).secret("votes"), Ledger()
+    votes = release_votes(rows.x_train, clusters, noise_multiplier=multiplier, noise=noise, ledger=ledger)
     sizes = np.bincount(clusters.codes, minlength=len(votes))
     table = pd.DataFrame({"cluster": np.arange(len(votes)), "rows": sizes, "votes": votes, "per_row": votes / np.maximum(sizes, 1)})
     table = table[table["rows"] > 0].sort_values("per_row", ascending=False, kind="stable", ignore_index=True)
@@ -133,7 +133,7 @@ def n_clusters(n_private: int, n_public: int, noise_multiplier: float) -> int:
     return max(2, most)
 
 
-def released(x: Array, clusters: Clusters, *, noise_multiplier: float, noise: Stream, ledger: Ledger) -> Array:
+def release_votes(x: Array, clusters: Clusters, *, noise_multiplier: float, noise: Stream, ledger: Ledger) -> Array:
     """(K,) float64 votes of the private rows (n, d) with their noise."""
     mechanism = GaussianMechanism(noise_multiplier, 1.0, noise, ledger, REPLACE_ONE_FACTOR, label="noised votes for public clusters")
     return np.asarray(mechanism.release(torch.from_numpy(clusters.votes(x))).numpy())

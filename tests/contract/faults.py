@@ -445,7 +445,7 @@ FAULTS = (
     Fault("clip", "none", gradient, "clip_factors", unclipped, ("dp_sgd", "semi_private_halfspace", "dp_fc")),
     Fault("clip", "none", dp_pca, "within_unit_ball", lambda _: lambda rows: rows.double(), ("dp_pca",), settings={"normalise": False}),
     Fault(
-        "clip", "twice as high", screening_release, "clipped", lambda original: lambda rows, clip: original(rows, 2 * clip), (SCREENING,)
+        "clip", "twice as high", screening_release, "clip_rows", lambda original: lambda rows, clip: original(rows, 2 * clip), (SCREENING,)
     ),
     Fault(
         "post-processing",

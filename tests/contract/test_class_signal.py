@@ -33,7 +33,7 @@ def public(seed: int = 0, shift: float = 0.0) -> FeatureSet:
 def released(rows: FeatureSet, tape: Recorder | None = None, seed: int = 5) -> tuple[class_signal.ClassSums, Ledger]:
     ledger, centre = Ledger(tape), class_signal.public_centre([public().x_train])
     multiplier = pc.noise_multiplier(EPSILON, delta=DELTA)
-    made = class_signal.released(rows, N, centre, noise_multiplier=multiplier, noise=stream(seed, "noise"), ledger=ledger)
+    made = class_signal.release_class_sums(rows, N, centre, noise_multiplier=multiplier, noise=stream(seed, "noise"), ledger=ledger)
     return made, ledger
 
 

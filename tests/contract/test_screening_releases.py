@@ -16,7 +16,7 @@ from pillar_core.ledger import Ledger, event_counts
 from pillar_core.rng import stream
 from pillar_core.screening import release as releases
 from pillar_core.screening.models import MODELS
-from pillar_core.screening.private import SKETCHES, released
+from pillar_core.screening.private import SKETCHES, release_rows
 from pillar_core.screening.ranking import Screening
 from pillar_core.types import Dataset, NeighboringRelation
 
@@ -40,7 +40,7 @@ def with_rows(one: Screening, rows: np.ndarray) -> Screening:
 
 def release(one: Screening, form: str, tape: Recorder | None = None) -> tuple[releases.ReleasedSubspace, Ledger]:
     ledger = Ledger(tape)
-    return released(one, form, sketch(form), CLIP, EPSILON, DELTA, ledger), ledger
+    return release_rows(one, form, sketch(form), CLIP, EPSILON, DELTA, ledger), ledger
 
 
 @functools.cache

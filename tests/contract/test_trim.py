@@ -11,7 +11,7 @@ from contract.tapes import Neighbour, Recorder, Replay
 from pillar_core.errors import DataError, SettingError
 from pillar_core.ledger import Ledger
 from pillar_core.rng import stream
-from pillar_core.screening.trim import MOST_CLUSTERS, Clusters, n_clusters, released
+from pillar_core.screening.trim import MOST_CLUSTERS, Clusters, n_clusters, release_votes
 from pillar_core.types import FeatureSet
 
 N, D, K = 300, 12, 10
@@ -31,7 +31,7 @@ PRIVATE = rows(N, seed=1).x_train
 
 def votes(x: np.ndarray, tape: Recorder | None = None, seed: int = 5) -> tuple[np.ndarray, Ledger]:
     ledger = Ledger(tape)
-    made = released(x.astype(np.float32), CLUSTERS, noise_multiplier=2.0, noise=stream(seed, "noise"), ledger=ledger)
+    made = release_votes(x.astype(np.float32), CLUSTERS, noise_multiplier=2.0, noise=stream(seed, "noise"), ledger=ledger)
     return made, ledger
 
 

@@ -230,7 +230,9 @@ def _choose_set(sides: Mapping[str, SemiPrivateSplit], noise_multiplier: float, 
     alone = sides[NONE]
     noise = streams.secret("choice")
     private = _private_rows(alone)
-    release = class_signal.released(private, alone.facts.n_private, centre, noise_multiplier=noise_multiplier, noise=noise, ledger=Ledger())
+    release = class_signal.release_class_sums(
+        private, alone.facts.n_private, centre, noise_multiplier=noise_multiplier, noise=noise, ledger=Ledger()
+    )
     signals = {name: float(class_signal.signal(release, basis)[0]) for name, basis in bases.items()}
     best = max(signals, key=lambda name: signals[name])
     apart = release.sums - release.sums.mean(axis=1, keepdims=True)

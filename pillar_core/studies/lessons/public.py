@@ -129,7 +129,7 @@ def _screened(seed: int) -> tuple[class_signal.ClassSums, dict[str, class_signal
     """The private rows' class sums without noise, and the candidates."""
     public = {name: _rows(name, seed) for name in CANDIDATES}
     centre, private = class_signal.public_centre(list(public.values())), private_rows(split_of(seed))
-    sums = class_signal.released(
+    sums = class_signal.release_class_sums(
         private, len(private.x_train), centre, noise_multiplier=0.0, noise=stream(seed, "lesson", "no noise"), ledger=Ledger()
     )
     return sums, {name: class_signal.Candidate.of(class_signal.unit(rows, centre)) for name, rows in public.items()}

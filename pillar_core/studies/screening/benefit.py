@@ -20,7 +20,7 @@ from pillar_core.params import params_of
 from pillar_core.rng import stream
 from pillar_core.runs.run import run
 from pillar_core.runs.splitting import split
-from pillar_core.screening.batches import flat_pixels, require_images, resized
+from pillar_core.screening.batches import flat_pixels, require_images, resize_images
 from pillar_core.screening.models import model_of
 from pillar_core.types import Dataset, FeatureSet, Progress, PublicUse, SemiPrivateSplit, ignore_progress
 
@@ -113,7 +113,7 @@ def like(one: Dataset, private: Dataset) -> Dataset:
     require_images(one, "second_phase")
     require_images(private, "second_phase")
     shape = private.x_train.shape[1:]
-    pixels = resized(one.x_train, shape[0], channels=1 if len(shape) == 2 else 3)
+    pixels = resize_images(one.x_train, shape[0], channels=1 if len(shape) == 2 else 3)
     rows = pixels[..., 0] if len(shape) == 2 else pixels
     classes = tuple(f"{one.name}: {code}" for code in range(int(one.y_train.max()) + 1))
     return Dataset(one.name, np.ascontiguousarray(rows), one.y_train, classes=classes)

@@ -6,7 +6,7 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.rng import stream
-from pillar_core.screening.batches import resized
+from pillar_core.screening.batches import resize_images
 from pillar_core.screening.trim import Trimmed, trim
 from pillar_core.studies.screening.answers import OWN_HALF, OWN_PART, Ask, feature_sets_of, sets_of
 from pillar_core.types import Dataset, FeatureSet
@@ -49,5 +49,5 @@ def images_of(pool: Pool, numbers: Array) -> Dataset:
     for code, one in enumerate(public.values()):
         places = np.flatnonzero(pool.sources[numbers] == code)
         if len(places):
-            images[places] = resized(one.x_train[pool.rows[numbers[places]]], size, channels=channels)
+            images[places] = resize_images(one.x_train[pool.rows[numbers[places]]], size, channels=channels)
     return Dataset("kept_rows", images[..., 0] if channels == 1 else images, None, synthetic=all(one.synthetic for one in public.values()))

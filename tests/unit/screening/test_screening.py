@@ -22,8 +22,8 @@ from pillar_core.memo import Memo
 from pillar_core.rng import stream
 from pillar_core.screening import pretrained
 from pillar_core.screening.logme import evidence
-from pillar_core.screening.otdd import costs, transported
-from pillar_core.screening.release import clipped, public_clip, release_moment, residual_of_moment
+from pillar_core.screening.otdd import costs, transport_cost
+from pillar_core.screening.release import clip_rows, public_clip, release_moment, residual_of_moment
 from pillar_core.studies.screening import benefit as experiments
 from pillar_core.studies.screening.gradient_energy import captured
 from pillar_core.subspace import top_directions
@@ -159,7 +159,7 @@ def test_moment_noise_has_the_calibrated_scale_and_rows_are_clipped() -> None:
     off_diagonal = made.moment[np.triu_indices(40, 1)] * math.sqrt(2)
     # 780 normals: the standard deviation's relative error is 1/√1560, five of them 13 %.
     assert np.std(off_diagonal) == pytest.approx(expected, rel=0.13)
-    long = clipped(np.array([[3.0, 4.0], [0.3, 0.4], [math.nan, 1.0]]), 1.0)
+    long = clip_rows(np.array([[3.0, 4.0], [0.3, 0.4], [math.nan, 1.0]]), 1.0)
     np.testing.assert_allclose(np.linalg.norm(long, axis=1), [1.0, 0.5, 0.0])
     assert public_clip([np.ones((5, 4)), 3 * np.ones((5, 4))]) == pytest.approx(4.0)
     assert residual_of_moment(np.diag([3.0, 1.0]), np.eye(2)[:, :1]) == pytest.approx(0.25)
@@ -249,12 +249,12 @@ def test_transport_of_many_rows_is_exact(monkeypatch: pytest.MonkeyPatch) -> Non
     generator = stream(0, "transport")
     x, other = generator.standard_normal(1200), 1.5 * generator.standard_normal(1200) + 1
     cost = np.square(x[:, None] - other) / 2
-    assert transported(cost) == pytest.approx(np.square(np.sort(x) - np.sort(other)).mean() / 2, rel=1e-9)  # on a line: in order
+    assert transport_cost(cost) == pytest.approx(np.square(np.sort(x) - np.sort(other)).mean() / 2, rel=1e-9)  # on a line: in order
     same = costs(x[:, None], np.zeros(1200, dtype=int), x[:, None], np.zeros(1200, dtype=int))
-    assert transported(same) == pytest.approx(0, abs=1e-9)
+    assert transport_cost(same) == pytest.approx(0, abs=1e-9)
     monkeypatch.setattr(sys.modules["pillar_core.screening.otdd"], "STEPS", 10)
     with pytest.raises(DataError, match="was not found"), pytest.warns(UserWarning, match="numItermax"):
-        transported(cost)
+        transport_cost(cost)
 
 
 def test_evidence_is_the_largest_marginal_likelihood() -> None:
@@ -388,15 +388,15 @@ def test_chosen_layers_and_low_rank_additions_of_deep_networks(sets) -> None:
     layers = "timm:resnet18?weights=random&size=32&layers=layer4.1.conv1,layer4.1.bn1.weight"
     assert pc.gsd(private, private, model=layers, **small) == 0.0
     assert 0 < pc.gsd(private, public["noise"], model=layers, **small) < 1
-    module, names = pretrained.with_head(pretrained.parsed(layers), seed=0, repeat=0)
+    module, names = pretrained.with_head(pretrained.parse_trunk(layers), seed=0, repeat=0)
     assert names == ["0.layer4.1.conv1.weight", "0.layer4.1.bn1.weight", "1.weight", "1.bias"]
     pytest.importorskip("peft")
     lora = "timm:vit_tiny_patch16_224?weights=random&size=32&lora=8"
     assert pc.gsd(private, private, model=lora, **small) == 0.0
-    module, names = pretrained.with_head(pretrained.parsed(lora), seed=0, repeat=0)
+    module, names = pretrained.with_head(pretrained.parse_trunk(lora), seed=0, repeat=0)
     # Twelve blocks: A (8, 192) and B (576, 8) on queries, keys and values; a head of ten classes.
     assert sum(value.numel() for name, value in module.named_parameters() if name in names) == 12 * 8 * (192 + 576) + 193 * 10
-    plain = pretrained.parsed(lora.replace("&lora=8", ""))
+    plain = pretrained.parse_trunk(lora.replace("&lora=8", ""))
     images = torch.from_numpy(stream(0, "images").uniform(-1, 1, (2, 3, 32, 32))).float()
     # B starts at 0: the network with additions computes what it did without them.
     torch.testing.assert_close(module[0](images), pretrained.with_head(plain, seed=0, repeat=0)[0][0](images))

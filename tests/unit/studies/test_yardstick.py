@@ -128,7 +128,7 @@ def test_the_default_is_the_score_of_the_table(made: Yardstick) -> None:
     table = class_signal.ranking(private, candidates, epsilon=None).set_index("public")["value"]
     exact = judged.Question(made, task).noised(0.0, 0)
     for name in candidates:
-        assert table[name] == pytest.approx(class_signal.lost(exact.default(name)), abs=1e-4)
+        assert table[name] == pytest.approx(class_signal.score_of(exact.default(name)), abs=1e-4)
 
 
 def test_screening_and_training_share_one_budget(made: Yardstick) -> None:

@@ -115,7 +115,7 @@ def test_pools_keep_the_first_of_equal_places() -> None:
 
 
 def test_chunked_rows_are_one_backward_pass_each() -> None:
-    module = networks.started(networks.small_cnn(), seed=0)
+    module = networks.start_network(networks.small_cnn(), seed=0)
     images = torch.from_numpy(rng.stream(0, "images").uniform(-1, 1, (5, 1, 28, 28))).float()
     labels = torch.arange(5)
     rows = torch.cat(list(gradient_chunks(module, images, labels)))
