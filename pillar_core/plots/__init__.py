@@ -26,9 +26,6 @@ from pillar_core.plots.hero import learning_hero
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.odds import odds_dots, one_in
 from pillar_core.plots.prediction import (
-    MOST_SETS,
-    accuracy_drops,
-    accuracy_of_sets,
     best_k_against_epsilon,
     predicted_accuracy,
     projection_gains,

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import plotly.graph_objects as go
 
-from pillar_core.plots import k_curves, marks
+from pillar_core.plots import marks
 from pillar_core.plots.intervals import best, over_seeds
 from pillar_core.plots.theme import (
     INK,
@@ -14,7 +14,6 @@ from pillar_core.plots.theme import (
     class_symbols,
     epsilon_colour,
     epsilon_label,
-    fade,
     finish_by_name,
     method_style,
     seeds_phrase,
@@ -136,27 +135,6 @@ def best_k_against_epsilon(predicted: pd.DataFrame, measured: pd.DataFrame | Non
     return finish_by_name(figure, "best_k_against_epsilon", mode=mode, summary=summary, caption=caption)
 
 
-def accuracy_drops(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
-    """The fraction of its own accuracy without privacy that each side loses, as bars by ε. Columns side, epsilon, drop, seeds."""
-    figure = go.Figure()
-    sides = list(dict.fromkeys(table["side"]))
-    for side, colour in zip(sides, (method_style("pillar").colour(mode), method_style("noisy_gd").colour(mode)), strict=False):
-        rows = table[table["side"] == side].sort_values("epsilon")
-        figure.add_bar(
-            x=[f"{value:g}" for value in rows["epsilon"]],
-            y=100 * rows["drop"],
-            name=side,
-            marker={"color": fade(colour, 0.8), "cornerradius": 4},
-            text=[f"{100 * value:.1f} %" for value in rows["drop"]],
-            textfont={"size": 13},
-            error_y={"type": "data", "array": 100 * rows["half"].fillna(0), "color": INK[mode].text, "thickness": 1.2, "width": 4},
-            hovertemplate=f"{side}, ε = %{{x}}: %{{y:.1f}} %<extra></extra>",
-        )
-    triples = zip(table["side"], table["epsilon"], table["drop"], strict=True)
-    summary = "; ".join(f"{side}, ε = {epsilon:g}: {100 * drop:.1f} percent" for side, epsilon, drop in triples)
-    return finish_by_name(figure, "accuracy_drops", mode=mode, seeds=seeds_phrase(table["seeds"]), summary=summary)
-
-
 def _steps(line: pd.DataFrame) -> dict[str, list[float]]:
     """The corners of a band that keeps each ε's limits until the next ε."""
     rows = list(zip(line["epsilon"], line["low"], line["high"], strict=True))
@@ -184,38 +162,3 @@ def _areas(figure: go.Figure, rows: pd.DataFrame, clean: pd.Series, noisy: pd.Se
 
 def _area_name(figure: go.Figure, k: float, y: float, text: str, colour: str, anchor: str) -> None:
     marks.note(figure, math.log10(k), y, text, colour, size=14, weight=600, xanchor=anchor, xshift=8 if anchor == "left" else -8)
-
-
-MOST_SETS = 7
-_DASHES = ("solid", "dash", "dot", "dashdot")
-
-
-def accuracy_of_sets(table: pd.DataFrame, *, epsilon: float, mode: Mode = "light", k: int | None = None) -> go.Figure:
-    """One line per set with its interval over seeds, its best k ringed, and its accuracy without privacy at the right edge.
-
-    table: runs with columns set, private (False for runs without noise), k, seed, accuracy in [0, 1].
-    """
-    figure, summary, counts = go.Figure(), [], []
-    runs = table[table["private"]]
-    last = float(runs["k"].max())
-    for place, (name, rows) in enumerate(runs.groupby("set", sort=False)):
-        colour, dash = categorical(MOST_SETS, mode)[place % MOST_SETS], _DASHES[place // 2 % len(_DASHES)]
-        means = over_seeds(rows, by=["k"], value="accuracy", low=0, high=1).sort_values("k")
-        counts.append(means["seeds"])
-        k_curves.band(figure, means, colour, opacity=0.16)
-        keywords: marks.Looks = {"mode": "lines+markers", "marker": {"size": 6}, "name": str(name)}
-        hover = f"{name}: %{{y:.1f}} % at k = %{{x}}"
-        marks.line(figure, means["k"], 100 * means["mean"], colour, width=2.4, dash=dash, hover=hover, **keywords)
-        top = best(means)
-        marks.ring(figure, top["k"], 100 * top["mean"], colour, size=15)
-        summary.append(f"{name} {100 * top['mean']:.1f} percent at k {top['k']:g}")
-        roof = table[(table["set"] == name) & ~table["private"]].groupby("k", dropna=False)["accuracy"].mean()
-        if len(roof):
-            tick: marks.Looks = {"symbol": "line-ew-open", "edge": (3, None), "showlegend": False}
-            hover = f"{name} without privacy: %{{y:.1f}} %"
-            marks.dots(figure, [last * 1.12], [100 * float(roof.max())], colour, size=11, hover=hover, **tick)
-    if k is not None:
-        figure.add_vline(x=k, line={"width": 1.2, "dash": "dot", "color": "grey"})
-    figure.update_xaxes(marks.log_axis(marks.round_ticks(float(runs["k"].min()), last), "k, directions kept (log scale)"))
-    fields = {"budget": epsilon_label(epsilon), "seeds": seeds_phrase(pd.concat(counts)), "summary": "; ".join(summary)}
-    return finish_by_name(figure, "accuracy_of_sets", mode=mode, **fields)

@@ -51,12 +51,11 @@ def test_private_and_noised_directions_wear_their_badges(start: Start) -> None:
     assert "an experiment, its noise is known" in words(app)
 
 
-def test_two_pinned_backbones_are_drawn_side_by_side(start: Start) -> None:
+def test_pinned_rows_are_drawn_beside_the_sidebars(start: Start) -> None:
     a = dataclasses.replace(Settings(), data="breast_cancer")
-    app = view(start, "geometry", "geometry-view", "pair", a=codec.pin(a))
-    assert "Drops need measured curves" in words(app)
-    app.session_state["local.geometry-view"] = "xi"
-    app.run()
+    app = view(start, "geometry", "geometry-view", "xi", a=codec.pin(a))
+    assert not app.exception
+    assert "pinned A" in app.get("plotly_chart")[0].proto.spec
 
 
 def test_every_theorem_has_labels_and_draws(start: Start) -> None:

@@ -92,15 +92,6 @@ def test_exports_train_the_same_runs(runs: pd.DataFrame, monkeypatch: pytest.Mon
     assert sorted(scope["table"]["accuracy"]) == sorted(runs["accuracy"])  # type: ignore[index]  # what the notebook left
 
 
-def test_the_report_asks_no_server(runs: pd.DataFrame) -> None:
-    text = runs_exports.report(records.lines(runs), runs, []).decode()
-    assert "<link" not in text
-    assert "src=" not in text
-    assert pc.__version__ in text
-    assert text.count("<tr") == 2 + 4 + 8
-    assert "None" not in text
-
-
 def test_what_was_refused_stands_apart_with_its_cause_and_can_be_tried_again(start: Start, runs: pd.DataFrame) -> None:
     pc.sweep(GRID | {"method": "pillar", "k": [400]})
     again = records.all_runs()
@@ -120,11 +111,6 @@ def test_the_command_names_the_versions_that_made_the_runs(runs: pd.DataFrame) -
     assert first.startswith(f"# made with pillar_core {pc.__version__}, source ")
     assert "numpy" in first
     assert records.versions_of(["0" * 32]) == []
-
-
-def test_tables_for_people_hold_no_code_words(runs: pd.DataFrame) -> None:
-    table = pd.DataFrame({"a": [float("inf"), 0.5], "b": [None, None], "c": ["x", None]})
-    assert runs_exports.readable(table).to_dict("list") == {"a": ["∞", "0.5"], "c": ["x", ""]}
 
 
 def test_papers_stand_on_the_page(start: Start) -> None:

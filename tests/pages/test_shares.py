@@ -4,13 +4,11 @@ import re
 import threading
 from pathlib import Path
 
-import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
 from page_reading import Start, words
 from pages.frame import exports, memory, shares
-from pages.parts.runs import exports as runs_exports
 from pillar_core import mode
 from pillar_core.data import places
 from pillar_core.data.cards import DatasetCard
@@ -141,9 +139,8 @@ def test_a_download_is_paid_by_whom_it_was_shown_to_and_is_the_same_bytes_each_t
     assert download() == b"figure"
     with pytest.raises(UnsupportedError, match="You have used your 60 s"):
         download()
-    figure, runs = go.Figure(go.Bar(x=["a"], y=[1.0])), pd.DataFrame({"key": [], "group": []})
+    figure = go.Figure(go.Bar(x=["a"], y=[1.0]))
     assert exports.page(figure) == exports.page(figure)
-    assert runs_exports.report(runs, runs, [figure, figure]) == runs_exports.report(runs, runs, [figure, figure])
 
 
 def test_downloads_are_paid_errors_of_fragments_are_caught_and_pages_keep_things_by_memory_alone() -> None:

@@ -1,4 +1,4 @@
-"""What the geometry page draws: ξ_k, margins, the spectrum, the predicted best k, and two backbones side by side."""
+"""What the geometry page draws: ξ_k, margins, the spectrum and the predicted best k."""
 
 import dataclasses
 import math
@@ -6,17 +6,14 @@ import math
 import pandas as pd
 import streamlit as st
 
-import pillar_core as pc
 from pages.frame import badges, core, jobs, local, theme
 from pages.frame import settings as codec
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import EPSILONS, Settings
 from pages.parts.explore import curves
-from pages.parts.geometry import sets as geometry_sets
 from pages.parts.geometry import shapes
 from pillar_core import geometry as geo
 from pillar_core import plots
-from pillar_core.data import uploads
 from pillar_core.studies import geometry
 
 _WHICH = {"pairs": "pairs of classes", "one_versus_rest": "each class against the rest"}
@@ -127,59 +124,12 @@ def _is_uneven(settings: Settings) -> bool:
     return len(private) > _MANY_CLASSES and float(private.max()) > 2 * float(private.min())
 
 
-def _pair(settings: Settings) -> None:
-    pinned = _pinned_rows(settings)
-    if pinned is None:
-        st.info(
-            "Choose one backbone or data set, press **Pin as A** in the sidebar, then choose the other: both are drawn here, and on every "
-            "view of this page. The papers compare supervised with self-supervised features of the same images that way.",
-            icon=":material/compare_arrows:",
-        )
-        return
-    lines, missing = [], False
-    for side, side_settings in (("A: " + _name(pinned), pinned), ("B: " + _name(settings), settings)):
-        curve = curves.read(side_settings)
-        missing = missing or not curve.is_complete
-        lines += _drops(curve.table, curves.method_of(side_settings), side)
-    if lines:
-        table = pd.DataFrame(lines, columns=["side", "epsilon", "drop", "half", "seeds"])
-        info = FigureInfo("accuracy_drops", settings, [badges.NON_PRIVATE], settings.seeds)
-        show_figure(plots.accuracy_drops(table, mode=theme.mode()), table, info)
-    else:
-        st.info("Drops need measured curves of both sides: measure them with the button on the view “Best k”, once for each.")
-    if lines and missing:
-        st.caption("Some runs are missing; the view “Best k” measures them.")
-
-
 def _pinned_rows(settings: Settings) -> Settings | None:
     """The pinned settings where they name other rows, else None."""
     pinned = codec.unpin(settings.a)
     if pinned is None or all(getattr(pinned, name) == getattr(settings, name) for name in ("data", "backbone", "public")):
         return None
     return pinned
-
-
-def _drops(table: pd.DataFrame, method: str, side: str) -> list[tuple[str, float, float, float, int]]:
-    """The drop at each ε: best private accuracy over k against the accuracy without privacy, means over seeds."""
-    protects = table["method"].map(lambda name: pc.METHODS[name].protects).astype(bool)  # an empty table has no dtype to negate
-    roof = table.loc[~protects, "accuracy"].dropna()
-    runs = table[(table["method"] == method) & table["accuracy"].notna()]
-    if roof.empty or runs.empty:
-        return []
-    lines = []
-    for epsilon in sorted(set(runs["epsilon"])):
-        means = plots.over_seeds(runs[runs["epsilon"] == epsilon], by=["k"], value="accuracy", low=0, high=1)
-        top = means.iloc[int(means["mean"].to_numpy().argmax())]
-        reference = float(roof.groupby(table["k"].fillna(-1)).mean().max())
-        half = float(top["high"] - top["low"]) / 2 / reference
-        lines.append((side, float(epsilon), geo.accuracy_drop(float(top["mean"]), reference), half, int(top["seeds"])))
-    return lines
-
-
-def _name(settings: Settings) -> str:
-    backbone = "" if settings.backbone == codec.AUTO else f" through {settings.backbone}"
-    name = uploads.title_of(settings.data)
-    return f"{name}{backbone}"
 
 
 def _which(settings: Settings) -> str:
@@ -220,5 +170,5 @@ def _separators_job(separation: shapes.Separation) -> None:
     jobs.panel([{"kind": "separators", **separation.payload}], jobs.Work(title, seconds, _FREE, total=total))
 
 
-VIEWS = {"gain": _gain, "xi": _xi, "margins": _margins, "spectrum": _spectrum, "best": _best, "sets": geometry_sets.draw, "pair": _pair}
+VIEWS = {"gain": _gain, "xi": _xi, "margins": _margins, "spectrum": _spectrum, "best": _best}
 """What draws each option of the page's control."""

@@ -11,12 +11,11 @@ from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pages.parts.runs import exports as runs_exports
 from pillar_core import plots
-from pillar_core.plots.theme import Figure
 from pillar_core.runs import records
 
 VIEWS = {"results": "Results", "plan": "Plan", "jobs": "Jobs", "papers": "Papers"}
 FILTERS = {"dataset": "Data", "method": "Learner", "k": "k", "epsilon": "ε"}
-_MOST_REPORTED = 200
+_MOST_EXPORTED = 200
 _COLUMNS = ("origin", "data", "learner", "k", "epsilon", "public_fraction", "mean", "low", "high", "seeds", "epsilon_upper", "seconds")
 
 
@@ -41,12 +40,10 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
     is_synthetic = any(map(core.is_synthetic, visible["dataset"].unique()))
     badges.show_row(*badges.DIAGNOSTIC, *([badges.SYNTHETIC] if is_synthetic else []))
     chosen = _table(lines)
-    drawn: list[Figure] = []
     if len(chosen):
-        info = FigureInfo("runs_overlay", settings, seeds=int(chosen["seeds"].min()), is_synthetic=is_synthetic)
-        drawn.append(_compare(chosen, visible, info))
-    picked = chosen if len(chosen) else lines
-    _exports(picked, visible[visible["group"].isin(picked["group"])], drawn)
+        _compare(chosen, visible, FigureInfo("runs_overlay", settings, seeds=int(chosen["seeds"].min()), is_synthetic=is_synthetic))
+        lines = chosen
+    _exports(visible[visible["group"].isin(lines["group"])])
 
 
 def words_of(line: Any) -> str:
@@ -166,7 +163,7 @@ def _forget_refusals(visible: pd.DataFrame) -> None:
     session.note(f"{count} refusals were forgotten: start their sweep again under Plan or Jobs.")
 
 
-def _compare(chosen: pd.DataFrame, visible: pd.DataFrame, info: FigureInfo) -> Figure:
+def _compare(chosen: pd.DataFrame, visible: pd.DataFrame, info: FigureInfo) -> None:
     """The chosen settings over each other, and what differs between them."""
     rows = visible[visible["group"].isin(chosen["group"])]
     labels = {str(line["group"]): words_of(line) for _, line in chosen.iterrows()}
@@ -177,32 +174,22 @@ def _compare(chosen: pd.DataFrame, visible: pd.DataFrame, info: FigureInfo) -> F
         st.markdown("**What differs**")
         table = chosen[differing].map(_text).T.set_axis([f"{number + 1}" for number in range(len(chosen))], axis=1)
         st.dataframe(table.rename_axis("setting").reset_index(), hide_index=True, key="runs-differences")
-    return figure
 
 
-def _exports(lines: pd.DataFrame, runs: pd.DataFrame, drawn: list[Figure]) -> None:
+def _exports(runs: pd.DataFrame) -> None:
     with st.expander(f"Export these {len(runs):,} runs", icon=":material/download:"):
-        if len(runs) > _MOST_REPORTED:
-            st.caption(f"Notebook and report hold at most {_MOST_REPORTED} runs: choose lines or filters to say which.")
-        few = runs.head(_MOST_REPORTED)
+        if len(runs) > _MOST_EXPORTED:
+            st.caption(f"Grids and notebook hold at most {_MOST_EXPORTED} runs: choose lines or filters to say which.")
+        few = runs.head(_MOST_EXPORTED)
         files = {
             "CSV": (lambda: exports.csv(runs), "runs.csv", "text/csv", "One row per seed."),
             "YAML": (lambda: runs_exports.grid_yaml(few).encode(), "runs.yaml", "text/yaml", "A grid per setting, for the command line."),
             "Notebook": (lambda: runs_exports.notebook(few), "runs.ipynb", "application/x-ipynb+json", "Trains or reads the same runs."),
-            "Report": (lambda: runs_exports.report(lines, few, drawn), "runs.html", "text/html", "Figures and tables; needs no network."),
         }
         with st.container(horizontal=True):
             for label, (make, name, mime, hint) in files.items():
-                st.download_button(
-                    label,
-                    shares.charge(make),
-                    name,
-                    mime,
-                    key=f"runs-{name}",
-                    help=hint,
-                    on_click="ignore",
-                    icon=":material/download:",
-                )
+                data, icon = shares.charge(make), ":material/download:"
+                st.download_button(label, data, name, mime, key=f"runs-{name}", help=hint, on_click="ignore", icon=icon)
         st.caption("The same from a terminal, with the versions at hand:")
         st.code(runs_exports.command(few.head(20)), language="bash")
 
