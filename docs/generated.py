@@ -3,12 +3,14 @@
 import re
 from pathlib import Path
 
+from pillar_core import params
 from pillar_core.data import DATASETS
 from pillar_core.data.cards import fact_text
 from pillar_core.methods import METHODS
 from pillar_core.screening import SCORES
 
 LEARNERS, DATA, SCREENING = (Path(__file__).with_name(f"{name}.md") for name in ("learners", "data", "screening"))
+PAGES_OF_LEARNERS = sorted(Path(__file__).with_name("methods").glob("*.md"))
 
 
 def methods_table() -> str:
@@ -17,6 +19,20 @@ def methods_table() -> str:
         f"| `{method.name}` | {method.title} | {method.public_use} | {method.idea} | {method.source} |\n" for method in METHODS.values()
     ]
     return "| name | learner | public data | idea | source |\n| --- | --- | --- | --- | --- |\n" + "".join(rows)
+
+
+def learner_facts(name: str) -> str:
+    """The idea, public data, presets and settings of a learner, in Markdown."""
+    method = METHODS[name]
+    presets = f" Presets: {', '.join(f'`{preset}`' for preset in method.presets)}." if method.presets else ""
+    rows = [
+        f"| `{setting}` | {param.none_means if param.default is None else param.default} | {param.help} | "
+        f"{param.range.partition(', or none')[0]} |\n"
+        for setting, param in params.params_of(method.settings).items()
+    ]
+    head = "| setting | default | sets | values |\n| --- | --- | --- | --- |\n"
+    settings = head + "".join(rows) if rows else "It has no settings.\n"
+    return f"{method.idea}\nName: `{name}`. Public data: {method.public_use}.{presets}\n\n{settings}"
 
 
 def datasets_table() -> str:
@@ -52,3 +68,5 @@ if __name__ == "__main__":
     _write(LEARNERS, "methods", methods_table())
     _write(DATA, "datasets", datasets_table())
     _write(SCREENING, "scores", scores_table())
+    for page in PAGES_OF_LEARNERS:
+        _write(page, "learner", learner_facts(page.stem))

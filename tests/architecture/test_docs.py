@@ -5,6 +5,7 @@ import re
 import shlex
 from pathlib import Path
 
+from docs.generated import PAGES_OF_LEARNERS, learner_facts
 from pages.frame.navigation import PAGES
 from pillar_core import params
 from pillar_core.commands import parser
@@ -13,7 +14,8 @@ from pillar_core.methods import METHODS
 REPOSITORY = Path(__file__).resolve().parents[2]
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 FILES = sorted([*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").rglob("*.md")])
-PAGES_OF_LEARNERS = sorted((REPOSITORY / "docs" / "methods").glob("*.md"))
+FORM = ["How it works", "Guarantee", "Cost", "Measured", "Differences from the paper"]
+"""The headings of a learner's page; the last one may be missing."""
 
 
 def table(head: str, text: str) -> set[str]:
@@ -74,6 +76,14 @@ def test_the_page_of_a_learner_names_its_own_settings():
         if unknown := set(re.findall(r"`([a-z_0-9]+) ?= ?[^`]+`", text)) - known:
             offenders[path.name] = sorted(unknown)
     assert not offenders
+
+
+def test_pages_of_learners_have_one_form_and_their_settings_are_generated():
+    for path in PAGES_OF_LEARNERS:
+        text = path.read_text(encoding="utf-8")
+        headings, facts = re.findall(r"^## (.*)", text, flags=re.MULTILINE), learner_facts(path.stem)
+        assert headings in (FORM, FORM[:-1]), path.name
+        assert f"<!-- learner -->\n{facts}<!-- /learner -->" in text, f"run `python -m docs.generated` to write {path.name} again"
 
 
 def pitfalls() -> list[list[str]]:
