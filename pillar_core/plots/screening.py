@@ -28,7 +28,11 @@ else:  # a Series takes no parameters at run time, and the public face reads ann
     Row = pd.Series
 ROOM_FOR_NAMES = 0.3
 """Of the points' spread, right of the last, for the name beside it."""
-LOW_IS_NEAR = "  (nearer is better)"
+VERBS = {
+    False: ("lies nearest to", "seems nearest to", "may tie as nearest to"),
+    True: ("keeps most of what tells apart", "seems to keep most of what tells apart", "may tie in keeping what tells apart"),
+}
+"""What the first candidate does to the private set: by a distance, and by the share of the class signal that it keeps."""
 
 
 class ScoreAxis(Protocol):
@@ -55,22 +59,25 @@ def ranking(
     noise_images: str = "",
     yardstick: str = "",
 ) -> go.Figure:
-    """One score's candidates, nearest on top: value, interval, and the values that tell nothing (dotted lines).
+    """One score's candidates, best on top: value, interval, and the values that tell nothing (dotted lines).
+
+    The class signal is drawn as the share that a candidate keeps, in percent: 100 · (1 − value).
 
     table: rows of one score as `screening.screen` returns them; `score`: its entry in the registry. `noise_images` names the candidate
     that is noise, `yardstick` the one that is no public set: both are drawn in grey, and neither can be the title's nearest.
     """
-    null = 0.0 if score is None else score.null
+    is_kept = _is_kept(score)
     ink, names = INK[mode], list(table.sort_values("rank")["public"])
     labels = [(titles or {}).get(name, name) for name in names]
-    rows = table.set_index("public").loc[names]
-    best, figure = rows["value"].iloc[0], go.Figure()
+    rows = _shown(table.set_index("public").loc[names], score)
+    form = "{:.0f} %" if is_kept else "{:.2f}"
+    figure = go.Figure()
     real = [name for name in names if name != yardstick] or names
     for name, label in zip(names, labels, strict=True):
         row = rows.loc[name]
         colour = ink.muted if name in (noise_images, yardstick) else ink.accent
         is_first = name == real[0]
-        marks.line(figure, [null, row["value"]], [label, label], fade(colour, 0.28), width=9)
+        marks.line(figure, [0, row["value"]], [label, label], fade(colour, 0.28), width=9)
         marks.dots(
             figure,
             [row["value"]],
@@ -79,22 +86,22 @@ def ranking(
             size=15 if is_first else 12,
             symbol="diamond" if is_first else "circle",
             error_x=marks.reach(rows.loc[[name]], ink.text, value="value", scale=1, thickness=1.6, width=5),
-            hover=f"<b>{label}</b><br>{row['value']:.3f}{_ends(row)}<br>rank {row['rank']:.0f}",
+            hover=f"<b>{label}</b><br>{form.format(row['value'])}{_ends(row, form)}<br>rank {row['rank']:.0f}",
         )
-        end = row["low"] if null else row["high"]
-        edge = end if math.isfinite(end) else row["value"]
+        edge = row["high"] if math.isfinite(row["high"]) else row["value"]
         keywords: marks.Looks = {"weight": 700 if is_first else 500, "bgcolor": ink.surface, "xanchor": "left", "xshift": 12}
-        marks.note(figure, edge, label, f"{row['value']:.2f}", ink.text, size=14, **keywords)
+        marks.note(figure, edge, label, form.format(row["value"]), ink.text, size=14, **keywords)
     if score is not None and score.is_on_unit_axis:
         figure.update_xaxes(range=[0, 1.09])
     if random_subspaces is not None and score is not None and score.is_subspace_distance:
         figure.add_vline(x=random_subspaces, line={"color": ink.muted, "width": 1.5, "dash": "dot"})
         marks.note(figure, random_subspaces, 1, "random subspaces", ink.muted, size=12, yref="paper", yanchor="bottom", xanchor="right")
-    figure.update_xaxes(title_text=_unit(score, table) + LOW_IS_NEAR, rangemode="normal" if null else "tozero")
-    if null:
-        figure.update_xaxes(range=[null, float(rows["low"].min()) - ROOM_FOR_NAMES / 2 * (null - float(rows["low"].min()))])
+    figure.update_xaxes(title_text=_axis_title(score, table), rangemode="tozero")
+    if is_kept:
+        top = max(float(rows["value"].max()), float(rows["high"].max()))
+        figure.update_xaxes(range=[min(0.0, float(rows["value"].min())), (1 + ROOM_FOR_NAMES / 2) * top])
     marks.names_axis(figure, labels, tickfont={"size": 14, "color": ink.text})
-    verdict = _verdict(rows.loc[real], [labels[names.index(name)] for name in real], table.attrs.get("rivals"))
+    verdict = _verdict(rows.loc[real], [labels[names.index(name)] for name in real], table.attrs.get("rivals"), is_kept)
     budget = float(table["epsilon_upper"].iloc[0])
     return finish_by_name(
         figure,
@@ -107,8 +114,7 @@ def ranking(
         intervals="95 % intervals" if rows["low"].notna().all() else "One draw: no interval",
         rows=int(rows["n_examples"].max()),
         sets=len(names),
-        summary="; ".join(f"{label} {rows.loc[name, 'value']:.2f}" for name, label in zip(names, labels, strict=True)),
-        best=best,
+        summary="; ".join(f"{label} {form.format(rows.loc[name, 'value'])}" for name, label in zip(names, labels, strict=True)),
     )
 
 
@@ -179,7 +185,7 @@ def score_against_accuracy(
     """Measured accuracy (percent) against one score, a point a public set; `agreement`: its row with spearman, p_value,
     sets; baseline: the mean accuracy without public data; learner: what was trained, for people."""
     means = over_seeds(accuracy, by=["public"], value="accuracy", low=0, high=1).set_index("public")
-    rows = table[table["public"].isin(means.index)].sort_values("rank")
+    rows = _shown(table[table["public"].isin(means.index)].sort_values("rank"), score)
     figure = go.Figure()
     colours, symbols = categorical(len(rows), mode), class_symbols(len(rows))
     for (_, row), colour, symbol in zip(rows.iterrows(), colours, symbols, strict=True):
@@ -201,7 +207,7 @@ def score_against_accuracy(
         figure.add_hline(y=100 * baseline, line={"color": INK[mode].muted, "width": 1.5, "dash": "dot"}, annotation_text="no public data")
     span = max(float(rows["value"].max() - rows["value"].min()), 1e-9)
     figure.update_xaxes(range=[rows["value"].min() - 0.06 * span, rows["value"].max() + ROOM_FOR_NAMES * span])
-    figure.update_xaxes(title_text=_unit(score, table) + LOW_IS_NEAR)
+    figure.update_xaxes(title_text=_axis_title(score, table))
     figure.update_yaxes(title_text=f"test accuracy{f' of {learner}' if learner else ''} with it, %")
     verdict = f"Spearman {agreement['spearman']:.2f}, permutation p = {agreement['p_value']:.3f}, {agreement['sets']:.0f} sets"
     return finish_by_name(figure, "score_against_accuracy", mode=mode, verdict=verdict, sets=len(rows))
@@ -240,20 +246,36 @@ def public_rows(table: pd.DataFrame, *, titles: Mapping[str, str] | None = None,
     return finish_by_name(figure, "public_rows", mode=mode, summary="; ".join(summary), **about)
 
 
-def _unit(score: ScoreAxis | None, table: pd.DataFrame) -> str:
-    """What the axis of a score is called: its name in the table where nothing is known of it."""
-    return str(table["score"].iloc[0]) if score is None else score.unit
+def _is_kept(score: ScoreAxis | None) -> bool:
+    """Whether a score counts what is lost of a signal, so that the figure shows what is kept."""
+    return score is not None and score.null == 1.0 and not score.is_on_unit_axis
 
 
-def _verdict(rows: pd.DataFrame, labels: list[str], tied: Sequence[str] | None) -> str:
-    """Which lies nearest, or which may tie: those of `tied`, else whose interval reaches into that of the first. rows: nearest first."""
+def _shown(rows: pd.DataFrame, score: ScoreAxis | None) -> pd.DataFrame:
+    """Rows with value, low and high as the figure draws them."""
+    if not _is_kept(score):
+        return rows
+    return rows.assign(value=100 * (1 - rows["value"]), low=100 * (1 - rows["high"]), high=100 * (1 - rows["low"]))
+
+
+def _axis_title(score: ScoreAxis | None, table: pd.DataFrame) -> str:
+    """What the axis of a score is called, and which way is better: its name in the table where nothing is known of it."""
+    unit = str(table["score"].iloc[0]) if score is None else score.unit
+    return f"{unit}  ({'higher' if _is_kept(score) else 'nearer'} is better)"
+
+
+def _verdict(rows: pd.DataFrame, labels: list[str], tied: Sequence[str] | None, is_kept: bool) -> str:
+    """Which is best, or which may tie: those of `tied`, else whose interval reaches into that of the first. rows: best first."""
+    is_best, seems_best, may_tie = VERBS[is_kept]
     if rows["high"].isna().any():
-        return f"{labels[0]} seems nearest"
-    overlaps = [not low > rows["high"].iloc[0] if tied is None else name in tied for name, low in rows["low"].iloc[1:].items()]
+        return f"{labels[0]} {seems_best}"
+    first = rows["low" if is_kept else "high"].iloc[0]
+    ends = rows["high" if is_kept else "low"].iloc[1:]
+    overlaps = [not (end < first if is_kept else end > first) if tied is None else name in tied for name, end in ends.items()]
     rivals = [label for label, overlap in zip(labels[1:], overlaps, strict=True) if overlap]
     if not rivals:
-        return f"{labels[0]} lies nearest"
-    return f"{labels[0]} and {rivals[0] if len(rivals) == 1 else f'{len(rivals)} others'} may tie as nearest"
+        return f"{labels[0]} {is_best}"
+    return f"{labels[0]} and {rivals[0] if len(rivals) == 1 else f'{len(rivals)} others'} {may_tie}"
 
 
 def lines_of_sets(
@@ -269,8 +291,8 @@ def lines_of_sets(
     return figure
 
 
-def _ends(row: Row) -> str:
-    return f"<br>95 % interval [{row['low']:.3f}, {row['high']:.3f}]" if math.isfinite(row["low"]) else ""
+def _ends(row: Row, form: str) -> str:
+    return f"<br>95 % interval [{form.format(row['low'])}, {form.format(row['high'])}]" if math.isfinite(row["low"]) else ""
 
 
 RANDOM = "random directions"
