@@ -169,6 +169,9 @@ def toml_tables(file: Path) -> dict[str, dict[str, Any]]:
     return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
-def fill_member(value: Any, name: str) -> Any:
-    """The text with {member} replaced by the part of `name` after the colon; another value unchanged."""
-    return value.replace("{member}", name.partition(":")[2]) if isinstance(value, str) else value
+def facts_of(name: str, file: Path) -> dict[str, Any]:
+    """What a TOML file says under `name`, else under `family:*`; {member} stands for the part of the name after the colon."""
+    tables, (family, _, member) = toml_tables(file), name.partition(":")
+    facts = tables.get(f"{family}:*", {}) | tables.get(name, {})
+    texts = {field: value.replace("{member}", member) for field, value in facts.items() if isinstance(value, str)}
+    return facts | texts | {field: tuple(value) for field, value in facts.items() if isinstance(value, list)}

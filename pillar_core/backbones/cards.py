@@ -11,7 +11,7 @@ from pillar_core.backbones.names import address
 from pillar_core.errors import SettingError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.params import Param
-from pillar_core.registry import Registry, fill_member, toml_tables
+from pillar_core.registry import Registry, facts_of
 
 Features = tuple[Array, Array | None]
 DEVICE = Param("device", str, "auto", "Where the backbone runs.", choices=("auto", "cpu", "cuda", "mps"))
@@ -98,10 +98,9 @@ class Backbone:
 BACKBONES: Registry[Backbone] = Registry("backbone", Backbone, home="pillar_core.backbones")
 
 
-def card_of(name: str, *, entry: str | None = None, **others: Any) -> Backbone:
-    """The card of a backbone: what `facts.toml` says under its name (or `entry`), and its other fields."""
-    said = {field: fill_member(value, name) for field, value in toml_tables(FACTS)[entry or name].items()}
-    return Backbone(name=name, **said, **others)
+def card_of(name: str, **others: Any) -> Backbone:
+    """The card of a backbone: what `facts.toml` says of it, and its other fields."""
+    return Backbone(name=name, **facts_of(name, FACTS), **others)
 
 
 def described_with(card: Backbone, name: str) -> Backbone:

@@ -99,8 +99,7 @@ def _n_bytes(model: str) -> int:
 
 
 def _tower_card(model: str, *, width: int, parameters: str, fetch: Callable[[bool], Path | None] | None = None) -> Backbone:
-    looks = {"width": f"{width:,}", "parameters": parameters}
-    return card_of(f"{FAMILY}:{model}", entry=f"{FAMILY}:*", open=_open, fetch=fetch, **looks)
+    return card_of(f"{FAMILY}:{model}", open=_open, fetch=fetch, width=f"{width:,}", parameters=parameters)
 
 
 BACKBONES.register(_tower_card("ViT-B-32", width=512, parameters="87.8 million"))

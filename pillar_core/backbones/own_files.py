@@ -87,7 +87,7 @@ def _build(name: str) -> Backbone:
         return path
 
     about = {"title": f"ONNX file {path.name}", "weights": f"the file {path}"}
-    return card_of(name, entry="own files", open=_open, fetch=fetch, is_own_file=True, **about)
+    return card_of(name, open=_open, fetch=fetch, is_own_file=True, **about)
 
 
 BACKBONES.register_family("onnx", _build, linkable=lambda name: False)

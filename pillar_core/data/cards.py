@@ -11,7 +11,7 @@ from pillar_core import params
 from pillar_core.data import places
 from pillar_core.errors import DataError, SettingError
 from pillar_core.params import SEED, check_settings, params_of, setting
-from pillar_core.registry import Registry, fill_member, toml_tables
+from pillar_core.registry import Registry, facts_of, toml_tables
 from pillar_core.types import Dataset
 
 Kind = Literal["tabular", "images", "generator"]
@@ -163,9 +163,7 @@ def card_of(
     name: str, read: Callable[[Any, int, bool], Dataset], *, settings: type = places.RootSettings, entry: str | None = None, **others: Any
 ) -> DatasetCard:
     """The card of the data set that `read` reads, with what `sets/facts.toml` says under its name (or `entry`)."""
-    facts = {field: fill_member(value, name) for field, value in toml_tables(FACTS)[entry or name].items()}
-    facts = {field: tuple(value) if isinstance(value, list) else value for field, value in facts.items()}
-    return DatasetCard(name=name, read=read, settings=settings, **{"kind": "images", **facts}, **others)
+    return DatasetCard(name=name, read=read, settings=settings, **{"kind": "images", **facts_of(entry or name, FACTS)}, **others)
 
 
 DATASETS: Registry[DatasetCard] = Registry("dataset", DatasetCard, home="pillar_core.data")

@@ -20,7 +20,7 @@ from pillar_core.types import Dataset
 Painter = Callable[[np.random.Generator, int, float], Array]
 SIZE = 28
 GLYPH = 26
-LETTERS = "ABCDEFGHJK"
+LETTERS = tuple("ABCDEFGHJK")
 SHAPES = ("disc", "ring", "square", "frame", "triangle", "diamond", "cross", "bar", "half", "dots")
 TEXTURES = ("stripes", "checks", "waves", "rings", "blobs", "gradient", "dots", "weave", "marble", "grain")
 
@@ -136,13 +136,14 @@ def _reader(name: str, painter: Painter, classes: tuple[str, ...]) -> Callable[[
     return read
 
 
-DIGITS = tuple(str(code) for code in range(10))
-for _name, _painter, _classes in (
-    ("drawn_digits", lambda generator, code, shift: _shift(generator, _glyph(generator, str(code), shift), shift), DIGITS),
-    ("drawn_letters", lambda generator, code, shift: _shift(generator, _glyph(generator, LETTERS[code], shift), shift), tuple(LETTERS)),
-    ("drawn_shapes", _shape, SHAPES),
-    ("drawn_textures", lambda generator, code, shift: _shift(generator, _pattern(generator, TEXTURES[code]), shift), TEXTURES),
-    ("drawn_digits_on_textures", _digit_on_texture, DIGITS),
-    ("drawn_noise", _noise, DIGITS),
+DIGITS = tuple("0123456789")
+for _name, _title, _painter, _classes in (
+    ("digits", "Drawn digits", lambda generator, code, shift: _shift(generator, _glyph(generator, str(code), shift), shift), DIGITS),
+    ("letters", "Drawn letters", lambda generator, code, shift: _shift(generator, _glyph(generator, LETTERS[code], shift), shift), LETTERS),
+    ("shapes", "Drawn shapes", _shape, SHAPES),
+    ("textures", "Drawn textures", lambda generator, code, shift: _shift(generator, _pattern(generator, TEXTURES[code]), shift), TEXTURES),
+    ("digits_on_textures", "Drawn digits on textures", _digit_on_texture, DIGITS),
+    ("noise", "Noise images", _noise, DIGITS),
 ):
-    DATASETS.register(card_of(_name, _reader(_name, _painter, _classes), settings=DrawnSettings))
+    _reads = _reader(f"drawn_{_name}", _painter, _classes)
+    DATASETS.register(card_of(f"drawn_{_name}", _reads, settings=DrawnSettings, entry="drawn", title=_title))

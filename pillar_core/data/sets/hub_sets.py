@@ -273,13 +273,7 @@ def _family(name: str) -> DatasetCard:
     repository = name.removeprefix(f"{PREFIX}:")
     if not ID.fullmatch(repository) or ".." in repository:
         raise UnknownNameError(f"a data set of the hub is called {PREFIX}:<owner>/<name>, such as {PREFIX}:ylecun/mnist; got {name!r}.")
-    return card_of(
-        name,
-        functools.partial(_read, repository),
-        settings=HubSettings,
-        entry=f"{PREFIX}:*",
-        ask=lambda: size_and_licence(repository),
-    )
+    return card_of(name, functools.partial(_read, repository), settings=HubSettings, ask=lambda: size_and_licence(repository))
 
 
 DATASETS.register_family(PREFIX, _family)

@@ -22,7 +22,7 @@ from pillar_core.registry import toml_tables
 from pillar_core.types import Dataset
 
 PREFIX = "medmnist"
-NAMES = [name.removeprefix(f"{PREFIX}:") for name in toml_tables(FACTS) if name.startswith(f"{PREFIX}:")]
+NAMES = [name.removeprefix(f"{PREFIX}:") for name in toml_tables(FACTS) if name.startswith(f"{PREFIX}:") and not name.endswith("*")]
 LISTED = ("pneumoniamnist", "dermamnist", "chestmnist", "pathmnist")
 
 

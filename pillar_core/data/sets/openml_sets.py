@@ -110,8 +110,7 @@ def _json(path: Path) -> Any:
 
 
 def _card(table: str) -> DatasetCard:
-    entry = None if table in NUMBERS else f"{PREFIX}:*"
-    return card_of(f"{PREFIX}:{table}", functools.partial(_read, table), entry=entry)
+    return card_of(f"{PREFIX}:{table}", functools.partial(_read, table))
 
 
 def _family(name: str) -> DatasetCard:

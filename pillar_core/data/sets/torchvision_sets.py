@@ -19,7 +19,7 @@ from pillar_core.registry import toml_tables
 from pillar_core.types import Dataset
 
 PREFIX = "torchvision"
-NAMES = [name.removeprefix(f"{PREFIX}:") for name in toml_tables(FACTS) if name.startswith(f"{PREFIX}:")]
+NAMES = [name.removeprefix(f"{PREFIX}:") for name in toml_tables(FACTS) if name.startswith(f"{PREFIX}:") and not name.endswith("*")]
 
 
 def _read_for(layout: TorchvisionLayout) -> Callable[[RootSettings, int, bool], Dataset]:
