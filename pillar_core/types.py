@@ -231,7 +231,7 @@ class FeatureSet:
     `images` keeps the uint8 originals where there are any (deep methods and thumbnails need them). `caveats`: see `Dataset`.
     `apart_from`: fingerprints of private features of whose persons, compared by name, none has one of these (public) rows.
     `names`: those of the columns, in order; None for images and arrays without names. `recipe`: how the table that the rows come from
-    became numbers, as `data.recipes` writes it. `made_by`: see `backbones.cards.stated`. `test_drawn`: see `Dataset`. None of the
+    became numbers, as `data.recipes` writes it. `made_by`: see `backbones.cards.identity_of`. `test_drawn`: see `Dataset`. None of the
     four is part of the fingerprint.
     """
 

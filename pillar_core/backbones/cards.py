@@ -70,25 +70,25 @@ class Backbone:
         """Whether its weights are on a hub and not on this machine; asks no other machine."""
         return self.fetch is not None and address(self.name).weights is None and self.fetch(False) is None
 
-    def weights_file(self, given: str | Path | None = None, *, network: bool = False) -> Path | None:
+    def weights_file(self, weights: str | Path | None = None, *, network: bool = False) -> Path | None:
         """The file with this backbone's weights, None where it has none: `given`, else the one in its name, else the hub's.
 
         Raises:
             SettingError: a file for a backbone that has no weights, two different ones, or none where one is needed.
         """
         named = address(self.name).weights
-        if given is not None and named is not None and Path(given).expanduser() != Path(named).expanduser():
-            raise SettingError(f"weights are named twice: {str(given)!r}, and {named!r} in the backbone's name. Keep one.")
-        chosen = given if given is not None else named
+        if weights is not None and named is not None and Path(weights).expanduser() != Path(named).expanduser():
+            raise SettingError(f"weights are named twice: {str(weights)!r}, and {named!r} in the backbone's name. Keep one.")
+        chosen = weights if weights is not None else named
         if not self.weights:
             if chosen is not None:
                 raise SettingError(f"weights must be none for the backbone {self.name}, which has none; got {str(chosen)!r}.")
             return None
         if chosen is None:
-            found = None if self.fetch is None else self.fetch(network)
-            if found is None:
+            file = None if self.fetch is None else self.fetch(network)
+            if file is None:
                 raise SettingError(f"the backbone {self.name} needs its weights as a local file (weights=FILE): {self.weights}.")
-            return found
+            return file
         path = Path(chosen).expanduser().absolute()
         if not path.is_file():
             raise SettingError(f"weights must be an existing file; there is no {path}.")
@@ -103,13 +103,13 @@ def card_of(name: str, **others: Any) -> Backbone:
     return Backbone(name=name, **facts_of(name, FACTS), **others)
 
 
-def described_with(card: Backbone, name: str) -> Backbone:
+def card_with_options(card: Backbone, name: str) -> Backbone:
     """The card of a backbone under `name`, which adds options to the card's own; they are told in the title."""
     changes = ", ".join(f"{option} {value}" for option, value in address(name).options.items())
     return dataclasses.replace(card, name=name, title=f"{card.title} ({changes})" if changes else card.title)
 
 
-def stated(name: str, weights: str | Path | None = None) -> dict[str, Any]:
+def identity_of(name: str, weights: str | Path | None = None) -> dict[str, Any]:
     """What decides a backbone's features, for a model's card: its name without folders, its version and the SHA-256 of its weights.
     A SettingError where weights are needed and not on this disk."""
     card, spot = BACKBONES[name], address(name)

@@ -18,26 +18,26 @@ OUT_OF_MEMORY = re.compile(r"DefaultCPUAllocator: (can't allocate|not enough) me
 """What torch's allocators of the CPU and MPS say in a plain RuntimeError; that of CUDA has an error of its own."""
 
 
-def chosen_device(asked: str) -> str:
+def chosen_device(device: str) -> str:
     """cuda, mps or cpu: `asked`, or with "auto" the first of these that is here.
 
     Raises:
         SettingError: a device that this machine does not have.
     """
-    found = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
-    here = [name for name in DEVICES if found[name]]
-    if asked == "auto":
-        return here[0]
-    if asked not in here:
-        raise SettingError(f"device must be one that this machine has ({', '.join(here)}), or auto; got {asked!r}.")
-    return asked
+    present = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    names = [name for name in DEVICES if present[name]]
+    if device == "auto":
+        return names[0]
+    if device not in names:
+        raise SettingError(f"device must be one that this machine has ({', '.join(names)}), or auto; got {device!r}.")
+    return device
 
 
 def n_threads() -> int:
     """Threads of a network on the CPU: PILLAR_THREADS, else the cores that this process may use (taskset, OMP_NUM_THREADS) and
     nobody else uses now. Their number was not seen to change a bit of the features."""
-    given = os.environ.get("OMP_NUM_THREADS", "")
-    return asked_threads() or max(1, min(idle_cores(), int(given) if given.isdecimal() else usable_cores()))
+    variable = os.environ.get("OMP_NUM_THREADS", "")
+    return asked_threads() or max(1, min(idle_cores(), int(variable) if variable.isdecimal() else usable_cores()))
 
 
 def encoder(
@@ -60,20 +60,20 @@ def encoder(
             torch.autocast(device, dtype=kind, enabled=is_mixed),
             torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=is_mixed),
         ):
-            return pooled(ready(preparing(images).contiguous(memory_format=torch.channels_last)), n=len(rows))
+            return pool(ready(preparing(images).contiguous(memory_format=torch.channels_last)), n=len(rows))
 
     return Encoder(encode, notes)
 
 
-def pooled(given: Any, *, n: int) -> Array:
+def pool(answer: Any, *, n: int) -> Array:
     """(n, width) float32 from a network's answer: rows as they are, maps (n, c, h, w) averaged over their pixels.
 
     Raises:
         DataError: an answer of another shape.
     """
-    if isinstance(given, torch.Tensor) and given.ndim == 4:
-        given = given.mean(dim=(2, 3))
-    if not isinstance(given, torch.Tensor) or given.ndim != 2 or len(given) != n:
-        what = f"shape {tuple(given.shape)}" if isinstance(given, torch.Tensor) else type(given).__name__
-        raise DataError(f"a backbone must answer a batch with one row (b, width) or one map (b, c, h, w) an image; it gave {what}.")
-    return np.asarray(given.float().cpu().numpy())
+    if isinstance(answer, torch.Tensor) and answer.ndim == 4:
+        answer = answer.mean(dim=(2, 3))
+    if not isinstance(answer, torch.Tensor) or answer.ndim != 2 or len(answer) != n:
+        got = f"shape {tuple(answer.shape)}" if isinstance(answer, torch.Tensor) else type(answer).__name__
+        raise DataError(f"a backbone must answer a batch with one row (b, width) or one map (b, c, h, w) an image; it gave {got}.")
+    return np.asarray(answer.float().cpu().numpy())

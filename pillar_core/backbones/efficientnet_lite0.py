@@ -10,7 +10,7 @@ from pathlib import Path
 from pillar_core.backbones.cards import BACKBONES, card_of
 from pillar_core.backbones.devices import encoder
 from pillar_core.backbones.preparing import Preparing
-from pillar_core.backbones.timm_models import built
+from pillar_core.backbones.timm_models import build_model
 from pillar_core.backbones.weights import content_hash, read_tensors
 from pillar_core.deferred import torch
 from pillar_core.errors import DataError, MissingDependencyError
@@ -26,11 +26,11 @@ def network(path: Path) -> "torch.nn.Module":
     Raises:
         DataError: other tensors than the network's, in number or shape.
     """
-    module: torch.nn.Module = built("tf_efficientnet_lite0", {}, num_classes=1000)
-    wanted, given = module.state_dict(), list(read_tensors(path).values())
-    if [value.shape for value in given] != [value.shape for value in wanted.values()]:
+    module: torch.nn.Module = build_model("tf_efficientnet_lite0", {}, num_classes=1000)
+    wanted, tensors = module.state_dict(), list(read_tensors(path).values())
+    if [value.shape for value in tensors] != [value.shape for value in wanted.values()]:
         raise DataError(f"{path} does not hold the {len(wanted)} tensors of EfficientNet-Lite0 in their order.")
-    module.load_state_dict(dict(zip(wanted, given, strict=True)))
+    module.load_state_dict(dict(zip(wanted, tensors, strict=True)))
     module.reset_classifier(0)  # type: ignore[operator]  # a method of timm's models
     return module
 

@@ -81,7 +81,7 @@ class Journal:
 
 
 @contextlib.contextmanager
-def locked(root: Path, key: str, *, wait: Any) -> Iterator[Path]:
+def lock_folder(root: Path, key: str, *, wait: Any) -> Iterator[Path]:
     """The folder for the extraction `key` below `root`, held by this caller alone; the lock goes with its process.
 
     wait: called now and then while another process holds it, with the rows that this one has kept; it may raise to give up.
@@ -191,12 +191,12 @@ def extract(
     root, key = store.default().root, plan.key(plan.work.device)
     sweep(root)
 
-    def wait(done: int) -> None:
+    def wait(n_done: int) -> None:
         if plan.cancelled():
             raise Cancelled("stopped while another process extracts the same features.")
-        plan.progress(done, plan.total, "another process extracts these features")
+        plan.progress(n_done, plan.total, "another process extracts these features")
 
-    with locked(root, key, wait=wait) as folder:
+    with lock_folder(root, key, wait=wait) as folder:
         return _load_stored(plan, device) or _extract_missing(plan, key, Journal(folder))
 
 
@@ -211,7 +211,7 @@ def is_ready(dataset: Dataset, *, backbone: str, weights: str | Path | None = No
         return False
     plan, cache = _plan_of(dataset, backbone, weights, device, 1, network=False), store.default()
     ships = cache.has("blob", plan.key(shipped.DEVICE))
-    return not plan.backbone.is_kept or ships or any(cache.has("arrays", plan.key(one)) for one in _acceptable(plan, device))
+    return not plan.backbone.is_kept or ships or any(cache.has("arrays", plan.key(name)) for name in _acceptable(plan, device))
 
 
 def to_ship(dataset: Dataset, *, backbone: str, progress: Progress | None = None) -> tuple[str, bytes]:
@@ -223,7 +223,7 @@ def to_ship(dataset: Dataset, *, backbone: str, progress: Progress | None = None
     plan = _plan_of(dataset, backbone, None, "cpu", 64, network=False)
     plan.progress = progress or plan.progress
     key = plan.key(plan.work.device)
-    with locked(store.default().root, key, wait=lambda done: None) as folder:
+    with lock_folder(store.default().root, key, wait=lambda done: None) as folder:
         features = _load_stored(plan, "cpu", ships=False) or _extract_missing(plan, key, Journal(folder))
     return plan.key(shipped.DEVICE), shipped.pack_features(np.concatenate([part for part in features[:2] if part is not None]))
 
@@ -237,19 +237,19 @@ def forget(dataset: Dataset) -> int:
 
 def _plan_of(dataset: Dataset, backbone: str, weights: str | Path | None, device: str, batch_size: int, *, network: bool) -> _Plan:
     chosen = BACKBONES[backbone]
-    size, asked = BATCH_SIZE.check(batch_size), str(DEVICE.check(device))
+    size, kind = BATCH_SIZE.check(batch_size), str(DEVICE.check(device))
     file = chosen.weights_file(weights, network=network)
     if dataset.is_images != (chosen.takes == "images"):
-        wanted, other = ("images", "identity") if chosen.takes == "images" else ("numbers (n, d)", "raw_pixels, scattering or a network")
-        what = "images" if dataset.is_images else "numbers (n, d)"
-        raise DataError(f"the backbone {backbone} takes {wanted}; {dataset.name!r} holds {what}. Choose {other}.")
-    work = Work(file, chosen_device(asked))
+        wanted, advice = ("images", "identity") if chosen.takes == "images" else ("numbers (n, d)", "raw_pixels, scattering or a network")
+        content = "images" if dataset.is_images else "numbers (n, d)"
+        raise DataError(f"the backbone {backbone} takes {wanted}; {dataset.name!r} holds {content}. Choose {advice}.")
+    work = Work(file, chosen_device(kind))
     return _Plan(dataset, chosen, work, int(size or 1), lambda done, total, message="": None, lambda: False)
 
 
 def _acceptable(plan: _Plan, device: str) -> tuple[str, ...]:
     """Devices whose features will do: the one asked for, or with "auto" any, so that a GPU's features serve elsewhere."""
-    return (plan.work.device, *(one for one in DEVICES if one != plan.work.device)) if device == "auto" else (plan.work.device,)
+    return (plan.work.device, *(name for name in DEVICES if name != plan.work.device)) if device == "auto" else (plan.work.device,)
 
 
 def _load_stored(plan: _Plan, device: str, *, ships: bool = True) -> tuple[Array, Array | None, tuple[str, ...]] | None:
@@ -257,8 +257,8 @@ def _load_stored(plan: _Plan, device: str, *, ships: bool = True) -> tuple[Array
     if payload is not None:
         rows, n_train = shipped.unpack_features(payload), len(plan.dataset.x_train)
         return rows[:n_train], None if plan.dataset.x_test is None else rows[n_train:], (shipped.NOTE,)
-    for one in _acceptable(plan, device):
-        arrays = store.default().get_arrays(plan.key(one), mmap=True)
+    for kind in _acceptable(plan, device):
+        arrays = store.default().get_arrays(plan.key(kind), mmap=True)
         if arrays is not None:
             train = np.array(arrays["x_train"], dtype=np.float32)
             test = None if "x_test" not in arrays else np.array(arrays["x_test"], dtype=np.float32)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pillar_core.backbones import weights as files
-from pillar_core.backbones.cards import BACKBONES, Backbone, Encoder, Work, card_of, described_with
+from pillar_core.backbones.cards import BACKBONES, Backbone, Encoder, Work, card_of, card_with_options
 from pillar_core.backbones.devices import encoder
 from pillar_core.backbones.names import address, is_plain
 from pillar_core.backbones.preparing import Preparing, three
@@ -30,7 +30,7 @@ def _open(name: str, work: Work) -> Encoder:
         raise SettingError(f"the backbone {name} needs its weights.")
     spot = address(name)
     network = _open_clip().create_model(spot.model).visual
-    notes = files.fill(network, work.weights, what=f"the image half of {spot.base}")
+    notes = files.fill(network, work.weights, title=f"the image half of {spot.base}")
     return encoder(network, _preparing(name), device=work.device, precision=spot.precision, notes=notes)
 
 
@@ -45,7 +45,7 @@ def _preparing(name: str) -> Preparing:
         interpolation="bicubic",
         crop=1.0,
     )
-    return plain.changed({option: value for option, value in spot.options.items() if option != "pretrained"})
+    return plain.with_options({option: value for option, value in spot.options.items() if option != "pretrained"})
 
 
 def _config(model: str) -> dict[str, Any]:
@@ -59,9 +59,9 @@ def _config(model: str) -> dict[str, Any]:
 def _tag(name: str) -> dict[str, Any] | None:
     """open_clip's facts about the weights that the name's `pretrained` says; None where it says none."""
     spot = address(name)
-    others = set(spot.arguments) - {"pretrained"}
-    if others:
-        raise SettingError(f"{spot.base} takes no option {', '.join(sorted(others))}; its own one is pretrained (a tag of open_clip).")
+    unknown = set(spot.arguments) - {"pretrained"}
+    if unknown:
+        raise SettingError(f"{spot.base} takes no option {', '.join(sorted(unknown))}; its own one is pretrained (a tag of open_clip).")
     if "pretrained" not in spot.options:
         return None
     tags = _open_clip().list_pretrained_tags_by_model(spot.model)
@@ -87,7 +87,7 @@ def _card(name: str) -> Backbone:
     card = _tower_card(spot.model, width=config["embed_dim"], parameters="as its file says", fetch=fetch)
     if tag is not None:
         card = dataclasses.replace(card, n_bytes=_n_bytes(spot.model))
-    return described_with(card, name)
+    return card_with_options(card, name)
 
 
 @functools.lru_cache

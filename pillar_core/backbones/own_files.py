@@ -9,7 +9,7 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.backbones.cards import BACKBONES, Backbone, Encoder, Work, card_of
-from pillar_core.backbones.devices import n_threads, pooled
+from pillar_core.backbones.devices import n_threads, pool
 from pillar_core.backbones.names import address
 from pillar_core.backbones.preparing import IMAGENET
 from pillar_core.deferred import torch
@@ -44,26 +44,26 @@ def _open(name: str, work: Work) -> Encoder:
         session = onnxruntime.InferenceSession(str(path), settings, providers=providers)
     except failures as error:
         raise DataError(f"{path} cannot be opened as ONNX ({error}).") from error
-    given, target = session.get_inputs()[0], session.get_outputs()[0].name
-    batch, side = (size if isinstance(size, int) else None for size in (given.shape[0], given.shape[-1]))
-    preparing = IMAGENET.changed(({} if side is None else {"input_size": str(side)}) | dict(address(name).options))
+    source, target = session.get_inputs()[0], session.get_outputs()[0].name
+    batch, side = (size if isinstance(size, int) else None for size in (source.shape[0], source.shape[-1]))
+    preparing = IMAGENET.with_options(({} if side is None else {"input_size": str(side)}) | dict(address(name).options))
 
     def features(rows: Array) -> Array:
         if batch and len(rows) % batch:
             raise SettingError(f"batch_size must be a multiple of {batch}, the one batch size that the ONNX file takes; got {len(rows)}.")
         images = preparing(torch.from_numpy(np.ascontiguousarray(rows))).numpy()
         try:
-            answers = [session.run([target], {given.name: part})[0] for part in np.split(images, len(rows) // (batch or len(rows)))]
+            answers = [session.run([target], {source.name: part})[0] for part in np.split(images, len(rows) // (batch or len(rows)))]
         except failures as error:
             raise (MemoryError if "allocat" in str(error) else DataError)(f"{path} failed ({error}).") from error
-        return pooled(torch.from_numpy(np.concatenate(answers)), n=len(rows))
+        return pool(torch.from_numpy(np.concatenate(answers)), n=len(rows))
 
     def encode(rows: Array) -> Array:
         nonlocal is_checked
         answer = features(rows)
         if not is_checked and len(rows) > 1:
-            beside = features(np.concatenate([rows[:1], 255 - rows[1:]]))[0]
-            if not np.allclose(answer[0], beside, rtol=TOLERANCE, atol=TOLERANCE * float(np.abs(answer[0]).max())):
+            changed = features(np.concatenate([rows[:1], 255 - rows[1:]]))[0]
+            if not np.allclose(answer[0], changed, rtol=TOLERANCE, atol=TOLERANCE * float(np.abs(answer[0]).max())):
                 raise DataError(f"{path} gives an image other features beside other images; write it from a network in eval() mode.")
             is_checked = True
         return answer
@@ -79,7 +79,7 @@ def _build(name: str) -> Backbone:
     spot, path = address(name), _path(name)
     if spot.arguments or spot.weights is not None:
         raise SettingError(f"{spot.base} takes options that prepare images, precision and storage; got {name!r}.")
-    IMAGENET.changed(spot.options)
+    IMAGENET.with_options(spot.options)
 
     def fetch(network: bool) -> Path:
         if not path.is_file():

@@ -31,7 +31,7 @@ class Preparing:
     interpolation: str = "bicubic"
     crop: float = 0.875
 
-    def changed(self, options: Mapping[str, str]) -> Preparing:
+    def with_options(self, options: Mapping[str, str]) -> Preparing:
         """This with the options of a backbone's name.
 
         Raises:
@@ -91,20 +91,20 @@ def three(values: Sequence[float]) -> Numbers:
     return float(red), float(green), float(blue)
 
 
-def _channels(text: str, *, low: float, what: str) -> Numbers:
+def _channels(text: str, *, low: float, name: str) -> Numbers:
     try:
         values = three([float(part) for part in text.split(",")])
     except ValueError as error:
-        raise SettingError(f"{what} must be one number or three with commas, such as 0.5 or 0.485,0.456,0.406; got {text!r}.") from error
+        raise SettingError(f"{name} must be one number or three with commas, such as 0.5 or 0.485,0.456,0.406; got {text!r}.") from error
     if not all(low < value <= 1 for value in values):
-        raise SettingError(f"{what} must lie in ({low:g}, 1], for pixels scaled to [0, 1]; got {text!r}.")
+        raise SettingError(f"{name} must lie in ({low:g}, 1], for pixels scaled to [0, 1]; got {text!r}.")
     return values
 
 
 _READ: dict[str, Any] = {
     "input_size": lambda text: names.INPUT_SIZE.check(names.literal(text)),
-    "mean": lambda text: _channels(text, low=-1, what="mean"),
-    "std": lambda text: _channels(text, low=0, what="std"),
+    "mean": lambda text: _channels(text, low=-1, name="mean"),
+    "std": lambda text: _channels(text, low=0, name="std"),
     "interpolation": names.INTERPOLATION.check,
     "crop": lambda text: names.CROP.check(names.literal(text)),
 }

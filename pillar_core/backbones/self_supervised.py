@@ -5,7 +5,7 @@ wraps them is found and taken off, and every tensor of the network must be there
 """
 
 from pillar_core.backbones import timm_models
-from pillar_core.backbones.cards import BACKBONES, Backbone, Encoder, Work, card_of, described_with
+from pillar_core.backbones.cards import BACKBONES, Backbone, Encoder, Work, card_of, card_with_options
 from pillar_core.backbones.devices import encoder
 from pillar_core.backbones.names import address, is_plain
 from pillar_core.backbones.preparing import IMAGENET
@@ -19,7 +19,7 @@ def _open(name: str, work: Work) -> Encoder:
         raise SettingError(f"the backbone {name} needs its weights.")
     network, notes = timm_models.network(ARCHITECTURE, work.weights)
     spot = address(name)
-    return encoder(network, IMAGENET.changed(spot.options), device=work.device, precision=spot.precision, notes=notes)
+    return encoder(network, IMAGENET.with_options(spot.options), device=work.device, precision=spot.precision, notes=notes)
 
 
 def _card(name: str) -> Backbone:
@@ -30,8 +30,8 @@ def _card(name: str) -> Backbone:
         raise SettingError(
             f"{spot.base} takes weights, options that prepare images, precision and storage; got {', '.join(spot.arguments)}."
         )
-    IMAGENET.changed(spot.options)
-    return described_with(BACKBONES[spot.base], name)
+    IMAGENET.with_options(spot.options)
+    return card_with_options(BACKBONES[spot.base], name)
 
 
 MODELS = ("byol", "moco_v2plus", "moco_v3", "dino")

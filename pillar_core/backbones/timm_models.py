@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from pillar_core.backbones import weights as files
-from pillar_core.backbones.cards import BACKBONES, FACTS, Backbone, Encoder, Work, card_of, described_with
+from pillar_core.backbones.cards import BACKBONES, FACTS, Backbone, Encoder, Work, card_of, card_with_options
 from pillar_core.backbones.devices import encoder
 from pillar_core.backbones.names import address, is_plain
 from pillar_core.backbones.preparing import Preparing, three
@@ -36,17 +36,17 @@ def network(name: str, path: Path) -> "tuple[torch.nn.Module, tuple[str, ...]]":
         MissingDependencyError: timm is not installed.
     """
     spot = address(name)
-    model = built(spot.model, spot.arguments)
-    return model, files.fill(model, path, what=spot.base)
+    model = build_model(spot.model, spot.arguments)
+    return model, files.fill(model, path, title=spot.base)
 
 
-def checked_arguments(given: Iterable[str]) -> None:
+def check_arguments(names: Iterable[str]) -> None:
     """Refuses what timm would load from: arguments of `create_model` itself, such as checkpoint_path, and not of the model.
 
     Raises:
         SettingError: one of them.
     """
-    refused = set(given) & (set(inspect.signature(_timm().create_model).parameters) - {"kwargs"})
+    refused = set(names) & (set(inspect.signature(_timm().create_model).parameters) - {"kwargs"})
     if refused:
         raise SettingError(f"{', '.join(sorted(refused))} is no argument of a model; a file of weights is weights=FILE.")
 
@@ -62,7 +62,7 @@ def preparing_of(name: str) -> Preparing:
         interpolation=facts.interpolation if facts.interpolation in ("bilinear", "bicubic", "nearest") else "bicubic",
         crop=float(facts.crop_pct),
     )
-    return plain.changed(spot.options)
+    return plain.with_options(spot.options)
 
 
 def _open(name: str, work: Work) -> Encoder:
@@ -72,14 +72,14 @@ def _open(name: str, work: Work) -> Encoder:
     return encoder(model, preparing_of(name), device=work.device, precision=address(name).precision, notes=notes)
 
 
-def built(model: str, arguments: Mapping[str, Any], *, num_classes: int = 0) -> Any:
+def build_model(model: str, arguments: Mapping[str, Any], *, num_classes: int = 0) -> Any:
     """timm's model with random weights.
 
     Raises:
         as `network`, but for the weights.
     """
     _facts(model)
-    checked_arguments(arguments)
+    check_arguments(arguments)
     try:
         return _timm().create_model(model, pretrained=False, num_classes=num_classes, **arguments)
     except (TypeError, ValueError, RuntimeError, KeyError, AssertionError) as error:
@@ -121,10 +121,10 @@ def _card(name: str) -> Backbone:
     spot = address(name)
     preparing_of(name)
     if name != spot.base:
-        return described_with(BACKBONES[spot.base], name)
+        return card_with_options(BACKBONES[spot.base], name)
     timm_card = _facts(spot.model)
     with torch.device("meta"):
-        model = built(spot.model, spot.arguments)
+        model = build_model(spot.model, spot.arguments)
     parameters = sum(value.numel() for value in model.parameters())
     return Backbone(
         name=name,

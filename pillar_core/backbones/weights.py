@@ -98,7 +98,7 @@ def read_tensors(path: Path) -> Tensors:
     return tensors
 
 
-def fill(network: "torch.nn.Module", path: Path, *, what: str) -> tuple[str, ...]:
+def fill(network: "torch.nn.Module", path: Path, *, title: str) -> tuple[str, ...]:
     """What was decided, in words, after every parameter and buffer of `network` was set from the file, widened to float32.
 
     Raises:
@@ -109,30 +109,30 @@ def fill(network: "torch.nn.Module", path: Path, *, what: str) -> tuple[str, ...
     tensors = {FORMER.sub(r"\1", name): tensor for name, tensor in read_tensors(path).items()}
     prefix = _best_prefix(tensors, [name for name in wanted if not name.endswith(COUNTER)])
     matched = {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
-    _compare(wanted, matched, path=path, what=what)
+    _compare(wanted, matched, path=path, title=title)
     network.load_state_dict({name: matched.get(name, value).to(value.dtype) for name, value in wanted.items()})
     return (f"Weights: {path.name}, its tensors under {prefix.rstrip('.')!r}.",) if prefix else (f"Weights: {path.name}.",)
 
 
-def _compare(wanted: Tensors, given: Tensors, *, path: Path, what: str) -> None:
-    absent = [name for name in wanted if name not in given and not name.endswith(COUNTER)]
+def _compare(wanted: Tensors, tensors: Tensors, *, path: Path, title: str) -> None:
+    absent = [name for name in wanted if name not in tensors and not name.endswith(COUNTER)]
     shapes = [
-        f"{name} {tuple(given[name].shape)} instead of {tuple(wanted[name].shape)}"
+        f"{name} {tuple(tensors[name].shape)} instead of {tuple(wanted[name].shape)}"
         for name in wanted
-        if name in given and given[name].shape != wanted[name].shape
+        if name in tensors and tensors[name].shape != wanted[name].shape
     ]
     parts = {name.split(".")[0] for name in wanted}
-    may_lack = {name for name in given if name.endswith(COUNTER) or HEAD.search(name)}
-    foreign = [name for name in given if name not in wanted and name.split(".")[0] in parts and name not in may_lack]
+    may_lack = {name for name in tensors if name.endswith(COUNTER) or HEAD.search(name)}
+    foreign = [name for name in tensors if name not in wanted and name.split(".")[0] in parts and name not in may_lack]
     problems = [
-        f"{len(names)} {title}: {', '.join(names[:_SHOWN])}{' …' if len(names) > _SHOWN else ''}"
-        for title, names in (("missing", absent), ("of another shape", shapes), ("that it does not know", foreign))
+        f"{len(names)} {heading}: {', '.join(names[:_SHOWN])}{' …' if len(names) > _SHOWN else ''}"
+        for heading, names in (("missing", absent), ("of another shape", shapes), ("that it does not know", foreign))
         if names
     ]
     if problems and len(absent) == len([name for name in wanted if not name.endswith(COUNTER)]):
-        problems.append(f"it holds {', '.join(list(given)[:_SHOWN])}{' …' if len(given) > _SHOWN else ''}")
+        problems.append(f"it holds {', '.join(list(tensors)[:_SHOWN])}{' …' if len(tensors) > _SHOWN else ''}")
     if problems:
-        raise DataError(f"{path} does not hold the weights of {what}, which has {len(wanted)} tensors; {'; '.join(problems)}.")
+        raise DataError(f"{path} does not hold the weights of {title}, which has {len(wanted)} tensors; {'; '.join(problems)}.")
 
 
 def _best_prefix(available: Iterable[str], wanted: list[str]) -> str:

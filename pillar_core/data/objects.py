@@ -112,13 +112,13 @@ def read(
     place = source if isinstance(source, bytes) else place_of(source)
     name = Path(filename) if isinstance(place, bytes) else place
     if name.suffix.lower() == ".zip" or (isinstance(place, Path) and place.is_dir()):
-        found = images.read_images(place, filename=filename, progress=progress)
-        return dataclasses.replace(found, test_drawn=found.test_drawn or images.SET_APART in found.notes)
+        dataset = images.read_images(place, filename=filename, progress=progress)
+        return dataclasses.replace(dataset, test_drawn=dataset.test_drawn or images.SET_APART in dataset.notes)
     if name.suffix.lower() == ".npz":
         parts = files.read_parts(place, filename=filename, keys=keys)
         if parts.holds_images:
-            found = images.checked_images(parts, name=name.stem)
-            return dataclasses.replace(found, test_drawn=found.test_drawn or images.SET_APART in found.notes)
+            dataset = images.checked_images(parts, name=name.stem)
+            return dataclasses.replace(dataset, test_drawn=dataset.test_drawn or images.SET_APART in dataset.notes)
         return with_drawn_test(files.checked_features(parts, name=name.stem))
     if name.suffix.lower() == ".npy":
         return read_array(open_source(place), name=name.stem)

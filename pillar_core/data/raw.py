@@ -1,7 +1,7 @@
 """Raw tables, with words, gaps and several rows of a person, as features through a recipe, for pages, commands and `load_features`."""
 
 import dataclasses
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,8 @@ def read_private(source: Any, roles: Roles, public: Sequence[Any] = ()) -> Featu
         frame, public_tables, recipe = frame.assign(), [], dataclasses.replace(recipe, person=None)
     if recipe.person is not None:
         theirs: frozenset[str] = frozenset().union(*(named_in(table, recipe.person)[0] for table in public_tables))
-        frame = rows_of_persons(frame, recipe, theirs=theirs)
+        identities = names_of_persons(frame[recipe.person])
+        frame = first_rows(frame, recipe.person, identities, most=recipe.rows_per_person, theirs=theirs)
     features = private_features(frame, recipe, name=Path(title).stem)
     return dataclasses.replace(features, notes=(*features.notes, *notes))
 
@@ -166,15 +167,8 @@ def template(source: Any, roles: Roles, public: Any = None) -> tuple[Recipe, lis
     return recipe, encoding.problems_of(used, recipe, is_scaled=False)
 
 
-def rows_of_persons(frame: Any, recipe: Recipe, *, theirs: Set[str], whose: Any = None) -> Any:
-    """The rows that count of each person of a private table, and none of those who have public rows (`theirs`): see `first_rows`."""
-    person = str(recipe.person)
-    identities = names_of_persons(frame[person]) if whose is None else whose
-    return first_rows(frame, person, identities, most=recipe.rows_per_person, theirs=theirs)
-
-
 def private_features(frame: Any, recipe: Recipe, *, name: str, caveats: tuple[str, ...] = ()) -> FeatureSet:
-    """The features of a private table whose rows `rows_of_persons` took, where it names persons.
+    """The features of a private table whose rows `first_rows` took, where it names persons.
 
     Raises:
         DataError: as `encoding.private_parts`; words without categories and gaps without fills, by column.

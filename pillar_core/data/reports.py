@@ -50,11 +50,11 @@ def understood(data: Dataset | FeatureSet) -> str:
         source = f"{'colour' if data.x_train.ndim == 4 else 'grey'} pictures, {width} wide and {height} high"
     elif recipe is not None:
         names = [column["name"] for column in recipe["columns"]]
-        source = f"{len(names):,} columns: {join(names, shown=6)}"
+        source = f"{len(names):,} columns: {join(names, most=6)}"
     else:
         source = f"{data.x_train.shape[1]:,} numbers a row"
     label = recipe["label"] if recipe is not None else "one of " + f"{len(data.classes):,} classes"
-    target = f"Predicts {label} ({join(data.classes, shown=4)}) from {source}" if data.y_train is not None else f"No labels; {source}"
+    target = f"Predicts {label} ({join(data.classes, most=4)}) from {source}" if data.y_train is not None else f"No labels; {source}"
     share = f"{n_train + n_test:,} rows, {n_test / (n_train + n_test):.0%} kept for testing" if n_test else f"{n_train:,} rows"
     return f"{target}. {share}."
 

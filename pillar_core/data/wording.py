@@ -7,11 +7,11 @@ SHOWN, LONGEST = 10, 80
 """Items of a list, and signs of an item: a file says how long its names are."""
 
 
-def join(items: Iterable[Any], *, shown: int = SHOWN) -> str:
-    """The first `shown` items, cut, comma separated, and the number of the others."""
+def join(items: Iterable[Any], *, most: int = SHOWN) -> str:
+    """The first `most` items, cut, comma separated, and the number of the others."""
     everything = list(items)
-    more = f" and {len(everything) - shown} more" if len(everything) > shown else ""
-    return ", ".join(cut(str(item)) for item in everything[:shown]) + more
+    more = f" and {len(everything) - most} more" if len(everything) > most else ""
+    return ", ".join(cut(str(item)) for item in everything[:most]) + more
 
 
 def cut(text: str, most: int = LONGEST) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from pillar_core import checks
 from pillar_core.arrays import Array
 from pillar_core.backbones import extract
-from pillar_core.backbones.cards import BACKBONES, stated
+from pillar_core.backbones.cards import BACKBONES, identity_of
 from pillar_core.data import encoding, files, objects, raw, recipes
 from pillar_core.data.images.candidates import load_unlabelled
 from pillar_core.data.npz import UNREADABLE
@@ -114,7 +114,7 @@ class Model:
         if name not in BACKBONES or BACKBONES[name].is_own_file:
             raise DataError(f"the model's features come from the backbone {name}, which is not here. {lines}")
         try:
-            here = stated(name, self.weights)
+            here = identity_of(name, self.weights)
         except SettingError as refusal:
             raise DataError(f"{refusal} Name the file: `model.weights = FILE`, or --weights FILE.") from refusal
         if here != made_by:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pillar_core import checks, data
 from pillar_core.backbones import extract
-from pillar_core.backbones.cards import stated
+from pillar_core.backbones.cards import identity_of
 from pillar_core.backbones.names import address
 from pillar_core.data import objects, raw
 from pillar_core.data.objects import read
@@ -114,7 +114,7 @@ def through_backbone(
         synthetic=dataset.synthetic,
         notes=dataset.notes + checked.notes + notes,
         images=dataset if dataset.is_images else None,
-        made_by=stated(chosen, weights) if dataset.is_images else None,
+        made_by=identity_of(chosen, weights) if dataset.is_images else None,
         known=dataset.known,
         persons=dataset.persons,
         caveats=dataset.caveats,

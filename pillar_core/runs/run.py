@@ -238,7 +238,7 @@ def _count_setting(learner: Method[S], preset: str | None, settings: S, values: 
 def _resolve_preprocessing(settings: S, view: View) -> S:
     if not isinstance(settings, HasMoments):
         return settings
-    standardise, centre = view.resolved(settings.standardise, settings.centre)
+    standardise, centre = view.resolve(settings.standardise, settings.centre)
     if not len(view.x_public):
         view.moments(standardise=standardise, centre=centre)  # refuses both, before the noise is solved
     return params.replace_settings(settings, standardise=standardise, centre=centre)

@@ -18,7 +18,7 @@ from pillar_core.memo import Memo
 from pillar_core.methods import METHODS
 from pillar_core.runs import run, splitting
 from pillar_core.runs.tables import record_json, record_of, refusal_json, row_of
-from pillar_core.splits import imbalanced, view_of
+from pillar_core.splits import thin_classes, view_of
 from pillar_core.types import FeatureSet, NeighboringRelation, Progress, RunRecord, RunSpec, SemiPrivateSplit
 
 SPLIT_AXES = ("public_fraction", "public_per_class", "public", "validation_fraction", "allow_overlap", "imbalance", "split_seed")
@@ -245,7 +245,7 @@ def _make_split(data: Mapping[str, Any], settings: dict[str, Any], source: Featu
         public = splitting.load_named_features(public, data["backbone"], {})
     imbalance = settings.pop("imbalance", None)
     drawn = splitting.split(features, public=public, seed=seed, **settings)
-    return drawn if imbalance is None else imbalanced(drawn, imbalance, seed=seed)
+    return drawn if imbalance is None else thin_classes(drawn, imbalance, seed=seed)
 
 
 def _states(data: Mapping[str, Any], split: Mapping[str, Any]) -> list[str]:

@@ -137,7 +137,7 @@ def _network(trunk: Trunk) -> Any:
         if hasattr(module, "fused_attn"):
             setattr(module, "fused_attn", False)  # noqa: B010  # per-example gradients of the fused kernel fall back to a loop
     if trunk.weights is not None:
-        fill(network, trunk.weights, what=f"timm:{trunk.name}")
+        fill(network, trunk.weights, title=f"timm:{trunk.name}")
         return network.eval().requires_grad_(False)
     networks.start_network(network, seed=0)
     norms = [module for module in network.modules() if isinstance(module, torch.nn.BatchNorm2d)]  # from noise images, so no layer fades

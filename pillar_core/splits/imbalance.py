@@ -25,7 +25,7 @@ def rarest(n_classes: int) -> Array:
     return order[-max(1, round(RAREST_SHARE * n_classes)) :]
 
 
-def imbalanced(split: SemiPrivateSplit, ratio: float, *, seed: int) -> SemiPrivateSplit:
+def thin_classes(split: SemiPrivateSplit, ratio: float, *, seed: int) -> SemiPrivateSplit:
     """The split whose class of rank r keeps n·ratio^(−r/(C − 1)) of its n private rows; public and test rows stay.
 
     Raises:
@@ -38,9 +38,9 @@ def imbalanced(split: SemiPrivateSplit, ratio: float, *, seed: int) -> SemiPriva
     if labels is None:
         raise DataError("imbalance needs labels; these train rows have none.")
     shuffled = rng.stream(seed, "imbalance rows").permutation(split.private)
-    kept, places = [], by_label(labels[shuffled])
+    parts, places = [], by_label(labels[shuffled])
     for rank, label in enumerate(by_size(count)):
         rows = shuffled[places.get(int(label), [])]
-        kept.append(rows[: int(np.ceil(len(rows) * ratio ** (-rank / max(count - 1, 1))))])
-    private = np.sort(np.concatenate(kept))
+        parts.append(rows[: int(np.ceil(len(rows) * ratio ** (-rank / max(count - 1, 1))))])
+    private = np.sort(np.concatenate(parts))
     return dataclasses.replace(split, private=private, settings={**split.settings, "imbalance": ratio}, memo=Memo())

@@ -34,9 +34,9 @@ def split_features(
         DataError: too few rows of a class, another dimension, nothing left private.
     """
     chosen = {"public_fraction": public_fraction, "public_per_class": public_per_class, "public": public}
-    given = [name for name, value in chosen.items() if value is not None]
-    if len(given) > 1:
-        raise SettingError(f"give one of public_fraction, public_per_class and public; got {' and '.join(given)}.")
+    sources = [name for name, value in chosen.items() if value is not None]
+    if len(sources) > 1:
+        raise SettingError(f"give one of public_fraction, public_per_class and public; got {' and '.join(sources)}.")
     if not 0 <= validation_fraction < 1:
         raise SettingError(f"validation_fraction must be in [0, 1); got {validation_fraction!r}.")
     declared = persons is None and public is not None and public.apart_from
@@ -51,7 +51,7 @@ def split_features(
     order = generator.permutation(len(features.x_train))
     first, place = _by_person(persons, len(order))
     order = order[place[order] == 0]
-    carved = _carved(features, order, public_fraction, public_per_class)
+    carved = _carve(features, order, public_fraction, public_per_class)
     rest = order[~np.isin(order, carved)] if len(carved) else order
     n_validation = round(validation_fraction * len(rest))
     validation, private = np.sort(rest[:n_validation]), np.sort(rest[n_validation:])
@@ -99,7 +99,7 @@ def _by_person(persons: Persons | None, n_rows: int) -> tuple[Array, Array]:
     return first[number], place
 
 
-def _carved(features: FeatureSet, order: Array, fraction: float | None, per_class: int | None) -> Array:
+def _carve(features: FeatureSet, order: Array, fraction: float | None, per_class: int | None) -> Array:
     """Sorted indices of the rows that become public."""
     if fraction is None and per_class is None:
         return np.empty(0, dtype=np.int64)

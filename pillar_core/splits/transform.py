@@ -52,7 +52,7 @@ class Transform:
         width = x.shape[1] if self.projection is None else self.projection.shape[1]
         out = np.empty((n, width), dtype=np.float32)
         factor = None if self.scale is None else 1.0 / np.maximum(self.scale, SMALLEST_SCALE).astype(np.float64)
-        whole = None if self.projection is None else _in_whole_numbers(self.projection.T, _bits(len(self.projection)))
+        integers = None if self.projection is None else _in_whole_numbers(self.projection.T, _bits(len(self.projection)))
         for start in range(0, n, CHUNK_ROWS):
             stop = min(start + CHUNK_ROWS, n)
             rows = np.clip(x[start:stop] if indices is None else x[indices[start:stop]], -LARGEST, LARGEST, dtype=np.float64)
@@ -61,8 +61,8 @@ class Transform:
                 rows -= self.mean
             if factor is not None:
                 rows *= factor
-            if whole is not None:
-                rows = _exact_product(rows, *whole)
+            if integers is not None:
+                rows = _exact_product(rows, *integers)
             np.clip(rows, -LARGEST, LARGEST, out=out[start:stop], casting="same_kind")
         return unit_rows(out) if self.normalise else out
 
@@ -83,14 +83,14 @@ def _in_whole_numbers(rows: Array, bits: int) -> tuple[Array, Array]:
     wide = rows.astype(np.float64, copy=False)
     largest = np.maximum(wide.max(axis=1, keepdims=True), -wide.min(axis=1, keepdims=True))
     unit = 2.0 ** (np.frexp(largest)[1].astype(np.float64) - bits)
-    whole = wide * (1.0 / unit)
-    return np.rint(whole, out=whole), unit
+    integers = wide * (1.0 / unit)
+    return np.rint(integers, out=integers), unit
 
 
-def _exact_product(rows: Array, whole: Array, unit: Array) -> Array:
+def _exact_product(rows: Array, integers: Array, unit: Array) -> Array:
     """(n, k) float64 products of rows (n, d) with the k columns that `whole` (k, d) times `unit` (k, 1) holds."""
     whole_rows, own_unit = _in_whole_numbers(rows, _bits(rows.shape[1]))
-    product: Array = whole_rows @ whole.T
+    product: Array = whole_rows @ integers.T
     product *= own_unit
     product *= unit.T
     return product

@@ -51,12 +51,12 @@ class View:
 
     def basis(self, *, standardise: bool | None, centre: bool | None) -> PublicBasis:
         """The public eigenbasis, computed once a split."""
-        settings = self.resolved(standardise, centre)
+        settings = self.resolve(standardise, centre)
         return self.memo.get(("basis", *settings), lambda: public_basis(self.x_public, standardise=settings[0], centre=settings[1]))
 
     def moments(self, *, standardise: bool | None, centre: bool | None) -> tuple[Array | None, Array | None]:
         """(mean, scale) of the public rows, (d,) float32 each or None, computed once a split."""
-        settings = self.resolved(standardise, centre)
+        settings = self.resolve(standardise, centre)
         return self.memo.get(("moments", *settings), lambda: moments(self.x_public, standardise=settings[0], centre=settings[1]))
 
     def prepare(self, *, standardise: bool | None, centre: bool | None, normalise: bool, k: int | None = None) -> Prepared:
@@ -65,7 +65,7 @@ class View:
         Raises:
             DataError: k above the rank of the public rows, or a projection without public rows.
         """
-        settings = self.resolved(standardise, centre)
+        settings = self.resolve(standardise, centre)
         if k is None:
             return self.apply(Transform(*self.moments(standardise=standardise, centre=centre), None, normalise))
         transform = self.basis(standardise=standardise, centre=centre).transform(k, normalise=normalise)
@@ -87,7 +87,7 @@ class View:
         wide = self.memo.get(key, lambda: basis.transform(width, normalise=False).rows(self.x, self.rows))
         return np.array(wide[:, :k], order="C")
 
-    def resolved(self, standardise: bool | None, centre: bool | None) -> tuple[bool, bool]:
+    def resolve(self, standardise: bool | None, centre: bool | None) -> tuple[bool, bool]:
         """(standardise, centre) with None settled: standardised where public columns have units of their own, centred where there are
         public rows."""
         if standardise is None:
@@ -115,8 +115,8 @@ def view_of(split: SemiPrivateSplit, use: PublicUse) -> View:
     if use is PublicUse.TEXT and split.text_embeddings is None:
         raise DataError("this method needs text embeddings of the class names; pass text_embeddings to split.")
     labelled = use in (PublicUse.LABELLED, PublicUse.TEXT, PublicUse.OTHER_LABELS)
-    others = use is PublicUse.OTHER_LABELS and split.public_y is None
-    public_y = split.other_y if others else split.public_y
+    has_other_labels = use is PublicUse.OTHER_LABELS and split.public_y is None
+    public_y = split.other_y if has_other_labels else split.public_y
     return View(
         split.facts,
         split.features.x_train,
@@ -126,6 +126,6 @@ def view_of(split: SemiPrivateSplit, use: PublicUse) -> View:
         public_y if labelled else None,
         split.text_embeddings if labelled else None,
         split.memo,
-        split.other_classes if others else (),
+        split.other_classes if has_other_labels else (),
         split.features.pixel_shape,
     )

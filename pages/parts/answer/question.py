@@ -80,7 +80,7 @@ def are_numbers(settings: Settings, names: list[str]) -> bool:
         return True
     with st.expander("What turns the images into numbers", icon=":material/photo_filter:", expanded=core.backbone(settings) is not None):
         st.caption("Pixels need nothing else; a network trained on other images usually lets far more be learnt within one ε.")
-        return extraction.panel(settings, beside=names)
+        return extraction.panel(settings, public_sets=names)
 
 
 def _holds_images(settings: Settings) -> bool:

@@ -101,10 +101,10 @@ def _reading(fingerprint_: str, _file: File, as_written: str | None) -> Reading:
     return Reading(_file.content, _file.name, as_written=as_written, keys=_file.keys)
 
 
-def sent(uploaded: Sequence[Any]) -> list[File]:
+def new_files(uploaded: Sequence[Any]) -> list[File]:
     """The files that Streamlit holds, without those that are in use already."""
     used = st.session_state.get(_USED, ())
-    return [File(one.getvalue(), one.name, one.file_id) for one in uploaded if one.file_id not in used]
+    return [File(file.getvalue(), file.name, file.file_id) for file in uploaded if file.file_id not in used]
 
 
 def let_go(files: Sequence[File]) -> None:
@@ -127,11 +127,11 @@ def take(private: FeatureSet | Dataset, candidates: list[Maker], name: str, publ
     """
     if private.y_train is None:
         raise DataError(f"{Path(name).name} has no labels, which private rows need. Were private and public files swapped?")
-    names = [kept_public(rows(), title, private) for rows, title in candidates]
+    names = [keep_public(rows(), title, private) for rows, title in candidates]
     session.change(data=uploads.keep(private, title=Path(name).name), public=names[0] if names else public, backbone=AUTO)
 
 
-def kept_public(rows: FeatureSet | Dataset, name: str, private: FeatureSet | Dataset | None) -> str:
+def keep_public(rows: FeatureSet | Dataset, name: str, private: FeatureSet | Dataset | None) -> str:
     if private is not None and rows.x_train.shape == private.x_train.shape and (rows.x_train == private.x_train).all():
         raise DataError(f"{Path(name).name} holds the private rows themselves: choose another file as public.")
     return name if name in pc.DATASETS else uploads.keep(rows, title=Path(name).name)
@@ -158,16 +158,16 @@ def verdict(report: Report, *, is_quiet: bool = False) -> None:
                 icon=":material/help:",
             )
     if not report.ok:
-        refused(report.problems)
+        show_problems(report.problems)
 
 
-def refused(problems: tuple[str, ...] | list[str]) -> None:
+def show_problems(problems: tuple[str, ...] | list[str]) -> None:
     """What is wrong with a file, line by line."""
     st.error("**This file cannot be used yet.**", icon=":material/error:")
-    listed(problems)
+    list_lines(problems)
 
 
-def listed(problems: tuple[str, ...] | list[str]) -> None:
+def list_lines(problems: tuple[str, ...] | list[str]) -> None:
     """Line by line."""
     st.markdown("\n".join(f"- {plain.text(problem)}" for problem in problems))
 
@@ -176,8 +176,8 @@ def preview(rows: FeatureSet | Dataset, report: Report) -> None:
     """The first rows as a model sees them: pictures, or numbers under their names."""
     st.caption("The first rows, as a model sees them")
     if report.is_images:
-        shown = list(range(0, report.n_train, max(1, report.n_train // THUMBNAILS)))[:THUMBNAILS]
-        samples.rows(rows.x_train, shown, [] if rows.y_train is None else [rows.classes[rows.y_train[row]] for row in shown])
+        numbers = list(range(0, report.n_train, max(1, report.n_train // THUMBNAILS)))[:THUMBNAILS]
+        samples.rows(rows.x_train, numbers, [] if rows.y_train is None else [rows.classes[rows.y_train[row]] for row in numbers])
     else:
         st.dataframe(list(report.preview), hide_index=True, key="upload-preview")
 
@@ -205,7 +205,7 @@ def other_public(*, is_images: bool, dims: tuple[int, ...]) -> str | None:
     """The set whose rows are public, chosen among those that fit; None before the choice."""
     kind, other_kind = (uploads.IMAGES, "tabular") if is_images else (uploads.FEATURES, "images")
     fitting = [name for name in visitors.names_here() if pc.DATASETS[name].kind != other_kind]
-    fitting += [one.name for one in uploads.list_uploads(kind) if is_images or one.shape == dims]
+    fitting += [upload.name for upload in uploads.list_uploads(kind) if is_images or upload.shape == dims]
     return st.selectbox(
         "Public rows come from",
         fitting,

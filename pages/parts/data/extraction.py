@@ -24,10 +24,10 @@ _SECONDS_PER_IMAGE, _SECONDS_WITHOUT_WEIGHTS = 0.05, 0.005
 _PENDING = "In the link as `backbone` from the press of its button on."
 
 
-def panel(settings: Settings, *, beside: Sequence[str] = ()) -> bool:
+def panel(settings: Settings, *, public_sets: Sequence[str] = ()) -> bool:
     """Whether there are features to work on: the choice of a backbone for images, and the extraction that it asks for.
 
-    beside: public sets that are to pass it, too, besides the settings' own.
+    public_sets: those that are to pass it, too, besides the settings' own.
     """
     with failures.show_refusal("This data set could not be opened."):
         data = core.raw(settings)
@@ -36,10 +36,10 @@ def panel(settings: Settings, *, beside: Sequence[str] = ()) -> bool:
             return True
         if mode.binds():
             st.caption("On this public server every set has the backbone of its card.")
-            return _state(settings, beside)
+            return _state(settings, public_sets)
         is_allowed = _choice(settings)
         try:
-            return _state(settings, beside)
+            return _state(settings, public_sets)
         except PillarError:
             if is_allowed:
                 raise
@@ -130,7 +130,7 @@ def _title(name: str) -> str:
 
 def _facts(card: Backbone) -> None:
     facts = {"Parameters": card.parameters, "features": card.width, "pre-trained on": card.pretraining, "licence": card.licence}
-    st.caption(plain.text(" · ".join([*(f"{what}: {fact}" for what, fact in facts.items()), card.source])))
+    st.caption(plain.text(" · ".join([*(f"{heading}: {fact}" for heading, fact in facts.items()), card.source])))
     if card.pretraining != "none":
         st.warning(
             f"**What it may have seen:** {plain.text(card.overlap)}. ε does not cover rows that pre-training saw.",
@@ -166,30 +166,30 @@ def _use_button(name: str, settings: Settings) -> None:
     )
 
 
-def _state(settings: Settings, beside: Sequence[str]) -> bool:
+def _state(settings: Settings, public_sets: Sequence[str]) -> bool:
     """Whether the features are there; if not, the job that makes them."""
-    name = core.backbone(settings)
-    if name is None:
+    backbone = core.backbone(settings)
+    if backbone is None:
         return True
     missing = []
-    for one in dict.fromkeys([settings.data, *(public for public in (settings.public, *beside) if public != PART)]):
-        data = core.raw(dataclasses.replace(settings, data=one))
-        if not isinstance(data, FeatureSet) and data.is_images and not is_ready(data, backbone=name):
-            missing.append((one, len(data.x_train) + (0 if data.x_test is None else len(data.x_test))))
-    title = pc.BACKBONES[names.address(name).base].title
+    for name in dict.fromkeys([settings.data, *(public for public in (settings.public, *public_sets) if public != PART)]):
+        data = core.raw(dataclasses.replace(settings, data=name))
+        if not isinstance(data, FeatureSet) and data.is_images and not is_ready(data, backbone=backbone):
+            missing.append((name, len(data.x_train) + (0 if data.x_test is None else len(data.x_test))))
+    title = pc.BACKBONES[names.address(backbone).base].title
     if not missing:
         st.success(f"**Ready:** every page uses the features of {plain.text(title)}.", icon=":material/check_circle:")
         return True
-    card = pc.BACKBONES[name]
+    card = pc.BACKBONES[backbone]
     if card.needs_fetching:
         size = f"about {card.n_bytes / 2**20:,.0f} MB" if card.n_bytes else "a file whose size its hub says"
         seconds, speed = jobs.line(size, card.n_bytes)
         cost = f"{speed}; licence: {plain.text(card.licence)}. The features follow by themselves."
         work = jobs.Work(f"Weights of {title}", seconds, cost, unit="download", button="Get it")
-        jobs.panel([fetch.specification(one, backbone=name) for one, _ in missing], work)
+        jobs.panel([fetch.specification(name, backbone=backbone) for name, _ in missing], work)
         return False
     images = sum(count for _, count in missing)
     seconds = images * (_SECONDS_PER_IMAGE if card.weights else _SECONDS_WITHOUT_WEIGHTS)
     work = jobs.Work(f"Features through {title}", seconds, total=images, unit="image", button="Extract")
-    jobs.panel([specification(one, name) for one, _ in missing], work)
+    jobs.panel([specification(name, backbone) for name, _ in missing], work)
     return False

@@ -41,7 +41,7 @@ def papers(settings: Settings) -> None:
     elif name:
         st.caption(f"There is no data set {plain.text(name)}: check its spelling.")
     with st.expander(f"All {len(names)} in a table", icon=":material/table_rows:"):
-        st.dataframe(pd.DataFrame([_facts(one) for one in names]), hide_index=True, key="paper-sets")
+        st.dataframe(pd.DataFrame([_facts(set_name) for set_name in names]), hide_index=True, key="paper-sets")
 
 
 def place(name: str) -> int:

@@ -13,43 +13,43 @@ from pillar_core.runs.repeated import file_of
 
 def panel(settings: Settings) -> None:
     """The sets that are kept, with their buttons."""
-    for one in uploads.list_uploads():
-        with st.container(border=True, key=f"kept-{uploads.key_of(one.name)}"):
-            st.text(one.title)
-            st.caption(plain.text(one.understood) or _facts(one))
+    for upload in uploads.list_uploads():
+        with st.container(border=True, key=f"kept-{uploads.key_of(upload.name)}"):
+            st.text(upload.title)
+            st.caption(plain.text(upload.understood) or _facts(upload))
             with st.container(horizontal=True, gap="small"):
-                _buttons(one, settings)
+                _buttons(upload, settings)
 
 
-def _facts(one: Upload) -> str:
-    shape = " × ".join(map(str, one.shape))
-    labels = f"{one.n_classes:,} classes" if one.is_labelled else "no labels, so they can only be public"
-    rows = f"{one.n_train:,} train and {one.n_test:,} test rows"
-    return f"{rows} · {shape} {'pixels' if one.kind == uploads.IMAGES else 'features'} · {labels}"
+def _facts(upload: Upload) -> str:
+    shape = " × ".join(map(str, upload.shape))
+    labels = f"{upload.n_classes:,} classes" if upload.is_labelled else "no labels, so they can only be public"
+    rows = f"{upload.n_train:,} train and {upload.n_test:,} test rows"
+    return f"{rows} · {shape} {'pixels' if upload.kind == uploads.IMAGES else 'features'} · {labels}"
 
 
-def _buttons(one: Upload, settings: Settings) -> None:
-    key, is_private, is_public = uploads.key_of(one.name), one.name == settings.data, one.name == settings.public
+def _buttons(upload: Upload, settings: Settings) -> None:
+    key, is_private, is_public = uploads.key_of(upload.name), upload.name == settings.data, upload.name == settings.public
     st.button(
         "Private now" if is_private else "Use as private",
         key=f"kept-private-{key}",
         on_click=session.change,
-        kwargs={"data": one.name, "public": PART, "backbone": AUTO},
-        disabled=is_private or not one.is_labelled,
+        kwargs={"data": upload.name, "public": PART, "backbone": AUTO},
+        disabled=is_private or not upload.is_labelled,
         help="Protects these rows on every page; a part of them becomes public.",
     )
     st.button(
         "Public now" if is_public else "Use as public",
         key=f"kept-public-{key}",
         on_click=session.change,
-        kwargs={"public": one.name},
-        disabled=is_private or is_public or not core.may_be_public(one, settings),
+        kwargs={"public": upload.name},
+        disabled=is_private or is_public or not core.may_be_public(upload, settings),
         help="Takes the public rows of every page from here, without protection. They must be of the private data's kind.",
     )
     st.download_button(
         "Save as a file",
-        data=lambda: npz_of(uploads.load(one.name)),
-        file_name=file_of(one.name),
+        data=lambda: npz_of(uploads.load(upload.name)),
+        file_name=file_of(upload.name),
         key=f"kept-save-{key}",
         on_click="ignore",
         help="A npz with its rows, unprotected, as commands name it: they run beside it on any machine.",
@@ -59,7 +59,7 @@ def _buttons(one: Upload, settings: Settings) -> None:
         icon=":material/delete:",
         key="forget" if is_private else f"kept-forget-{key}",
         on_click=forget,
-        args=(one.name,),
+        args=(upload.name,),
         help="Deletes its rows and whatever was made from them from the cache and from memory. Records of runs hold no rows and stay.",
     )
 

@@ -17,17 +17,17 @@ def panel(settings: Settings) -> None:
         st.markdown("**The first rows, as they are**")
         badges.show(Provenance.NON_PRIVATE)
         data = core.raw(settings)
-        shown = range(min(len(data.x_train), _IMAGES if data.x_train.ndim > 2 else _ROWS))
-        rows(data.x_train, list(shown), [] if data.y_train is None else [data.classes[data.y_train[row]] for row in shown])
+        numbers = range(min(len(data.x_train), _IMAGES if data.x_train.ndim > 2 else _ROWS))
+        rows(data.x_train, list(numbers), [] if data.y_train is None else [data.classes[data.y_train[row]] for row in numbers])
 
 
-def rows(x: Array, shown: list[int], names: list[str]) -> None:
+def rows(x: Array, numbers: list[int], names: list[str]) -> None:
     """Some rows of x with a name each, or none of them with one."""
     if x.ndim > 2:
-        alts = [f"row {row}: {name}" for row, name in zip(shown, names or ["an image without a label"] * len(shown), strict=True)]
-        st.image([x[row] for row in shown], caption=[plain.text(name) for name in names] or None, width=64, alt=alts)
+        alts = [f"row {row}: {name}" for row, name in zip(numbers, names or ["an image without a label"] * len(numbers), strict=True)]
+        st.image([x[row] for row in numbers], caption=[plain.text(name) for name in names] or None, width=64, alt=alts)
     else:
-        frame = pd.DataFrame(x[shown, :_COLUMNS]).rename(columns="x{}".format)
+        frame = pd.DataFrame(x[numbers, :_COLUMNS]).rename(columns="x{}".format)
         if names:
             frame.insert(0, "class", names)
         st.dataframe(frame, hide_index=True, key="sample-rows")

@@ -75,7 +75,7 @@ def _private_file() -> File | None:
         placeholder="/data/my-images",
         help="A folder of images (one subfolder per class, train/ and test/ where there are both), or a zip, npz, csv or parquet file.",
     ).strip()
-    return next(iter(brought.sent([file] if file else [])), None) or _on_this_machine(path)
+    return next(iter(brought.new_files([file] if file else [])), None) or _on_this_machine(path)
 
 
 def _public_files() -> list[File]:
@@ -89,7 +89,7 @@ def _public_files() -> list[File]:
         help="As above; or a data set of the app by name, `torchvision:` and `hub:` among them.",
     ).strip()
     named = File(None, path) if path in pc.DATASETS else _on_this_machine(path)
-    return [*brought.sent(files), *([named] if named is not None else [])]
+    return [*brought.new_files(files), *([named] if named is not None else [])]
 
 
 def _on_this_machine(path: str) -> File | None:
@@ -176,10 +176,10 @@ def _candidates(public: list[File], is_images: bool, dims: tuple[int, ...]) -> l
 
 def _judge_public(public: list[File], settings: Settings) -> None:
     """Public rows alone: kept beside the private data that the settings name."""
-    own = uploads.card(settings.data)
-    one = [file.report() for file in public]
-    is_images = own.kind == uploads.IMAGES if own else one[0].is_images
-    fitting = _candidates(public, is_images, own.shape if own else one[0].dims)
+    private = uploads.card(settings.data)
+    public_reports = [file.report() for file in public]
+    is_images = private.kind == uploads.IMAGES if private else public_reports[0].is_images
+    fitting = _candidates(public, is_images, private.shape if private else public_reports[0].dims)
     hint = "Stores them in the cache; the first becomes the public data of every page."
     st.button(
         "Use as public data", type="primary", key="use-public", on_click=_keep_public, args=(fitting,), disabled=not fitting, help=hint
@@ -202,8 +202,8 @@ def _keep(private: File, candidates: list[File], public: str) -> None:
 
 def _keep_public(files: list[File]) -> None:
     with failures.note_refusal("The rows could not be stored"):
-        own = uploads.load(session.current().data) if uploads.is_name(session.current().data) else None
-        names = [brought.kept_public(file.rows(), file.name, own) for file in files]
+        private = uploads.load(session.current().data) if uploads.is_name(session.current().data) else None
+        names = [brought.keep_public(file.rows(), file.name, private) for file in files]
         session.change(public=names[0])
         brought.let_go(files)
 

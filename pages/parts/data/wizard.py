@@ -38,7 +38,7 @@ _UNNAMED = "{} does not name its persons: you state that none of them is private
 
 
 @dataclasses.dataclass(frozen=True)
-class Asked:
+class Answers:
     """What somebody said of a private table and the public ones beside it; their rows are made from it whenever they are wanted.
 
     `share`: of the private rows, which is public; None where the public rows come from elsewhere. `edges`: where a number to predict is
@@ -62,7 +62,7 @@ class Asked:
         labels = bins(frame[self.label], self.edges) if self.edges else joined_labels(frame[self.label])
         return frame.assign(**{self.label: labels})
 
-    def unnamed(self) -> list[str]:
+    def unnamed_files(self) -> list[str]:
         """The public files that do not name the person of every row, where persons are asked for."""
         if self.person is None:
             return []
@@ -73,8 +73,8 @@ class Asked:
         frame = self.table(self.private)
         if self.person is not None:
             theirs = frozenset().union(*(_names_in(file.key, _table(file, self.person), self.person)[0] for file in self.public))
-            whose = _person_names(self.private.key, frame, self.person)
-            frame = persons.first_rows(frame, self.person, whose, most=self.most, theirs=theirs)
+            identities = _person_names(self.private.key, frame, self.person)
+            frame = persons.first_rows(frame, self.person, identities, most=self.most, theirs=theirs)
         if self.share is None:
             return frame, [(functools.partial(self.table, file), file.name) for file in self.public]
         frame, carved = encoding.split_off_public(frame, self.label, self.share, person=self.person)
@@ -87,7 +87,7 @@ class Asked:
         used = tuple(column for column in columns if column.name not in recipe.left_out)
         recipe = dataclasses.replace(recipe, columns=used, person=self.person, rows_per_person=self.most)
         private = raw.private_features(frame, recipe, name=Path(self.private.name).stem, caveats=() if sources else (COLUMNS_SEEN,))
-        unnamed = self.unnamed()
+        unnamed = self.unnamed_files()
 
         def public(read: Callable[[], Any], title: str) -> FeatureSet:
             is_apart = self.person is not None and title not in unnamed
@@ -111,19 +111,19 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
         return
     is_joined = not edges and _is_joined(frame[label])
     person, most = _person(frame, label)
-    asked, n_rows = Asked(private, public, label, person, most, edges=edges, is_joined=is_joined), len(frame)
-    frame, sources = asked.tables()
+    answers, n_rows = Answers(private, public, label, person, most, edges=edges, is_joined=is_joined), len(frame)
+    frame, sources = answers.tables()
     if person is not None:
-        everything = dataclasses.replace(asked, most=n_rows).tables()[0]
+        everything = dataclasses.replace(answers, most=n_rows).tables()[0]
         st.caption(_said_of_persons(n_rows, everything[person].value_counts().to_numpy(), most))
-    shares, other = None, None
+    shares, public_name = None, None
     if not public:
         shares = brought.share_or_none()
         if shares is None:
             return
         if shares:
-            asked = dataclasses.replace(asked, share=settings.public_fraction)
-            frame, sources = asked.tables()
+            answers = dataclasses.replace(answers, share=settings.public_fraction)
+            frame, sources = answers.tables()
     known = sources[0][0]() if sources else None
     columns = encoding.columns_of(frame if person is None else frame.drop(columns=person), label, public=known)
     left_out = _left_out(columns, label)
@@ -138,21 +138,21 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
     problems = encoding.problems_of(columns, recipe, is_scaled=bool(sources))
     if problems:
         st.info("**Still to say:**", icon=":material/help:")
-        brought.listed(problems)
+        brought.list_lines(problems)
         return
-    rows, makers = asked.rows((frame, sources), columns, recipe)
+    rows, makers = answers.rows((frame, sources), columns, recipe)
     report = reports.describe_rows(rows, (), None)
     brought.verdict(report)
     n_public = 0
     for make, title in makers:  # one at a time, and none of them stays
-        beside = reports.describe_rows(make(), (), None)
-        n_public += beside.n_train
+        public_report = reports.describe_rows(make(), (), None)
+        n_public += public_report.n_train
         if public:
-            brought.doubt_roles(report, beside, title)
-    unnamed = asked.unnamed()
+            brought.doubt_roles(report, public_report, title)
+    unnamed = answers.unnamed_files()
     if not sources:
-        other = brought.other_public(is_images=False, dims=report.dims)
-        unnamed += [uploads.title_of(other)] if other and person is not None else []
+        public_name = brought.other_public(is_images=False, dims=report.dims)
+        unnamed += [uploads.title_of(public_name)] if public_name and person is not None else []
     elif shares:
         brought.consequence(
             f"{n_public:,} of these {n_public + report.n_train:,} train rows become public: ε does not protect them, and what is released "
@@ -163,7 +163,7 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
         st.caption(plain.text(line))
     if words := [name for name in recipe.categories if name not in left_out]:
         st.caption(plain.text(f"Columns of words that become categories: {join(words)}."))
-    brought.use_button(_keep, (asked, columns, recipe, other or PART), is_ready=bool(sources or other))
+    brought.use_button(_keep, (answers, columns, recipe, public_name or PART), is_ready=bool(sources or public_name))
     brought.preview(rows, report)
 
 
@@ -189,10 +189,10 @@ def _has_questions(fingerprint_: str, _frame: Any) -> bool:
     return persons.person_column(_frame) is not None or not is_plain
 
 
-def _keep(asked: Asked, columns: tuple[Column, ...], recipe: Recipe, public: str) -> None:
+def _keep(answers: Answers, columns: tuple[Column, ...], recipe: Recipe, public: str) -> None:
     with failures.note_refusal("The rows could not be stored"):
-        brought.take(*asked.rows(asked.tables(), columns, recipe), asked.private.name, public)
-        brought.let_go([asked.private, *asked.public])
+        brought.take(*answers.rows(answers.tables(), columns, recipe), answers.private.name, public)
+        brought.let_go([answers.private, *answers.public])
 
 
 def _label(frame: Any) -> str | None:
@@ -237,7 +237,7 @@ def _remedies(columns: tuple[Column, ...], left_out: list[str], known: Any) -> d
 
 def _offer_to_leave_out(reasons: dict[str, str], left_out: list[str], label: str) -> None:
     st.info("**Some columns cannot be used as they are.**", icon=":material/help:")
-    brought.listed([f"{name} {why}" for name, why in reasons.items()])
+    brought.list_lines([f"{name} {why}" for name, why in reasons.items()])
     arguments = (f"upload-left-out-{label}", [*left_out, *reasons])
     st.button(plain.text(f"Leave out {join(reasons)}"), key="upload-leave-out", type="primary", on_click=_answer_with, args=arguments)
 
@@ -273,19 +273,19 @@ def _said_of_persons(n_rows: int, counts: Array, most: int) -> str:
     """How many rows are used, what is left out, and what more rows of a person would bring. counts: (persons,) the rows of each."""
     used = {rows: int(counts.clip(max=rows).sum()) for rows in range(most, most + 4)}
     first = "the first row of each is" if most == 1 else f"the first {most} of each, {used[most]:,} rows, are"
-    said = f"{n_rows:,} rows of {len(counts):,} persons: {first} used, and ε protects a {Unit(most)}."
+    summary = f"{n_rows:,} rows of {len(counts):,} persons: {first} used, and ε protects a {Unit(most)}."
     left_out = f"{n_rows - used[most]:,} rows are left out."
     more = [f"{used[rows]:,} with {rows} of a person" for rows in used if rows > most and used[rows] > used[rows - 1]]
-    return " ".join([said, left_out, *([f"Used would be {', '.join(more)}; the noise grows with that number."] if more else [])])
+    return " ".join([summary, left_out, *([f"Used would be {', '.join(more)}; the noise grows with that number."] if more else [])])
 
 
 def _left_out(columns: tuple[Column, ...], label: str) -> list[str]:
-    suggested = [one.name for one in columns if one.kind in encoding.LEFT_OUT]
-    kinds = {one.name: one.kind for one in columns}
+    suggested = [column.name for column in columns if column.kind in encoding.LEFT_OUT]
+    kinds = {column.name: column.kind for column in columns}
     hint = "Identifiers and free text say who somebody is. Suggested: what looks like one of them, and columns of one value."
     return st.multiselect(
         "Columns to leave out",
-        [one.name for one in columns],
+        [column.name for column in columns],
         default=suggested,
         format_func=lambda name: f"{name} ({kinds[name]})",
         key=local.unlinked_key(f"upload-left-out-{label}", FILE),
@@ -299,25 +299,25 @@ def _declare_recipe(columns: tuple[Column, ...], label: str, left_out: list[str]
     categories: dict[str, tuple[str, ...]] = {}
     fills: dict[str, float] = {}
     ranges: dict[str, tuple[float, float]] = {}
-    for one in columns:
-        if one.name in left_out or one.kind in encoding.ADVICE:
+    for column in columns:
+        if column.name in left_out or column.kind in encoding.ADVICE:
             continue
-        if one.kind in encoding.TEXTS:
-            words = _answer(one.name, "its words, with commas between them", "female, male")
-            categories[one.name] = tuple(word.strip() for word in words.split(",") if word.strip())
+        if column.kind in encoding.TEXTS:
+            words = _answer(column.name, "its words, with commas between them", "female, male")
+            categories[column.name] = tuple(word.strip() for word in words.split(",") if word.strip())
             continue
-        ends = _answer(one.name, "its smallest and largest value" + (", and what fills gaps" if one.gaps else ""), "0, 120, 50")
+        ends = _answer(column.name, "its smallest and largest value" + (", and what fills gaps" if column.gaps else ""), "0, 120, 50")
         numbers = _numbers(ends)
         if len(numbers) >= 2 and numbers[0] < numbers[1]:
-            ranges[one.name] = (numbers[0], numbers[1])
+            ranges[column.name] = (numbers[0], numbers[1])
         if len(numbers) == 3:
-            fills[one.name] = numbers[2]
+            fills[column.name] = numbers[2]
     return Recipe(label, tuple(left_out), categories, fills, ranges)
 
 
-def _answer(name: str, what: str, example: str) -> str:
+def _answer(name: str, hint: str, example: str) -> str:
     return str(
-        st.text_input(f"{plain.text(name)}: {what}", key=local.unlinked_key(f"upload-declared-{name}", FILE), placeholder=example) or ""
+        st.text_input(f"{plain.text(name)}: {hint}", key=local.unlinked_key(f"upload-declared-{name}", FILE), placeholder=example) or ""
     )
 
 

@@ -60,7 +60,7 @@ def arrange(members: Sequence[Member]) -> Layout:
         paths = {member: parts for member, parts in paths.items() if len(parts) > 1}
     elif flat:
         raise DataError(
-            f"{len(flat)} images lie in no class folder ({join([member.path for member in flat], shown=3)}): put each class into a "
+            f"{len(flat)} images lie in no class folder ({join([member.path for member in flat], most=3)}): put each class into a "
             "folder of its own, or add labels.csv with the columns file and label."
         )
     return Layout(tuple(dataclasses.replace(m, label=parts[0], in_test=in_test[m]) for m, parts in paths.items()), tuple(notes))

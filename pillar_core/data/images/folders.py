@@ -132,7 +132,7 @@ def _zip_members(archive: zipfile.ZipFile, *, stamped: bool) -> list[Member]:
     entries = sorted((entry for entry in archive.infolist() if not entry.is_dir()), key=_path_of)
     unsafe = [repr(entry.filename) for entry in entries if _leads_out(_path_of(entry))]
     if unsafe:
-        raise DataError(f"the zip holds paths that lead out of it ({join(unsafe, shown=3)}): refused. Make it again inside the folder.")
+        raise DataError(f"the zip holds paths that lead out of it ({join(unsafe, most=3)}): refused. Make it again inside the folder.")
     if any(entry.flag_bits & 1 for entry in entries):
         raise DataError("the zip is encrypted: make it again without a password.")
     return [
@@ -169,7 +169,7 @@ def complete(members: Sequence[Member], absent: Sequence[object], *, classes: tu
     wanted = len(members) + len(absent)
     if not members or len(absent) > UNREADABLE_SHARE * wanted:
         raise DataError(
-            f"{len(absent)} of {wanted} images that the source's lists name are missing ({join(absent, shown=3)}): "
+            f"{len(absent)} of {wanted} images that the source's lists name are missing ({join(absent, most=3)}): "
             "unpack every part of the data set into one folder."
         )
     more = (f"{len(absent)} images that the source's lists name are missing: {join(absent)}.",) if absent else ()

@@ -47,7 +47,7 @@ def test_options_without_one_value_each_are_refused(name: str) -> None:
 )  # fmt: skip
 def test_preparation_out_of_range_is_refused(option: str, value: str) -> None:
     with pytest.raises(SettingError, match=option):
-        IMAGENET.changed({option: value})
+        IMAGENET.with_options({option: value})
 
 
 def _photo(height: int, width: int) -> np.ndarray:
@@ -66,7 +66,7 @@ def test_resizing_and_cropping_agree_with_pillow(height: int, width: int, interp
     resized = Image.fromarray(photo).resize((round(width * scale), round(height * scale)), getattr(Image.Resampling, interpolation.upper()))
     left, top = (resized.width - side) // 2, (resized.height - side) // 2
     wanted = np.asarray(resized.crop((left, top, left + side, top + side)), dtype=float) / 255
-    changed = IMAGENET.changed({"input_size": "64", "crop": "0.8", "mean": "0.5", "std": "0.25", "interpolation": interpolation})
+    changed = IMAGENET.with_options({"input_size": "64", "crop": "0.8", "mean": "0.5", "std": "0.25", "interpolation": interpolation})
     found = changed(torch.from_numpy(photo[None]))[0].permute(1, 2, 0).numpy() * 0.25 + 0.5
     assert found.shape == (64, 64, 3)
     # Pillow rounds to whole grey levels after each of its two passes: at most one and a half of 255.
@@ -76,7 +76,7 @@ def test_resizing_and_cropping_agree_with_pillow(height: int, width: int, interp
 @pytest.mark.parametrize("shape", [(1, 10, 80), (1, 80, 10), (1, 10, 80, 3), (1, 100, 1000)])
 def test_of_a_long_image_the_middle_is_what_a_network_sees(shape):
     image = torch.from_numpy(np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8))
-    changed = IMAGENET.changed({"input_size": "32"})
+    changed = IMAGENET.with_options({"input_size": "32"})
     pixels = (image[:, None] if image.ndim == 3 else image.permute(0, 3, 1, 2)).float()
     side = 32 if min(shape[1:3]) <= 32 else 37
     whole = changed._resize(pixels, tuple(round(extent * side / min(shape[1:3])) for extent in shape[1:3]))
@@ -106,6 +106,6 @@ def test_a_row_of_pixels_is_cut_before_it_is_enlarged(monkeypatch):
 
 def test_grey_images_become_three_equal_channels_with_each_ones_mean() -> None:
     grey = torch.full((2, 8, 8), 51, dtype=torch.uint8)
-    found = IMAGENET.changed({"input_size": "8", "mean": "0.1,0.2,0.3", "std": "0.5,1,0.25"})(grey)
+    found = IMAGENET.with_options({"input_size": "8", "mean": "0.1,0.2,0.3", "std": "0.5,1,0.25"})(grey)
     assert found.shape == (2, 3, 8, 8)
     np.testing.assert_allclose(found[0, :, 0, 0], [(0.2 - 0.1) / 0.5, 0.0, (0.2 - 0.3) / 0.25], atol=1e-6)

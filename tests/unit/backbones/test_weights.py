@@ -60,7 +60,7 @@ LAYOUTS: dict[str, Any] = {
 def test_every_layout_gives_the_network_its_own_tensors(layout: str, tmp_path: Path) -> None:
     torch.save(LAYOUTS[layout], tmp_path / "checkpoint.pth")
     network = _network()
-    notes = fill(network, tmp_path / "checkpoint.pth", what="a small network")
+    notes = fill(network, tmp_path / "checkpoint.pth", title="a small network")
     for name, value in network.state_dict().items():
         assert torch.equal(value, OWN[name]), name
     assert "checkpoint.pth" in notes[0]
@@ -70,7 +70,7 @@ def test_half_precision_is_widened_and_batch_counters_may_be_absent(tmp_path: Pa
     half = {name: value.half() for name, value in OWN.items() if not name.endswith("num_batches_tracked")}
     save_file(half, tmp_path / "half.safetensors")
     network = _network()
-    fill(network, tmp_path / "half.safetensors", what="a small network")
+    fill(network, tmp_path / "half.safetensors", title="a small network")
     assert network.state_dict()["conv1.weight"].dtype == torch.float32
     assert torch.equal(network.state_dict()["conv1.weight"], half["conv1.weight"].float())
 
@@ -89,7 +89,7 @@ def test_another_architecture_is_refused_and_its_keys_named(state: dict[str, tor
     network = _network()
     before = {name: value.clone() for name, value in network.state_dict().items()}
     with pytest.raises(DataError, match=says):
-        fill(network, tmp_path / "other.safetensors", what="a small network")
+        fill(network, tmp_path / "other.safetensors", title="a small network")
     assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items())
 
 

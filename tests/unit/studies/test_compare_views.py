@@ -11,7 +11,7 @@ from pillar_core import errors, plots
 from pillar_core.__main__ import main
 from pillar_core.data import uploads
 from pillar_core.runs import sweep
-from pillar_core.splits import imbalanced, rarest
+from pillar_core.splits import rarest, thin_classes
 from pillar_core.studies.compare import views as compare_views
 from pillar_core.studies.compare.views import COMPARE_VIEWS, Setup
 
@@ -97,7 +97,7 @@ def test_classes_get_rarer_and_the_rare_ones_are_asked_for(monkeypatch):
     known = lines.set_index(["method", "x"])
     assert known.loc[("dp_sgd", 30.0), "n_private"] < 0.5 * known.loc[("dp_sgd", 1.0), "n_private"]
     assert (lines["n_public"].nunique(), set(lines["seeds"])) == (1, {2})
-    made = [imbalanced(pc.split(pc.load_dataset("digits"), public_fraction=0.1, seed=seed), 30.0, seed=seed) for seed in (0, 1)]
+    made = [thin_classes(pc.split(pc.load_dataset("digits"), public_fraction=0.1, seed=seed), 30.0, seed=seed) for seed in (0, 1)]
     for split in made:
         counts = np.bincount(split.features.y_train[split.private], minlength=10)
         rare = rarest(10)

@@ -123,7 +123,7 @@ def _build_pretrained(name: str, n_classes: int, is_filled: bool) -> Built:
 
     trunk: Any = timm.create_model(title, pretrained=False, num_classes=0, **options)
     if is_filled:
-        fill(trunk, weights, what=title)
+        fill(trunk, weights, title=title)
     head = torch.nn.Linear(int(trunk.num_features), n_classes)
     torch.nn.init.zeros_(head.weight)
     torch.nn.init.zeros_(head.bias)
