@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import pandas
     import torch
     from dp_accounting import dp_event, pld, privacy_accountant, rdp
     from scipy import stats
@@ -23,6 +24,7 @@ else:
             importlib.import_module(package)  # whole before its parts: two threads that import each other's part would deadlock
             return getattr(importlib.import_module(self.__name__), name)
 
+    pandas = _Deferred("pandas")
     torch = _Deferred("torch")
     dp_event = _Deferred("dp_accounting.dp_event")
     pld = _Deferred("dp_accounting.pld")
@@ -46,4 +48,4 @@ def import_whole(name: str) -> ModuleType:
     return importlib.import_module(name)
 
 
-__all__ = ["dp_event", "import_whole", "pld", "privacy_accountant", "rdp", "stats", "torch"]
+__all__ = ["dp_event", "import_whole", "pandas", "pld", "privacy_accountant", "rdp", "stats", "torch"]

@@ -1,12 +1,14 @@
 """Cells of a table as numbers: thousands, decimal commas, currency and percent, each column in one reading, and words that mark a gap."""
 
+from __future__ import annotations
+
 import re
-from typing import Any
 
 import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.data.wording import join
+from pillar_core.deferred import pandas as pd
 
 GAPS_OF_WORDS = frozenset(
     ("", "#n/a", "#n/a n/a", "#na", "-1.#ind", "-1.#qnan", "-nan", "1.#ind", "1.#qnan", "<na>", "n/a", "na", "null", "nan", "none", "?")
@@ -28,7 +30,7 @@ def is_number(text: str) -> bool:
     return any(map(str.isdigit, bare)) and bool(_POINT.fullmatch(bare) or _COMMA.fullmatch(bare))
 
 
-def with_numbers(frame: Any, notes: list[str], *, as_written: str | None = None) -> Any:
+def with_numbers(frame: pd.DataFrame, notes: list[str], *, as_written: str | None = None) -> pd.DataFrame:
     """The frame, its columns of numbers as numbers; `notes` say which were not plain. A column of other words stays as it is written.
 
     A column whose cells are mostly numbers keeps what is none as a word: `unreadable` names such cells.
@@ -55,24 +57,20 @@ _WAYS = {
 }
 
 
-def with_long_numbers_as_words(frame: Any) -> Any:
+def with_long_numbers_as_words(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with whole numbers of more digits than 64 bits hold as words: among numbers they would be rounded, or infinite."""
-    import pandas as pd
-
     long = [name for name in frame.columns if frame[name].dtype == object and pd.api.types.infer_dtype(frame[name]) == "integer"]
     return frame.assign(**{name: frame[name].map(str, na_action="ignore") for name in long}) if long else frame
 
 
-def unreadable(column: Any) -> Array:
+def unreadable(column: pd.Series) -> Array:
     """The places of cells in a column of numbers that are neither a number nor a gap."""
-    import pandas as pd
-
     if pd.api.types.is_numeric_dtype(column):
         return np.arange(0)
     return np.flatnonzero((pd.to_numeric(column, errors="coerce").isna() & column.notna()).to_numpy())
 
 
-def sentinels_of(column: Any) -> tuple[float, ...]:
+def sentinels_of(column: pd.Series) -> tuple[float, ...]:
     """Values such as -999 that often mark a gap, where they lie outside all other values of a column of numbers."""
     values = np.asarray(column, dtype=np.float64)
     present = [value for value in SENTINELS if (values == value).any()]
@@ -83,15 +81,11 @@ def sentinels_of(column: Any) -> tuple[float, ...]:
     return tuple(value for value in present if value < min(low, 0) - (high - low) / 2 or value > high + (high - low) / 2)
 
 
-def _is_of_words(column: Any) -> bool:
-    import pandas as pd
-
+def _is_of_words(column: pd.Series) -> bool:
     return bool(not pd.api.types.is_numeric_dtype(column) and pd.api.types.infer_dtype(column, skipna=True) in ("string", "mixed-integer"))
 
 
-def _distinct(column: Any) -> tuple[Array, list[str]]:
-    import pandas as pd
-
+def _distinct(column: pd.Series) -> tuple[Array, list[str]]:
     codes, values = pd.factorize(column)
     return codes, [str(value).strip() for value in values]
 
@@ -111,15 +105,13 @@ def _says_comma(values: list[str]) -> bool:
     return bool(bare) and all(map(_COMMA.fullmatch, bare)) and not all(map(_POINT.fullmatch, bare))
 
 
-def _read(codes: Array, values: list[str], comma: bool) -> tuple[Any, set[str]] | None:
+def _read(codes: Array, values: list[str], comma: bool) -> tuple[pd.Series, set[str]] | None:
     """(a column of numbers, in which ways its cells were not plain); None for a column of words.
 
     Where few cells are no numbers, the column holds numbers as text and these cells as they are written.
     """
-    import pandas as pd
-
     pattern = _COMMA if comma and not any(_POINT.fullmatch(v) and not _COMMA.fullmatch(v) for v in values) else _POINT
-    results: list[Any] = []
+    results: list[float | str] = []
     ways: set[str] = set()
     n_percent = n_numbers = 0
     for value in values:

@@ -1,10 +1,11 @@
 """Tables with words and gaps as numbers. Categories, fill values and ranges come from public rows or from whoever brings the table."""
 
+from __future__ import annotations
+
 import dataclasses
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from pillar_core.data.parts import Parts
 from pillar_core.data.persons import persons_of
 from pillar_core.data.tables import FEWEST_DISTINCT, distinct_of, find_column, is_text, labels_of, mostly_numbers, partition
 from pillar_core.data.wording import join
+from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
 
 NUMBERS, WORDS, IDENTIFIER, DATE, COPY, CONSTANT = "numbers", "words", "an identifier", "dates", "a copy", "one value"
@@ -70,10 +72,8 @@ class Recipe:
     gaps: tuple[str | float, ...] = ()
 
 
-def columns_of(frame: Any, label: str, *, public: Any = None) -> tuple[Column, ...]:
+def columns_of(frame: pd.DataFrame, label: str, *, public: pd.DataFrame | None = None) -> tuple[Column, ...]:
     """The feature columns of a table, in order, as they look in `public` rows where there are any; in its own no ε covers what is seen."""
-    import pandas as pd
-
     roles = (label, find_column(frame, ("split",)))
     seen = frame if public is None else public
     first: dict[bytes, str] = {}
@@ -91,7 +91,7 @@ def columns_of(frame: Any, label: str, *, public: Any = None) -> tuple[Column, .
     return tuple(columns)
 
 
-def learn_recipe(public: Any, columns: Sequence[Column], *, label: str, left_out: Sequence[str]) -> Recipe:
+def learn_recipe(public: pd.DataFrame, columns: Sequence[Column], *, label: str, left_out: Sequence[str]) -> Recipe:
     """The recipe that public rows give: their words are the categories, their medians fill gaps.
 
     Raises:
@@ -129,7 +129,7 @@ def width(columns: Sequence[Column], recipe: Recipe) -> int:
     return sum(len(recipe.categories.get(column.name, [column])) for column in _used_columns(columns, recipe.left_out))
 
 
-def encode_columns(frame: Any, columns: Sequence[Column], recipe: Recipe) -> tuple[Array, tuple[str, ...]]:
+def encode_columns(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe) -> tuple[Array, tuple[str, ...]]:
     """((n, d) float32 rows, the d columns' names): numbers with their gaps filled, words as one column a category.
 
     A word that is no category, and an empty cell among words, is 0 in all of them.
@@ -161,7 +161,7 @@ def encode_columns(frame: Any, columns: Sequence[Column], recipe: Recipe) -> tup
     return np.stack(parts, axis=1), tuple(names)
 
 
-def count_gaps(frame: Any, columns: Sequence[Column]) -> tuple[Column, ...]:
+def count_gaps(frame: pd.DataFrame, columns: Sequence[Column]) -> tuple[Column, ...]:
     """The columns with how many cells are empty in this table, where it has them."""
     return tuple(
         dataclasses.replace(column, gaps=int((~np.isfinite(_numbers(frame[column.name]))).sum()))
@@ -171,7 +171,7 @@ def count_gaps(frame: Any, columns: Sequence[Column]) -> tuple[Column, ...]:
     )
 
 
-def private_parts(frame: Any, columns: Sequence[Column], recipe: Recipe, *, person: str | None = None, most: int = 1) -> Parts:
+def private_parts(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe, *, person: str | None = None, most: int = 1) -> Parts:
     """A private table through a recipe: train and test rows as its column split says, else a stratified fifth for the test.
 
     person: the column that says whose the rows are, where `first_rows` kept up to `most` of each. Names are replaced by numbers.
@@ -189,7 +189,7 @@ def private_parts(frame: Any, columns: Sequence[Column], recipe: Recipe, *, pers
     return Parts(*sides, _classes(y, recipe), tuple(notes), persons=persons, names=names, test_drawn=side is None and len(test) > 0)
 
 
-def public_parts(frame: Any, columns: Sequence[Column], recipe: Recipe) -> Parts:
+def public_parts(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe) -> Parts:
     """A public table through the same recipe: all its rows, labelled where it has the label column.
 
     Raises:
@@ -201,7 +201,7 @@ def public_parts(frame: Any, columns: Sequence[Column], recipe: Recipe) -> Parts
     return Parts(x, labels_of(frame[recipe.label]) if has_labels else None, notes=notes, names=names)
 
 
-def split_off_public(frame: Any, label: str, share: float, *, person: str | None = None) -> tuple[Any, Any]:
+def split_off_public(frame: pd.DataFrame, label: str, share: float, *, person: str | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
     """(the private rows with all test rows, the public rows): a stratified share of the train rows, the same every time; all rows of one
     person that the column `person` names on one side.
 
@@ -221,7 +221,7 @@ def split_off_public(frame: Any, label: str, share: float, *, person: str | None
     return named.iloc[rows].reset_index(drop=True), named.iloc[train[public]].drop(columns="split").reset_index(drop=True)
 
 
-def _refuse_unreadable(column: Any) -> None:
+def _refuse_unreadable(column: pd.Series) -> None:
     rows = cells.unreadable(column)
     if len(rows):
         quoted = [f"row {row}: {str(column.iloc[row])!r}" for row in rows]
@@ -245,7 +245,7 @@ def _classes(y: Array, recipe: Recipe) -> tuple[str, ...] | None:
     return recipe.classes if recipe.classes and y.dtype.kind == "U" else None
 
 
-def unknown_word_notes(frame: Any, columns: Sequence[Column], recipe: Recipe) -> list[str]:
+def unknown_word_notes(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe) -> list[str]:
     """A note that counts, by column, the cells with words that are no category."""
     counts = {}
     for column in _used_columns(columns, recipe.left_out):
@@ -261,7 +261,7 @@ def _used_columns(columns: Sequence[Column], left_out: Sequence[str]) -> list[Co
     return [column for column in columns if column.name not in without]
 
 
-def _kind(name: str, column: Any) -> str:
+def _kind(name: str, column: pd.Series) -> str:
     values = column.dropna()
     distinct = int(values.nunique())
     if distinct <= 1:
@@ -271,7 +271,7 @@ def _kind(name: str, column: Any) -> str:
         if words.astype(str).str.match(_DATE).to_numpy()[codes].mean() > 0.8:
             return DATE
         texts = words.astype(str)
-        is_long = texts.str.len().mean() >= LINE or texts.str.split().str.len().mean() >= SENTENCE
+        is_long = texts.str.len().mean() >= LINE or texts.str.count(r"\S+").mean() >= SENTENCE
         if is_long and (np.bincount(codes) == 1).mean() > 0.5:
             return FREE_TEXT
         is_name = distinct > max(FEWEST_DISTINCT, len(values) / 2) or distinct == len(values) > FEWEST_NAMES
@@ -282,13 +282,11 @@ def _kind(name: str, column: Any) -> str:
     return IDENTIFIER if is_counted and _IDENTIFYING.search(name) else NUMBERS
 
 
-def _numbers(column: Any) -> Array:
-    import pandas as pd
-
+def _numbers(column: pd.Series) -> Array:
     return np.asarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)
 
 
-def _words(column: Any, categories: Sequence[str] = ()) -> Array:
+def _words(column: pd.Series, categories: Sequence[str] = ()) -> Array:
     """(n,) objects: the words of a column, "" where there is none; a number as the categories write it."""
     codes, values = distinct_of(column)
     words = ["" if missing else str(value).strip() for value, missing in zip(values, values.isna(), strict=True)]

@@ -1,5 +1,7 @@
 """Files of tables as pandas frames, read as their owner wrote them; what was understood stands in `frame.attrs["notes"]`."""
 
+from __future__ import annotations
+
 import contextlib
 import csv
 import gzip
@@ -17,6 +19,7 @@ import numpy as np
 
 from pillar_core.data import cells
 from pillar_core.data.wording import join
+from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError, MissingDependencyError
 from pillar_core.extras import how_to_get
 
@@ -51,7 +54,7 @@ def ending_of(name: str | Path) -> str:
     return double if double in SUFFIXES else path.suffix.lower()
 
 
-def frame_of(content: io.BytesIO | Path, ending: str, *, as_written: str | None = None) -> Any:
+def frame_of(content: io.BytesIO | Path, ending: str, *, as_written: str | None = None) -> pd.DataFrame:
     """The table: numbers as numbers, words and dates as text, gaps as NaN. as_written: a column of a text file that stays text.
 
     Raises:
@@ -86,14 +89,12 @@ def frame_of(content: io.BytesIO | Path, ending: str, *, as_written: str | None 
     return frame
 
 
-def notes_of(frame: Any) -> list[str]:
+def notes_of(frame: pd.DataFrame) -> list[str]:
     """What was understood while the table was read."""
     return list(frame.attrs.get("notes", ()))
 
 
-def _read_text(content: io.BytesIO | Path, ending: str, as_written: str | None) -> Any:
-    import pandas as pd
-
+def _read_text(content: io.BytesIO | Path, ending: str, as_written: str | None) -> pd.DataFrame:
     csv.field_size_limit(2**31 - 1)  # a header of many thousand names is one field of any other separator
     start = _start(content, ending)
     encoding = _encoding(start)
@@ -122,7 +123,7 @@ def _read_text(content: io.BytesIO | Path, ending: str, as_written: str | None) 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(_rewound(content), **how)
+            frame: pd.DataFrame = pd.read_csv(_rewound(content), **how)
     except UnicodeDecodeError:
         encoding = how["encoding"] = "cp1252"
         frame = pd.read_csv(_rewound(content), **how, encoding_errors="replace")
@@ -233,9 +234,7 @@ def _wider(content: io.BytesIO | Path, how: dict[str, Any]) -> dict[str, Any]:
     return {"names": names, "header": None, "skiprows": how["skiprows"] + (how["names"] is None)}
 
 
-def _read_excel(content: io.BytesIO | Path) -> Any:
-    import pandas as pd
-
+def _read_excel(content: io.BytesIO | Path) -> pd.DataFrame:
     try:
         frame = pd.read_excel(content, keep_default_na=False, na_values=[""])
     except ImportError as error:
@@ -258,9 +257,8 @@ def _read_arrow(content: io.BytesIO | Path, ending: str) -> Any:
             return stream.read_all()
 
 
-def _of_arrow(table: Any) -> Any:
+def _of_arrow(table: Any) -> pd.DataFrame:
     """The frame of an Arrow table: named indexes stay columns, decimals are numbers, lists of numbers of one length many columns."""
-    import pandas as pd
     import pyarrow
 
     types = pyarrow.types
@@ -293,13 +291,12 @@ def _is_list_of_numbers(kind: Any) -> bool:
     return bool(is_list and (types.is_floating(kind.value_type) or types.is_integer(kind.value_type)))
 
 
-def _columns_of_list(name: str, column: Any) -> Any:
+def _columns_of_list(name: str, column: Any) -> pd.DataFrame:
     """(n, width) frame with the values of a column of lists.
 
     Raises:
         DataError: lists of several lengths, or gaps among them.
     """
-    import pandas as pd
     import pyarrow.compute
 
     lengths = pyarrow.compute.list_value_length(column)
@@ -310,15 +307,13 @@ def _columns_of_list(name: str, column: Any) -> Any:
     return pd.DataFrame(values, columns=[f"{name}[{place}]" for place in range(widths[0])])
 
 
-def _dates_as_text(frame: Any) -> Any:
+def _dates_as_text(frame: pd.DataFrame) -> pd.DataFrame:
     """Times as ISO text, which is known as dates; durations as days."""
-    import pandas as pd
-
     notes = frame.attrs.get("notes", [])
     for name in frame.columns:
         kind = frame[name].dtype
         if pd.api.types.is_timedelta64_dtype(kind):
-            frame[name] = frame[name] / np.timedelta64(1, "D")
+            frame[name] = pd.to_timedelta(frame[name]) / pd.Timedelta(days=1)
             notes = [*notes, f"Column {name!r} holds durations, read as days."]
         elif pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.infer_dtype(frame[name]) in ("date", "datetime", "time"):
             frame[name] = frame[name].map(str, na_action="ignore").astype(object)
@@ -326,7 +321,7 @@ def _dates_as_text(frame: Any) -> Any:
     return frame
 
 
-def _without_empty(frame: Any, notes: list[str]) -> Any:
+def _without_empty(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     """The frame without rows that hold nothing, and without columns that hold nothing and have no name."""
     is_gap = frame.isna()
     unnamed = [name for name in frame.columns if name.startswith("Unnamed: ") and is_gap[name].all()]

@@ -1,5 +1,7 @@
 """Whose rows are: the one reader of names of persons, which tables, archives, lists of images and callers write in their own ways."""
 
+from __future__ import annotations
+
 import math
 import re
 import unicodedata
@@ -11,6 +13,7 @@ import numpy as np
 from pillar_core.arrays import Array
 from pillar_core.data.tables import FEWEST_DISTINCT, distinct_of, find_column, sides_of
 from pillar_core.data.wording import join
+from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
 from pillar_core.types import Persons
 
@@ -28,8 +31,6 @@ def persons_of(names: Iterable[Any], most: int, *, n_rows: int) -> Persons:
         DataError: another number of names, something else than words and whole numbers, a row that names nobody, names that could be one
             person's or cannot be told apart, or no whole number of rows.
     """
-    import pandas as pd
-
     try:
         values = names if isinstance(names, np.ndarray) else np.fromiter(names, dtype=object)
         if values.shape == (n_rows,):
@@ -55,13 +56,13 @@ def _is_name(value: Any) -> bool:
     return value is None or isinstance(value, str)
 
 
-def person_column(frame: Any) -> str | None:
+def person_column(frame: pd.DataFrame) -> str | None:
     """The column that seems to name the person of each row, by its name, where there are several persons."""
     named = (name for name in frame.columns if _PERSON.fullmatch(str(name)))
     return next((name for name in named if frame[name].nunique() > FEWEST_DISTINCT), None)
 
 
-def first_rows(frame: Any, column: str, identities: tuple[Array, Array], *, most: int, theirs: Set[str]) -> Any:
+def first_rows(frame: pd.DataFrame, column: str, identities: tuple[Array, Array], *, most: int, theirs: Set[str]) -> pd.DataFrame:
     """The first `most` rows of each person, in the frame's order, less those on another side (train or test) than the person's first: one
     person more or less is then at most so many rows more or less, all of them on one side.
 
@@ -70,8 +71,6 @@ def first_rows(frame: Any, column: str, identities: tuple[Array, Array], *, most
     Raises:
         DataError: nobody is left.
     """
-    import pandas as pd
-
     codes, persons = identities
     is_left = np.array([name not in theirs for name in persons.tolist()])
     named = frame.assign(**{column: codes})[is_left[codes]]
@@ -84,7 +83,7 @@ def first_rows(frame: Any, column: str, identities: tuple[Array, Array], *, most
     return named[named.groupby(column).cumcount() < most].reset_index(drop=True)
 
 
-def named_in(table: Any, column: str) -> tuple[frozenset[str], bool]:
+def named_in(table: pd.DataFrame, column: str) -> tuple[frozenset[str], bool]:
     """Whom a public table names, without what names of one person may differ in; and whether it names somebody in every row.
 
     Raises:
@@ -95,15 +94,13 @@ def named_in(table: Any, column: str) -> tuple[frozenset[str], bool]:
     return frozenset(_canonical_names(distinct_of(table[column])[1])), not table[column].isna().any()
 
 
-def names_of_persons(names: Any) -> tuple[Array, Array]:
+def names_of_persons(names: pd.Series) -> tuple[Array, Array]:
     """(n,) int64 numbers of the rows' persons, in the order of their names as they are written; and by number the names without what those
     of one person may differ in.
 
     Raises:
         DataError: a row that names nobody, names that could be one person's or cannot be told apart.
     """
-    import pandas as pd
-
     codes, distinct = distinct_of(names)
     persons, written = pd.Series(_canonical_names(distinct)), distinct.astype(str).str.strip()
     unnamed = np.flatnonzero((persons == "").to_numpy()[codes])
@@ -120,7 +117,7 @@ def names_of_persons(names: Any) -> tuple[Array, Array]:
     return numbers[codes], persons.to_numpy(dtype=object)
 
 
-def _canonical_names(names: Any) -> list[str]:
+def _canonical_names(names: pd.Series) -> list[str]:
     """Distinct names without what those of one person may differ in: letters' case and width, blanks, signs that nobody sees, 1 or 1.0 or
     001. Empty where nobody is named.
 

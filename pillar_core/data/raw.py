@@ -1,5 +1,7 @@
 """Raw tables, with words, gaps and several rows of a person, as features through a recipe, for pages, commands and `load_features`."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -11,6 +13,7 @@ from pillar_core.data.encoding import NUMBERS, Column, Recipe
 from pillar_core.data.parts import open_source
 from pillar_core.data.persons import first_rows, named_in, names_of_persons
 from pillar_core.data.wording import join
+from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
 from pillar_core.types import FeatureSet
 
@@ -118,7 +121,7 @@ def new_rows(source: Any, recipe: Recipe) -> tuple[Array, tuple[str, ...]]:
     return x, (*notes, *encoding.unknown_word_notes(frame, columns, recipe))
 
 
-def learnt_recipe(frame: Any, roles: Roles, public: Any = None) -> tuple[Recipe, list[str]]:
+def learnt_recipe(frame: pd.DataFrame, roles: Roles, public: pd.DataFrame | None = None) -> tuple[Recipe, list[str]]:
     """The recipe of a private table and notes on it: what public rows say, else plain numbers as they are.
 
     Raises:
@@ -145,7 +148,7 @@ def learnt_recipe(frame: Any, roles: Roles, public: Any = None) -> tuple[Recipe,
     return dataclasses.replace(recipe, columns=used, person=roles.person), notes
 
 
-def template(source: Any, roles: Roles, public: Any = None) -> tuple[Recipe, list[str]]:
+def template(source: Any, roles: Roles, public: pd.DataFrame | None = None) -> tuple[Recipe, list[str]]:
     """(the recipe of a table, what is still to fill in, a line each): without public rows, nothing that the rows hold is written but the
     columns' names, their kinds and the classes.
 
@@ -167,7 +170,7 @@ def template(source: Any, roles: Roles, public: Any = None) -> tuple[Recipe, lis
     return recipe, encoding.problems_of(used, recipe, is_scaled=False)
 
 
-def private_features(frame: Any, recipe: Recipe, *, name: str, caveats: tuple[str, ...] = ()) -> FeatureSet:
+def private_features(frame: pd.DataFrame, recipe: Recipe, *, name: str, caveats: tuple[str, ...] = ()) -> FeatureSet:
     """The features of a private table whose rows `first_rows` took, where it names persons.
 
     Raises:
@@ -185,7 +188,7 @@ def private_features(frame: Any, recipe: Recipe, *, name: str, caveats: tuple[st
     return dataclasses.replace(features, recipe=form)
 
 
-def public_features(frame: Any, recipe: Recipe, *, name: str, apart_from: tuple[str, ...] = ()) -> FeatureSet:
+def public_features(frame: pd.DataFrame, recipe: Recipe, *, name: str, apart_from: tuple[str, ...] = ()) -> FeatureSet:
     """The features of a public table, all of its rows; `apart_from`: see `FeatureSet`.
 
     Raises:
@@ -196,7 +199,7 @@ def public_features(frame: Any, recipe: Recipe, *, name: str, apart_from: tuple[
     return dataclasses.replace(features, apart_from=apart_from, recipe=recipes.form_of(recipe))
 
 
-def plain_features(frame: Any, *, name: str) -> FeatureSet:
+def plain_features(frame: pd.DataFrame, *, name: str) -> FeatureSet:
     """The features of a table of numbers as it is.
 
     Raises:
@@ -211,7 +214,7 @@ def plain_features(frame: Any, *, name: str) -> FeatureSet:
     return dataclasses.replace(features, recipe=recipes.form_of(recipe))
 
 
-def _refuse_words(frame: Any, inputs: list[str], label: str, left_out: Iterable[str]) -> None:
+def _refuse_words(frame: pd.DataFrame, inputs: list[str], label: str, left_out: Iterable[str]) -> None:
     """Refuses columns that are more than numbers, each by name."""
     try:
         tables.numbers_of(frame, inputs)
@@ -222,7 +225,7 @@ def _refuse_words(frame: Any, inputs: list[str], label: str, left_out: Iterable[
         raise DataError(*cells, *(problems or refusal.problems), WAYS) from refusal
 
 
-def _without_gaps(frame: Any, recipe: Recipe) -> Any:
+def _without_gaps(frame: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
     """The table with the cells empty that hold what the recipe counts as a gap."""
     if not recipe.gaps:
         return frame
@@ -231,7 +234,7 @@ def _without_gaps(frame: Any, recipe: Recipe) -> Any:
     return frame.assign(**{name: frame[name].mask(frame[name].isin(gaps)) for name in names})
 
 
-def _table(source: Any, person: str | None) -> tuple[Any, str]:
+def _table(source: Any, person: str | None) -> tuple[pd.DataFrame, str]:
     """(the table, its title), names of persons as they are written."""
     if not is_table(source):
         raise DataError(f"rows of a table are a DataFrame or end in {join(frames.SUFFIXES)}; got {str(source)[:80]!r}.")

@@ -3,6 +3,8 @@
 The process may take as much memory as `room` grants. What it writes lies in a file of the cache folder, which loses its name once mapped.
 """
 
+from __future__ import annotations
+
 import atexit
 import contextlib
 import functools
@@ -19,6 +21,7 @@ from pillar_core import installation, store
 from pillar_core.data import frames, objects, raw, room, tables
 from pillar_core.data.packing import pack, unpack
 from pillar_core.data.parts import open_source
+from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError, PillarError, memory_ran_out
 from pillar_core.store import codec
 from pillar_core.store.files import TEMPORARY
@@ -57,7 +60,7 @@ class Reading:
         self._process.kill()
 
     @property
-    def table(self) -> Any:
+    def table(self) -> pd.DataFrame:
         """The table in the file.
 
         Raises:
@@ -65,7 +68,8 @@ class Reading:
         """
         if self._ending not in TABLES:
             raise DataError(f"{self._title} is no table: beside a private table, public rows must be a table, too.")
-        return self._outcome()
+        table: pd.DataFrame = self._outcome()
+        return table
 
     @functools.cached_property
     def rows(self) -> FeatureSet | Dataset:
@@ -130,11 +134,12 @@ def prepare() -> None:
             _READY.append(_start())
 
 
-def _table(path: str) -> Any:
+def _table(path: str) -> pd.DataFrame:
     import pyarrow
 
     with pyarrow.memory_map(path) as mapped:
-        return pyarrow.ipc.open_file(mapped).read_all().to_pandas()
+        table: pd.DataFrame = pyarrow.ipc.open_file(mapped).read_all().to_pandas()
+    return table
 
 
 def _rows(path: str) -> FeatureSet | Dataset:

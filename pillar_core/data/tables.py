@@ -1,10 +1,11 @@
 """Tables: one row per example, a label column, an optional column that says train or test."""
 
+from __future__ import annotations
+
 import io
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from pillar_core.data.labels import plain
 from pillar_core.data.partition import stratify
 from pillar_core.data.parts import Parts
 from pillar_core.data.wording import join
+from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
 
 LABEL_NAMES = ("label", "labels", "y", "target", "class", "outcome", "diagnosis")
@@ -39,7 +41,7 @@ def read_table(content: io.BytesIO | Path, *, ending: str, label: str | None = N
     return parts_of(frame_of(content, ending), label)
 
 
-def parts_of(frame: Any, label: str | None = None) -> Parts:
+def parts_of(frame: pd.DataFrame, label: str | None = None) -> Parts:
     """The parts of a table that `frame_of` read.
 
     Raises:
@@ -65,7 +67,7 @@ def parts_of(frame: Any, label: str | None = None) -> Parts:
     return Parts(x[train], y[train], x_test, y[test] if len(test) else None, None, tuple(notes), names=names, test_drawn=drawn)
 
 
-def without_row_numbers(frame: Any, notes: list[str]) -> Any:
+def without_row_numbers(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     """Drops the unnamed first column that spreadsheets and pandas write for the row number, whatever private rows hold there."""
     first = frame.columns[0]
     if first.startswith("Unnamed: 0"):
@@ -74,12 +76,12 @@ def without_row_numbers(frame: Any, notes: list[str]) -> Any:
     return frame
 
 
-def find_column(frame: Any, names: tuple[str, ...]) -> str | None:
+def find_column(frame: pd.DataFrame, names: tuple[str, ...]) -> str | None:
     by_lower = {column.strip().lower(): column for column in frame.columns}
     return next((by_lower[name] for name in names if name in by_lower), None)
 
 
-def label_column(frame: Any, label: str | None = None) -> str:
+def label_column(frame: pd.DataFrame, label: str | None = None) -> str:
     """The column of labels: the one that is named, else the one that is certain.
 
     Raises:
@@ -101,28 +103,26 @@ def label_column(frame: Any, label: str | None = None) -> str:
     return certain[0]
 
 
-def bins(column: Any, edges: Sequence[float]) -> Any:
+def bins(column: pd.Series, edges: Sequence[float]) -> pd.Series:
     """A number to predict as a class: the words "up to a", "a to b", … "above z" for rising `edges`; gaps stay.
 
     Raises:
         DataError: no numbers, or edges that do not rise.
     """
-    import pandas as pd
-
     if is_text(column) or not len(edges) or any(low >= high for low, high in itertools.pairwise(edges)):
         raise DataError(f"bins need a column of numbers and rising edges; got {column.dtype} and {list(edges)}.")
     names = [f"up to {edges[0]:g}", *(f"{low:g} to {high:g}" for low, high in itertools.pairwise(edges)), f"above {edges[-1]:g}"]
     return pd.cut(column, [-np.inf, *edges, np.inf], labels=names).astype(object)
 
 
-def joined_labels(column: Any) -> Any:
+def joined_labels(column: pd.Series) -> pd.Series:
     """The labels, those of each group of `alike_labels` as the one that occurs most, without outer blanks."""
     counts = column.value_counts()
     chosen = {label: max(group, key=lambda name: counts.get(name, 0)).strip() for group in alike_labels(column) for label in group}
     return column.map(lambda label: chosen.get(label, label), na_action="ignore")
 
 
-def alike_labels(column: Any) -> tuple[tuple[str, ...], ...]:
+def alike_labels(column: pd.Series) -> tuple[tuple[str, ...], ...]:
     """Labels that differ in nothing but small or large letters and outer blanks, each group sorted."""
     groups: dict[str, set[str]] = {}
     for value in column.dropna().unique():
@@ -130,27 +130,21 @@ def alike_labels(column: Any) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(sorted(group)) for group in groups.values() if len(group) > 1)
 
 
-def distinct_of(column: Any) -> tuple[Array, Any]:
+def distinct_of(column: pd.Series) -> tuple[Array, pd.Series]:
     """(n,) which of the distinct values each cell has, and those values, so that a word of very many rows is worked on and held once."""
-    import pandas as pd
-
     codes, values = pd.factorize(column, use_na_sentinel=False)
     return codes, pd.Series(values, name=column.name)
 
 
-def is_text(column: Any) -> bool:
-    import pandas as pd
-
+def is_text(column: pd.Series) -> bool:
     return not pd.api.types.is_numeric_dtype(column)
 
 
-def mostly_numbers(column: Any) -> bool:
-    import pandas as pd
-
+def mostly_numbers(column: pd.Series) -> bool:
     return bool(pd.to_numeric(column, errors="coerce").notna().mean() > 0.5)
 
 
-def numbers_of(frame: Any, columns: list[str]) -> Array:
+def numbers_of(frame: pd.DataFrame, columns: list[str]) -> Array:
     if not columns:
         raise DataError("the table has no feature columns beside label and split.")
     problems = []
@@ -171,7 +165,7 @@ def numbers_of(frame: Any, columns: list[str]) -> Array:
     return x
 
 
-def labels_of(column: Any) -> Array:
+def labels_of(column: pd.Series) -> Array:
     values = column.astype(object).to_numpy() if is_text(column) else column.to_numpy(dtype=np.float64, na_value=np.nan)
     vector, problems = plain(values, name="label column")
     if vector is None:
@@ -191,14 +185,16 @@ def labels_of(column: Any) -> Array:
     return vector.values
 
 
-def sides_of(column: Any) -> Array:
+def sides_of(column: pd.Series) -> Array:
     """(n,) what a column of train and test says, in small letters."""
     codes, values = distinct_of(column)
     words: Array = values.astype(str).fillna("nothing").str.strip().str.lower().to_numpy(dtype=object)
     return words[codes]
 
 
-def partition(frame: Any, split: str | None, y: Array | None, notes: list[str], *, persons: Array | None = None) -> tuple[Array, Array]:
+def partition(
+    frame: pd.DataFrame, split: str | None, y: Array | None, notes: list[str], *, persons: Array | None = None
+) -> tuple[Array, Array]:
     if split is not None:
         sides = sides_of(frame[split])
         unknown = np.flatnonzero(~np.isin(sides, ("train", "test")))
@@ -213,14 +209,12 @@ def partition(frame: Any, split: str | None, y: Array | None, notes: list[str], 
     return stratify(np.unique(y, return_inverse=True)[1], seed=0, name="table", persons=persons)
 
 
-def read_arff(path: Path) -> tuple[Any, str]:
+def read_arff(path: Path) -> tuple[pd.DataFrame, str]:
     """(frame, label column) of an ARFF file of dense rows: the column named class, else the last that is not numeric.
 
     Raises:
         DataError: no ARFF, sparse rows, or no label column.
     """
-    import pandas as pd
-
     names: list[str] = []
     texts: list[str] = []
     with path.open(encoding="utf-8", errors="replace") as file:

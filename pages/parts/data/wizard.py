@@ -5,8 +5,8 @@ import functools
 import itertools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 from pages.frame import failures, local, memory, plain
@@ -32,7 +32,7 @@ from pillar_core.errors import DataError
 from pillar_core.types import FeatureSet, Unit
 
 MOST_OF_A_PERSON = 16
-Tables = tuple[Any, list[tuple[Callable[[], Any], str]]]
+Tables = tuple[pd.DataFrame, list[tuple[Callable[[], pd.DataFrame], str]]]
 """A private table, and what reads each public one, with its title."""
 _UNNAMED = "{} does not name its persons: you state that none of them is private, too."
 
@@ -54,7 +54,7 @@ class Answers:
     edges: tuple[float, ...] = ()
     is_joined: bool = False
 
-    def table(self, file: File) -> Any:
+    def table(self, file: File) -> pd.DataFrame:
         """A table with its labels as they were answered: cut into bins, or joined where they differ by case and blanks alone."""
         frame = _table(file, self.person)
         if self.label not in frame or not (self.edges or self.is_joined):
@@ -89,7 +89,7 @@ class Answers:
         private = raw.private_features(frame, recipe, name=Path(self.private.name).stem, caveats=() if sources else (COLUMNS_SEEN,))
         unnamed = self.unnamed_files()
 
-        def public(read: Callable[[], Any], title: str) -> FeatureSet:
+        def public(read: Callable[[], pd.DataFrame], title: str) -> FeatureSet:
             is_apart = self.person is not None and title not in unnamed
             apart_from = (private.fingerprint,) if is_apart else ()
             return raw.public_features(read(), recipe, name=Path(title).stem, apart_from=apart_from)
@@ -182,7 +182,7 @@ def has_questions(private: File) -> bool:
 
 
 @memory.of_rows(max_entries=4, of_files=True)
-def _has_questions(fingerprint_: str, _frame: Any) -> bool:
+def _has_questions(fingerprint_: str, _frame: pd.DataFrame) -> bool:
     label = label_column(_frame)
     columns = encoding.columns_of(_frame, label)
     is_plain = all(column.kind == encoding.NUMBERS for column in columns) and not alike_labels(_frame[label])
@@ -195,7 +195,7 @@ def _keep(answers: Answers, columns: tuple[Column, ...], recipe: Recipe, public:
         brought.let_go([answers.private, *answers.public])
 
 
-def _label(frame: Any) -> str | None:
+def _label(frame: pd.DataFrame) -> str | None:
     names = [str(name) for name in frame.columns]
     try:
         guess = names.index(label_column(frame))
@@ -205,7 +205,7 @@ def _label(frame: Any) -> str | None:
     return st.selectbox("Which column is the label?", names, index=guess, key=local.unlinked_key("upload-label", FILE), help=hint)
 
 
-def _edges(labels: Any) -> tuple[float, ...] | None:
+def _edges(labels: pd.Series) -> tuple[float, ...] | None:
     """Where a number to predict is cut into classes; () for labels that are classes, None before somebody says."""
     if is_text(labels) or labels.nunique() <= MOST_CLASSES_OF_NUMBERS:
         return ()
@@ -217,7 +217,7 @@ def _edges(labels: Any) -> tuple[float, ...] | None:
     return edges if edges and all(low < high for low, high in itertools.pairwise(edges)) else None
 
 
-def _is_joined(labels: Any) -> bool:
+def _is_joined(labels: pd.Series) -> bool:
     """Whether labels that differ by case and blanks alone are taken as one, once somebody says so."""
     groups = alike_labels(labels)
     if not groups:
@@ -226,7 +226,7 @@ def _is_joined(labels: Any) -> bool:
     return st.toggle(plain.text(f"Take these labels as one: {named}"), value=True, key=local.unlinked_key("upload-join", FILE))
 
 
-def _remedies(columns: tuple[Column, ...], left_out: list[str], known: Any) -> dict[str, str]:
+def _remedies(columns: tuple[Column, ...], left_out: list[str], known: pd.DataFrame | None) -> dict[str, str]:
     """Why columns cannot be used as they are, by name: dates, copies, and those that public rows lack or say nothing of."""
     used = [column for column in columns if column.name not in left_out]
     reasons = {column.name: encoding.ADVICE[column.kind] for column in used if column.kind in encoding.ADVICE}
@@ -246,7 +246,7 @@ def _answer_with(key: str, names: list[str]) -> None:
     st.session_state[key] = names
 
 
-def _person(frame: Any, label: str) -> tuple[str | None, int]:
+def _person(frame: pd.DataFrame, label: str) -> tuple[str | None, int]:
     """The column of persons, if any, and how many rows of one are used at most."""
     names = [str(name) for name in frame.columns if name not in (label, find_column(frame, ("split",)))]
     guess = persons.person_column(frame[names])
@@ -328,16 +328,16 @@ def _numbers(text: str) -> list[float]:
         return []
 
 
-def _table(file: File, person: str | None) -> Any:
+def _table(file: File, person: str | None) -> pd.DataFrame:
     """The table, the names of persons as they are written."""
     return without_row_numbers(file.reading(person).table, [])
 
 
 @memory.of_rows(max_entries=4, show_spinner="Reading the names …", of_files=True)
-def _person_names(fingerprint_: str, _frame: Any, person: str) -> tuple[Array, Array]:
+def _person_names(fingerprint_: str, _frame: pd.DataFrame, person: str) -> tuple[Array, Array]:
     return persons.names_of_persons(_frame[person])
 
 
 @memory.of_rows(max_entries=8, show_spinner="Reading the names …", of_files=True)
-def _names_in(fingerprint_: str, _frame: Any, person: str) -> tuple[frozenset[str], bool]:
+def _names_in(fingerprint_: str, _frame: pd.DataFrame, person: str) -> tuple[frozenset[str], bool]:
     return persons.named_in(_frame, person)
