@@ -258,7 +258,7 @@ def hero_table() -> pd.DataFrame | None:
 
 @memory.of_rows(max_entries=3, show_spinner="Reading the data set …", is_free=True)
 def _raw(name: str, state: str) -> Dataset | FeatureSet:
-    return splitting.load_named_rows(name)
+    return uploads.load_rows(name)
 
 
 @memory.of_rows(max_entries=3, show_spinner="Reading features …", is_free=True)

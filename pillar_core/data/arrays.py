@@ -128,7 +128,7 @@ Outcome = tuple[tuple[str, ...], Array | None, Array | None, list[str], list[str
 
 def _labels(y_train: Any, y_test: Any, classes: Sequence[Any] | None, sizes: tuple[tuple[int, ...], tuple[int, ...]]) -> Outcome:
     """(class names, train codes, test codes, problems, notes)."""
-    declared = labelling.class_names(() if classes is None else classes)
+    declared = tuple(str(labelling.decode_text(name)) for name in (() if classes is None else classes))
     train, problems = _plain_or_none(y_train, sizes[0], "y_train")
     test, more = _plain_or_none(y_test, sizes[1], "y_test")
     problems += more

@@ -143,15 +143,10 @@ class DatasetCard:
             place = self.home(chosen.root)
             raise DataError(f"{self.title} is not on this machine ({place}). {places.unfinished_note(place)}{self.how_to_get(chosen.root)}")
         dataset = self.read(chosen, number, download)
-        notes = (*dataset.notes, *self._shortfall(dataset))
+        notes, n_train, n_rows = dataset.notes, self.n_train, len(dataset.x_train)
+        if self.needs_files and isinstance(n_train, int) and n_rows < 0.99 * n_train:
+            notes += (f"The source counts {n_train:,} train rows, these files hold {n_rows:,}: parts may be missing.",)
         return dataclasses.replace(dataset, name=self.name, title=self.title, synthetic=self.synthetic, version=self.version, notes=notes)
-
-    def _shortfall(self, dataset: Dataset) -> tuple[str, ...]:
-        """A note where files hold fewer rows than the source counts: parts may be missing."""
-        n_train, n_rows = self.n_train, len(dataset.x_train)
-        if not self.needs_files or not isinstance(n_train, int) or n_rows >= 0.99 * n_train:
-            return ()
-        return (f"The source counts {n_train:,} train rows, these files hold {n_rows:,}: parts may be missing.",)
 
 
 def toml_setting(group: str, name: str) -> Any:

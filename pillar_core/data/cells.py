@@ -36,7 +36,10 @@ def with_numbers(frame: pd.DataFrame, notes: list[str], *, as_written: str | Non
     A column whose cells are mostly numbers keeps what is none as a word: `unreadable` names such cells.
     """
     frame = with_long_numbers_as_words(frame)
-    texts = {name: _distinct(frame[name]) for name in frame.columns if name != as_written and _is_of_words(frame[name])}
+    types = pd.api.types
+    wordy = [name for name in frame.columns if not types.is_numeric_dtype(frame[name]) and name != as_written]
+    wordy = [name for name in wordy if types.infer_dtype(frame[name], skipna=True) in ("string", "mixed-integer")]
+    texts = {name: _distinct(frame[name]) for name in wordy}
     comma = any(_says_comma(values) for _, values in texts.values())
     read = {name: pair for name, (codes, values) in texts.items() if (pair := _read(codes, values, comma)) is not None}
     converted = {name: column for name, (column, _) in read.items()}
@@ -79,10 +82,6 @@ def sentinels_of(column: pd.Series) -> tuple[float, ...]:
         return ()
     low, high = rest.min(), rest.max()
     return tuple(value for value in present if value < min(low, 0) - (high - low) / 2 or value > high + (high - low) / 2)
-
-
-def _is_of_words(column: pd.Series) -> bool:
-    return bool(not pd.api.types.is_numeric_dtype(column) and pd.api.types.infer_dtype(column, skipna=True) in ("string", "mixed-integer"))
 
 
 def _distinct(column: pd.Series) -> tuple[Array, list[str]]:

@@ -149,7 +149,12 @@ def encode_columns(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recip
         else:
             if is_text(frame[name]) and not mostly_numbers(frame[name]):
                 raise DataError(f"column {name!r} holds words here and numbers in another table: write it in one way, or leave it out.")
-            _refuse_unreadable(frame[name])
+            if len(unreadable := cells.unreadable(frame[name])):
+                quoted = join(f"row {row}: {str(frame[name].iloc[row])!r}" for row in unreadable)
+                raise DataError(
+                    f"column {name!r} holds {len(unreadable):,} cells that are neither numbers nor gaps ({quoted}): correct them, empty "
+                    "them, or leave the column out."
+                )
             values = _numbers(frame[name])
             values = np.where(np.isfinite(values), values, recipe.fills.get(name, 0.0))
             low, high = recipe.ranges.get(name, (0.0, 1.0))
@@ -219,16 +224,6 @@ def split_off_public(frame: pd.DataFrame, label: str, share: float, *, person: s
     named = frame.drop(columns=[name for name in [find_column(frame, ("split",))] if name]).assign(split=sides)
     named.attrs["is_drawn"] = find_column(frame, ("split",)) is None
     return named.iloc[rows].reset_index(drop=True), named.iloc[train[public]].drop(columns="split").reset_index(drop=True)
-
-
-def _refuse_unreadable(column: pd.Series) -> None:
-    rows = cells.unreadable(column)
-    if len(rows):
-        quoted = [f"row {row}: {str(column.iloc[row])!r}" for row in rows]
-        raise DataError(
-            f"column {column.name!r} holds {len(rows):,} cells that are neither numbers nor gaps ({join(quoted)}): correct them, empty "
-            "them, or leave the column out."
-        )
 
 
 def _classes(y: Array, recipe: Recipe) -> tuple[str, ...] | None:

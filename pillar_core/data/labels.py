@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -66,11 +65,6 @@ def as_array(values: Any) -> Array:
         return np.empty(0, dtype=object)
 
 
-def class_names(classes: Sequence[Any]) -> tuple[str, ...]:
-    """Declared names as text."""
-    return tuple(str(_decode_text(value)) for value in classes)
-
-
 def names_and_order(train: Plain, classes: tuple[str, ...] | None) -> tuple[tuple[str, ...], Array, list[str], list[str]]:
     """(class names, label values in the order of their codes, problems, notes); the values are what `codes` looks up."""
     present = np.unique(train.values[~train.missing])
@@ -115,12 +109,13 @@ def _from_floats(array: Array, name: str) -> tuple[Plain | None, list[str]]:
     return Plain(np.where(missing, 0, array).astype(np.int64), missing), []
 
 
-def _decode_text(value: Any) -> Any:
+def decode_text(value: Any) -> Any:
+    """The value, or the text that its bytes hold."""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
 def _from_objects(array: Array, name: str) -> tuple[Plain | None, list[str]]:
-    values = [_decode_text(value) for value in array.tolist()]
+    values = [decode_text(value) for value in array.tolist()]
     missing = np.array([value is None or value == "" or (isinstance(value, float) and np.isnan(value)) for value in values], dtype=bool)
     present = [value for value, gap in zip(values, missing, strict=True) if not gap]
     if all(isinstance(value, str) for value in present):

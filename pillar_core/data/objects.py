@@ -32,7 +32,8 @@ def read_object(source: Any) -> Any:
     Raises:
         DataError: no object of these kinds, or rows and labels that cannot be used.
     """
-    if _is_hub(source):
+    first = next(iter(source.values()), None) if isinstance(source, Mapping) else source
+    if type(first).__module__.startswith("datasets."):
         from pillar_core.data.sets import hub_sets
 
         splits = source if isinstance(source, Mapping) else {"train": source}
@@ -78,11 +79,6 @@ def array_of(values: Any) -> Any:
         return np.load(values, allow_pickle=False, mmap_mode=None if hasattr(values, "read") else "r")
     except (ValueError, OSError, EOFError) as error:
         raise DataError(f"{getattr(values, 'name', None) or values!s:.80} cannot be read as .npy ({error}).") from error
-
-
-def _is_hub(source: object) -> bool:
-    first = next(iter(source.values()), None) if isinstance(source, Mapping) else source
-    return type(first).__module__.startswith("datasets.")
 
 
 def _class_names(classes: Any, y: Any) -> list[str] | None:

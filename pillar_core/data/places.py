@@ -105,14 +105,6 @@ def unfinished_note(place: Path) -> str:
     return f"A download was interrupted there: fetch again, or delete {place / UNFINISHED} if you have put whole files beside it. "
 
 
-def damage_error(place: Path, error: object) -> DataError:
-    """The refusal of files that cannot be read as the data set that they should be."""
-    return DataError(
-        f"{place} cannot be read as this data set ({error}): files are damaged, incomplete or arranged differently. "
-        "Delete them and fetch or copy them again; the card says how they should lie."
-    )
-
-
 def foreign() -> tuple[type[Exception], ...]:
     """Exceptions of packages that readers use, of those packages that are loaded: none derives from a builtin that says more."""
     errors = [getattr(sys.modules[module], name, None) for module, name in FOREIGN if module in sys.modules]
@@ -133,7 +125,10 @@ def readable(place: Path) -> Iterator[None]:
     except ImportError as error:
         raise MissingDependencyError(f"reading {place} needs {how_to_get(error)}.") from error
     except READING_FAILS + foreign() as error:
-        raise damage_error(place, error) from error
+        raise DataError(
+            f"{place} cannot be read as this data set ({error}): files are damaged, incomplete or arranged differently. "
+            "Delete them and fetch or copy them again; the card says how they should lie."
+        ) from error
 
 
 @contextlib.contextmanager

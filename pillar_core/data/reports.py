@@ -96,32 +96,23 @@ def describe_rows(data: Dataset | FeatureSet, notes: tuple[str, ...], public_fra
         first = np.unique(data.persons.of, return_index=True)[1]
         counted, labels, unit = len(first), labels if labels is None else labels[first], "persons with train rows"
     n_public = 0 if public_fraction is None else public_rows(labels, counted, public_fraction)
-    problems = _too_few(counted, n_public, public_fraction)
-    if not problems:
-        notes = (_count_text(counted, n_public, unit), *_single(data), *notes)
-    return Report(
-        not problems,
-        n_train + n_test,
-        shape,
-        data.classes,
-        problems,
-        notes,
-        preview,
-        n_train,
-        n_test,
-        data.x_train.ndim > 2,
-        n_public,
-        understood(data),
-    )
-
-
-def _count_text(count: int, n_public: int, unit: str) -> str:
-    if not n_public:
-        return f"All {count:,} {unit} are private: public rows come from elsewhere."
-    return (
-        f"{n_public:,} of these {count:,} {unit} become public: ε does not protect them, and what is released may show them. "
-        f"The other {count - n_public:,} are private."
-    )
+    problems: tuple[str, ...] = ()
+    if public_fraction is not None and not FEWEST_PUBLIC <= n_public < counted:
+        problems = (
+            f"A share of {public_fraction:.0%} of {counted} train rows makes {n_public} of them public; the directions and their map need "
+            f"at least {FEWEST_PUBLIC} public rows, and a private one must remain. Bring more rows, raise the share, or take public rows "
+            "from another data set.",
+        )
+    else:
+        count = f"All {counted:,} {unit} are private: public rows come from elsewhere."
+        if n_public:
+            count = (
+                f"{n_public:,} of these {counted:,} {unit} become public: ε does not protect them, and what is released may show them. "
+                f"The other {counted - n_public:,} are private."
+            )
+        notes = (count, *_single(data), *notes)
+    outcome = (not problems, n_train + n_test, shape, data.classes, problems, notes, preview)
+    return Report(*outcome, n_train, n_test, data.x_train.ndim > 2, n_public, understood(data))
 
 
 def _single(data: Dataset | FeatureSet) -> tuple[str, ...]:
@@ -133,17 +124,6 @@ def _single(data: Dataset | FeatureSet) -> tuple[str, ...]:
     if not names:
         return ()
     return (f"One train row alone has the class {join(names)}: under noise it is not learnt, and a public share takes that row.",)
-
-
-def _too_few(n_train: int, n_public: int, public_fraction: float | None) -> tuple[str, ...]:
-    """Why rows that can be read can still not be split, if so."""
-    if public_fraction is None or (n_public >= FEWEST_PUBLIC and n_public < n_train):
-        return ()
-    return (
-        f"A share of {public_fraction:.0%} of {n_train} train rows makes {n_public} of them public; the directions and their map need at "
-        f"least {FEWEST_PUBLIC} public rows, and a private one must remain. Bring more rows, raise the share, or take public rows from "
-        "another data set.",
-    )
 
 
 def _row(data: Dataset | FeatureSet, number: int) -> dict[str, Any]:

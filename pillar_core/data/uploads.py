@@ -10,12 +10,13 @@ import json
 import re
 import threading
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from pillar_core import mode, store
-from pillar_core.data import places, reports
+from pillar_core.data import places, reports, visitors
 from pillar_core.data.arrays import features
-from pillar_core.data.cards import DATASETS
+from pillar_core.data.cards import DATASETS, load_dataset
 from pillar_core.data.packing import pack, unpack
 from pillar_core.errors import DataError, StoreError
 from pillar_core.fingerprint import fingerprint
@@ -162,6 +163,18 @@ def load(name: str) -> Dataset | FeatureSet:
     checked = features(data.x_train, data.y_train, data.x_test, data.y_test, data.classes)
     fields = {name: getattr(data, name) for name in ("classes", "name", "notes", "persons", "caveats", "names", "recipe", "test_drawn")}
     return dataclasses.replace(checked, **fields, apart_from=upload.apart_from if upload is not None else ())
+
+
+def load_rows(name: str, settings: Mapping[str, Any] | None = None, *, download: bool = False) -> Dataset | FeatureSet:
+    """The rows behind a name that a link or a grid can carry, before any backbone: a registered data set's, or those that were brought.
+
+    Raises:
+        UnknownNameError, StoreError, DataError, SettingError.
+    """
+    if is_name(name):
+        return load(name)
+    visitors.refuse_names({"dataset": name} | ({"dataset_settings": dict(settings)} if settings else {}))
+    return load_dataset(name, download=download, **dict(settings or {}))
 
 
 def forget(name: str) -> int:

@@ -1,6 +1,5 @@
 """What visitors of a demo may name: the library's own sets and what needs no file, program or address."""
 
-import functools
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -27,18 +26,14 @@ def offered_values(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
     if name not in _NAMES or not mode.binds():
         return tuple(values)
     if name in ("dataset", "data", "private", "public"):
-        return tuple(value for value in values if value is None or all(map(_is_of_the_library, str(value).split("+"))))
+        return tuple(value for value in values if value is None or all(map(_comes_with_library, str(value).split("+"))))
     return tuple(value for value in values if value is None or _PLAIN.fullmatch(str(value)))
 
 
-def _is_of_the_library(part: str) -> bool:
+def _comes_with_library(part: str) -> bool:
+    """Whether a name says a set that needs no file, shifted or not, or a part of the private rows."""
     match = SHIFTED.fullmatch(part)
-    return match is not None and match[1] in _offered_sets()
-
-
-@functools.lru_cache(maxsize=1)
-def _offered_sets() -> frozenset[str]:
-    return frozenset({"part", "own_half", *(name for name, card in DATASETS.items() if not card.needs_files)})
+    return match is not None and (match[1] in ("part", "own_half") or (match[1] in tuple(DATASETS) and not DATASETS[match[1]].needs_files))
 
 
 def names_here(kind: str = "") -> list[str]:
@@ -56,7 +51,10 @@ def refuse_names(value: object, name: str = "") -> None:
         return
     if isinstance(value, Mapping):
         if name == "dataset_settings" and value:
-            _refuse_large(value)
+            sizes = {**_SIZES, **value}
+            are_numbers = all(isinstance(sizes[size], int | float) for size in _SIZES)
+            if not (are_numbers and (abs(sizes["n"]) + abs(sizes["n_test"])) * abs(sizes["d"]) <= mode.limit("numbers")):
+                mode.refuse("numbers")
         for key, item in value.items():
             refuse_names(item, str(key))
     elif isinstance(value, list | tuple):
@@ -64,10 +62,3 @@ def refuse_names(value: object, name: str = "") -> None:
             refuse_names(item, name)
     elif isinstance(value, str) and not (_PLAIN.fullmatch(value) and is_offered(name, value)):
         mode.refuse("name")
-
-
-def _refuse_large(settings: Mapping[str, Any]) -> None:
-    sizes = {**_SIZES, **settings}
-    are_numbers = all(isinstance(sizes[name], int | float) for name in _SIZES)
-    if not (are_numbers and (abs(sizes["n"]) + abs(sizes["n_test"])) * abs(sizes["d"]) <= mode.limit("numbers")):
-        mode.refuse("numbers")

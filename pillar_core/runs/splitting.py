@@ -9,7 +9,7 @@ import numpy as np
 from pillar_core import checks
 from pillar_core.arrays import Array
 from pillar_core.backbones import extraction
-from pillar_core.data import DATASETS, duplicates, load_dataset, matching, raw, uploads, visitors
+from pillar_core.data import DATASETS, duplicates, matching, raw, uploads
 from pillar_core.data.cards import default_backbone
 from pillar_core.data.images.decoding import resize
 from pillar_core.data.partition import without_drawn_test
@@ -87,19 +87,7 @@ def load_named_features(name: str, backbone: str | None = None, settings: Mappin
     if sent is not None:
         return sent
     before = state(name, settings)
-    return remember_features(load_named_rows(name, settings), name, backbone, settings, state_=before)
-
-
-def load_named_rows(name: str, settings: Mapping[str, Any] | None = None) -> Dataset | FeatureSet:
-    """The rows behind such a name, before any backbone: a registered data set, or images or features that a user brought.
-
-    Raises:
-        UnknownNameError, StoreError, DataError, SettingError.
-    """
-    if uploads.is_name(name):
-        return uploads.load(name)
-    visitors.refuse_names({"dataset": name} | ({"dataset_settings": dict(settings)} if settings else {}))
-    return load_dataset(name, **dict(settings or {}))
+    return remember_features(uploads.load_rows(name, settings), name, backbone, settings, state_=before)
 
 
 def lies_in_files(name: object) -> TypeGuard[str]:

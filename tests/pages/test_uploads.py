@@ -19,7 +19,6 @@ from pillar_core.jobs import process
 from pillar_core.ledger import of_person
 from pillar_core.methods import METHODS
 from pillar_core.rng import stream
-from pillar_core.runs import splitting
 from pillar_core.types import PublicFacts
 
 SMALL = "m:linear_head;n:100;k:2;e:no;s:gsd;v:angles;c:drawn_noise"
@@ -122,7 +121,7 @@ def test_forgetting_takes_what_was_made_of_one_set_out_of_memory_and_nothing_of_
 
         return reading
 
-    monkeypatch.setattr(splitting, "load_named_rows", watched(splitting.load_named_rows, lambda name: name))
+    monkeypatch.setattr(uploads, "load_rows", watched(uploads.load_rows, lambda name: name))
     monkeypatch.setattr(reader.Reading, "_read", watched(reader.Reading._read, lambda *_: "a table"))
     start("geometry")
     app = start("data")

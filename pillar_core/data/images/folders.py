@@ -110,12 +110,6 @@ def on_disk(path: Path, root: Path, *, label: str = "", in_test: bool = False) -
     return Member(name, lambda: path.open("rb"), f"{status.st_size}:{status.st_mtime_ns}", label, in_test)
 
 
-def labels_beside(root: Path) -> list[Member]:
-    """The table labels.csv in the same folder as `root`, where there is one."""
-    path = root.parent / "labels.csv"
-    return [on_disk(path, root.parent)] if path.is_file() else []
-
-
 def _files(root: Path) -> list[Member]:
     """The files below a folder that can be looked at, sorted by path."""
     members: list[Member] = []

@@ -113,20 +113,15 @@ def _layout_of_lists(layout: TorchvisionLayout, root: Path, train: list[Any], te
     absent = []
     for in_test, sources in ((False, train), (True, test)):
         for source in sources:
-            for path, code in _files_and_codes(source, layout):
+            files = hidden("torchvision", source, layout.files)
+            coded = zip(files, hidden("torchvision", source, layout.labels), strict=True) if layout.labels else files
+            for path, code in coded:
                 if not Path(path).is_file():
                     absent.append(path)
                     continue
-                label = names[code] if names else f"{code:02d}"
+                label = names[int(code)] if names else f"{int(code):02d}"
                 members.append(folders.on_disk(Path(path), root, label=label, in_test=in_test))
     return folders.complete(members, absent, classes=names)
-
-
-def _files_and_codes(source: Any, layout: TorchvisionLayout) -> list[tuple[str, int]]:
-    files = hidden("torchvision", source, layout.files)
-    codes = hidden("torchvision", source, layout.labels) if layout.labels else [code for _, code in files]
-    paths = files if layout.labels else [path for path, _ in files]
-    return [(str(path), int(code)) for path, code in zip(paths, codes, strict=True)]
 
 
 def _arrays(source: Any) -> tuple[Array, Array]:

@@ -44,7 +44,8 @@ def read_images(source: str | Path | bytes, *, filename: str = "", progress: Pro
     if known is not None:
         return build(layouts.read(*known), name=Path(name).stem, progress=progress)
     with folders.listing(source, filename=name) as members:
-        members += [] if isinstance(source, bytes) else folders.labels_beside(place_of(source))
+        if not isinstance(source, bytes) and (table := place_of(source).parent / "labels.csv").is_file():
+            members.append(folders.on_disk(table, table.parent))
         return assemble(arranging.arrange(members), name=Path(name).stem, progress=progress)
 
 

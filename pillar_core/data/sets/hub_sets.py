@@ -56,7 +56,10 @@ def _read(repository: str, settings: HubSettings, seed: int, download: bool) -> 
     if not folder.exists() and not has_parquet:
         return load_images(place)
     with places.readable(place):
-        splits = _load_kept(folder) if folder.exists() else _parquet(place)
+        import datasets
+
+        splits = datasets.load_from_disk(str(folder)) if folder.exists() else _parquet(place)
+        splits = splits if isinstance(splits, Mapping) else {"train": splits}
         return dataset_of(splits, name=repository, place=place, image=settings.image_column, label=settings.label_column, seed=seed)
 
 
@@ -147,13 +150,6 @@ def size_and_licence(repository: str) -> tuple[int, str]:
         raise DataError(f"the hub does not say what {repository} holds ({words}); the setting HF_ENDPOINT names a mirror.") from error
     licence = getattr(info.card_data, "license", None)
     return sum(file.size or 0 for file in info.siblings or ()), "" if licence is None else str(licence)
-
-
-def _load_kept(folder: Path) -> Mapping[str, Any]:
-    import datasets
-
-    splits = datasets.load_from_disk(str(folder))
-    return splits if isinstance(splits, Mapping) else {"train": splits}
 
 
 def _parquet(place: Path) -> Mapping[str, Any]:

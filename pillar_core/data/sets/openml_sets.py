@@ -32,7 +32,8 @@ ENDINGS = (".arff", ".csv", ".parquet")
 def _read(table: str, settings: RootSettings, seed: int, download: bool) -> Dataset:
     card = DATASETS[f"{PREFIX}:{table}"]
     place = places.home(card.name, settings.root)
-    path = _by_hand(place, table)
+    candidates = [place, *(place / f"{table}{ending}" for ending in ENDINGS)]
+    path = next((path for path in candidates if path.is_file() and path.suffix.lower() in ENDINGS), None)
     if path is not None:
         with places.readable(path):
             x, y, notes = _from_file(path)
@@ -48,11 +49,6 @@ def _read(table: str, settings: RootSettings, seed: int, download: bool) -> Data
     checked = arrays.check(x, y, is_divided_later=True).require()
     data = Dataset(table, checked.x_train, checked.y_train, classes=checked.classes, notes=(*notes, *checked.notes))
     return with_test_rows(data, seed=seed)
-
-
-def _by_hand(place: Path, table: str) -> Path | None:
-    candidates = [place, *(place / f"{table}{ending}" for ending in ENDINGS)]
-    return next((path for path in candidates if path.is_file() and path.suffix.lower() in ENDINGS), None)
 
 
 def _from_file(path: Path) -> tuple[Any, Any, tuple[str, ...]]:

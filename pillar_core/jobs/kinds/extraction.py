@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from pillar_core.backbones import is_ready, revision
+from pillar_core.data import uploads
 from pillar_core.errors import DataError
 from pillar_core.jobs.kind import JOB_KINDS, JobKind, Task
-from pillar_core.runs import splitting
 from pillar_core.runs.loading import through_backbone
 from pillar_core.types import Dataset, Progress, StopRequested
 
@@ -41,7 +41,7 @@ def run(task: Task, progress: Progress, cancelled: StopRequested) -> dict[str, A
         DataError: what was named holds features already.
     """
     progress(0, 1, "reading the images")
-    dataset = splitting.load_named_rows(str(task["dataset"]), task["dataset_settings"])
+    dataset = uploads.load_rows(str(task["dataset"]), task["dataset_settings"])
     if not isinstance(dataset, Dataset):
         raise DataError(f"{task['dataset']} holds features already: there is nothing to extract.")
     features = through_backbone(
@@ -58,7 +58,7 @@ def run(task: Task, progress: Progress, cancelled: StopRequested) -> dict[str, A
 
 def cached(payload: Task) -> dict[str, Any] | None:
     """The answer without any work, where the features are in the store."""
-    dataset = splitting.load_named_rows(str(payload["dataset"]), payload["dataset_settings"])
+    dataset = uploads.load_rows(str(payload["dataset"]), payload["dataset_settings"])
     name, device = str(payload["backbone"]), str(payload["device"])
     if isinstance(dataset, Dataset) and is_ready(dataset, backbone=name, device=device):
         return run(payload, lambda done, total, message="": None, lambda: False)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from pillar_core.backbones import BACKBONES
-from pillar_core.data import DATASETS, downloading, load_dataset, uploads
+from pillar_core.data import DATASETS, downloading, uploads
 from pillar_core.jobs import api
 from pillar_core.jobs.kind import JOB_KINDS, JobKind, Task
 from pillar_core.jobs.kinds import extraction
@@ -29,11 +29,11 @@ def run(task: Task, progress: Progress, cancelled: StopRequested) -> dict[str, A
 
     Raises:
         Cancelled: asked to stop; what came is kept, and the job goes on from there.
-        DataError: as `load_dataset`.
+        DataError: as `uploads.load_rows`.
     """
     name, backbone = str(task["dataset"]), task["backbone"]
     with downloading.report_progress(progress, cancelled):
-        data = uploads.load(name) if uploads.is_name(name) else load_dataset(name, download=True)
+        data = uploads.load_rows(name, download=True)
         if backbone and BACKBONES[backbone].needs_fetching:
             with downloading.for_hub():
                 BACKBONES[backbone].weights_file(network=True)

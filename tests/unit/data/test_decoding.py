@@ -103,7 +103,7 @@ def test_a_set_in_use_lies_in_the_cache_once_and_is_forgotten_whole(tmp_path: Pa
     dataset = load_images(written(tmp_path / "pets", _classes()))
     name = uploads.keep(dataset)
     assert [entry.key for entry in store.default().ls("arrays")] == [uploads.key_of(name)]
-    kept = splitting.load_named_rows(name)
+    kept = uploads.load_rows(name)
     assert _on_disk(kept.x_train)
     assert kept.fingerprint == dataset.fingerprint
     assert splitting.is_known(name)

@@ -14,7 +14,7 @@ from pillar_core.data import uploads, visitors
 from pillar_core.errors import DataError, JobError, SettingError, StoreError, UnknownNameError, UnsupportedError
 from pillar_core.jobs.kind import JOB_KINDS
 from pillar_core.jobs.kinds import extraction, fetch
-from pillar_core.runs import records, splitting
+from pillar_core.runs import records
 from pillar_core.runs.models import model_bytes
 from pillar_core.studies import papers
 from pillar_core.studies.screening import answers
@@ -84,7 +84,7 @@ def test_no_set_file_program_or_address_but_those_of_the_library_is_named(become
             visitors.refuse_names({"kind": "sweep", "grid": GRID | more})
     for name, settings in (("cifar10", {}), ("hub:acme/rows", {}), ("drawn_digits", {"n": 10**9}), ("pneumonia", {"root": "/data"})):
         with pytest.raises(UnsupportedError, match="off on this public server"):
-            splitting.load_named_rows(name, settings)
+            uploads.load_rows(name, settings)
 
 
 def test_what_the_pages_ask_for_is_offered(become: Become) -> None:

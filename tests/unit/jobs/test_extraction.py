@@ -29,7 +29,7 @@ def _images(n: int = 60) -> Dataset:
 def test_images_kept_under_a_name_go_through_any_backbone_and_are_forgotten() -> None:
     data = _images()
     name = uploads.keep(data)
-    found = splitting.load_named_rows(name)
+    found = uploads.load_rows(name)
     assert isinstance(found, Dataset)
     assert (found.fingerprint, found.classes, found.notes, found.name) == (data.fingerprint, data.classes, data.notes, "blots")
     assert splitting.load_named_features(name).backbone == "raw_pixels"
