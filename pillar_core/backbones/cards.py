@@ -71,7 +71,7 @@ class Backbone:
         return self.fetch is not None and address(self.name).weights is None and self.fetch(False) is None
 
     def weights_file(self, weights: str | Path | None = None, *, network: bool = False) -> Path | None:
-        """The file with this backbone's weights, None where it has none: `given`, else the one in its name, else the hub's.
+        """The file with this backbone's weights: `weights`, else the one in its name, else the hub's; None where it has none.
 
         Raises:
             SettingError: a file for a backbone that has no weights, two different ones, or none where one is needed.
@@ -110,8 +110,11 @@ def card_with_options(card: Backbone, name: str) -> Backbone:
 
 
 def identity_of(name: str, weights: str | Path | None = None) -> dict[str, Any]:
-    """What decides a backbone's features, for a model's card: its name without folders, its version and the SHA-256 of its weights.
-    A SettingError where weights are needed and not on this disk."""
+    """What decides a backbone's features: its name without folders, its version and the SHA-256 of its weights.
+
+    Raises:
+        SettingError: weights are needed and not on this disk.
+    """
     card, spot = BACKBONES[name], address(name)
     file = card.weights_file(weights)
     title = f"{spot.family}:{Path(spot.model).name}" if card.is_own_file else spot.canonical
@@ -119,8 +122,7 @@ def identity_of(name: str, weights: str | Path | None = None) -> dict[str, Any]:
 
 
 def revision(name: str | None) -> int | str:
-    """What tells a backbone's features from those of an earlier version of it, or of other weights under the same name; 0 for
-    no backbone of ours."""
+    """A mark that changes with a backbone's version and weights; 0 for no backbone of ours."""
     if name is None or name not in BACKBONES:
         return 0
     card = BACKBONES[name]

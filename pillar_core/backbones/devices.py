@@ -34,8 +34,7 @@ def chosen_device(device: str) -> str:
 
 
 def n_threads() -> int:
-    """Threads of a network on the CPU: PILLAR_THREADS, else the cores that this process may use (taskset, OMP_NUM_THREADS) and
-    nobody else uses now. Their number was not seen to change a bit of the features."""
+    """Threads of a network on the CPU: PILLAR_THREADS, else the idle cores that this process may use (taskset, OMP_NUM_THREADS)."""
     variable = os.environ.get("OMP_NUM_THREADS", "")
     return asked_threads() or max(1, min(idle_cores(), int(variable) if variable.isdecimal() else usable_cores()))
 

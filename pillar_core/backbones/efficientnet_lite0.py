@@ -36,12 +36,7 @@ def network(path: Path) -> "torch.nn.Module":
 
 
 def _weights() -> Path:
-    """The package's file, found without importing the package.
-
-    Raises:
-        MissingDependencyError: the package is not installed.
-        DataError: the file is not the one that features were made with.
-    """
+    """The package's file, found without importing the package."""
     spec = importlib.util.find_spec(PACKAGE)
     path = None if spec is None or spec.origin is None else Path(spec.origin).parent / FILE
     if path is None or not path.is_file():

@@ -296,11 +296,7 @@ def _extract_missing(plan: _Plan, key: str, log: Journal) -> tuple[Array, Array 
 
 
 def _encode_batch(plan: _Plan, encoder: Encoder, start: int) -> Array:
-    """Features of the next batch; half as many rows as often as memory runs out.
-
-    Raises:
-        SettingError: memory runs out with one row.
-    """
+    """Features of the next batch; half as many rows as often as memory runs out."""
     while True:
         block = plan.rows(start, min(start + plan.batch_size, plan.total))
         n = len(block)

@@ -25,10 +25,6 @@ def _open(name: str, work: Work) -> Encoder:
 
     A file that was written in training mode takes statistics over the batch: a private row would then move the features of others,
     which no ε counts. The first batch shows it, with other images beside its first one.
-
-    Raises:
-        DataError: no such network. SettingError: weights beside the name, or a batch that the file does not take.
-        MissingDependencyError: onnxruntime is absent.
     """
     with needed("a backbone named onnx:…"):
         import onnxruntime

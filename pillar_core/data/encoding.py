@@ -53,11 +53,11 @@ class Column:
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
-    """How a table becomes numbers: the label, the columns left out, the categories of words, what fills gaps, and (low, high) of columns
-    that no public row scales.
+    """How a table becomes numbers.
 
-    `columns`: those that are used, in order. `person`: the column that says whose the rows are, of which `rows_per_person` count.
-    `classes`: the labels that there are. `gaps`: words and numbers that count as empty cells.
+    `categories` of words; `fills` of gaps; `ranges` (low, high) of columns that no public row scales. `columns`: those that are used, in
+    order. `person`: the column that says whose the rows are, of which `rows_per_person` count. `classes`: the labels that there are.
+    `gaps`: words and numbers that count as empty cells.
     """
 
     label: str
@@ -73,7 +73,7 @@ class Recipe:
 
 
 def columns_of(frame: pd.DataFrame, label: str, *, public: pd.DataFrame | None = None) -> tuple[Column, ...]:
-    """The feature columns of a table, in order, as they look in `public` rows where there are any; in its own no ε covers what is seen."""
+    """The feature columns of a table, in order, as they look in `public` rows; without those no ε covers what is seen."""
     roles = (label, find_column(frame, ("split",)))
     seen = frame if public is None else public
     first: dict[bytes, str] = {}
@@ -108,7 +108,7 @@ def learn_recipe(public: pd.DataFrame, columns: Sequence[Column], *, label: str,
 
 
 def problems_of(columns: Sequence[Column], recipe: Recipe, *, is_scaled: bool) -> list[str]:
-    """Why these columns cannot be encoded so, one line each. is_scaled: public rows scale the columns, so that no range is asked for."""
+    """Why these columns cannot be encoded so, one line each. is_scaled: public rows give the ranges."""
     problems = []
     for column in _used_columns(columns, recipe.left_out):
         if column.kind in ADVICE:
@@ -177,7 +177,7 @@ def count_gaps(frame: pd.DataFrame, columns: Sequence[Column]) -> tuple[Column, 
 
 
 def private_parts(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe, *, person: str | None = None, most: int = 1) -> Parts:
-    """A private table through a recipe: train and test rows as its column split says, else a stratified fifth for the test.
+    """The private table through a recipe; without a column split, a stratified fifth becomes the test rows.
 
     person: the column that says whose the rows are, where `first_rows` kept up to `most` of each. Names are replaced by numbers.
 
@@ -207,9 +207,9 @@ def public_parts(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe)
 
 
 def split_off_public(frame: pd.DataFrame, label: str, share: float, *, person: str | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """(the private rows with all test rows, the public rows): a stratified share of the train rows, the same every time; all rows of one
-    person that the column `person` names on one side.
+    """(the private rows with all test rows, the public rows): a stratified share of the train rows, the same every time.
 
+    All rows of one person, whom the column `person` names, are on one side.
     Raises:
         DataError: labels that are none.
     """
@@ -227,11 +227,7 @@ def split_off_public(frame: pd.DataFrame, label: str, share: float, *, person: s
 
 
 def _classes(y: Array, recipe: Recipe) -> tuple[str, ...] | None:
-    """The classes that a recipe names, where labels are words; numbers are named by themselves.
-
-    Raises:
-        DataError: labels that are none of the recipe's classes.
-    """
+    """The classes that a recipe names, where labels are words; numbers are named by themselves."""
     unknown = sorted(set(map(str, np.unique(y).tolist())) - set(recipe.classes)) if recipe.classes else []
     if unknown:
         raise DataError(

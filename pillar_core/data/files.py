@@ -84,7 +84,7 @@ def read_parts(source: str | Path | bytes, *, filename: str = "", keys: tuple[st
 
 
 def read_rows(source: Any) -> Array:
-    """The rows of a npz (the first of x, X, x_test, x_train) as they are; of a table or DataFrame (n, d) float32 without label and split.
+    """The rows of a npz (the first of x, X, x_test, x_train), or those of a table without label and split, (n, d) float32.
 
     Raises:
         DataError: unreadable, words, or NaN in a table.

@@ -206,11 +206,7 @@ def _has_header(rows: list[list[str]]) -> bool:
 
 
 def _wider(content: io.BytesIO | Path, how: dict[str, Any]) -> dict[str, Any]:
-    """How to read a text whose rows have empty cells beyond the header.
-
-    Raises:
-        DataError: cells that hold something have no column.
-    """
+    """How to read a text whose rows have empty cells beyond the header."""
     with contextlib.ExitStack() as stack:
         stream: Any = stack.enter_context(content.open("rb")) if isinstance(content, Path) else _rewound(content)
         stream = gzip.GzipFile(fileobj=stream) if how["compression"] else stream
@@ -292,11 +288,7 @@ def _is_list_of_numbers(kind: Any) -> bool:
 
 
 def _columns_of_list(name: str, column: Any) -> pd.DataFrame:
-    """(n, width) frame with the values of a column of lists.
-
-    Raises:
-        DataError: lists of several lengths, or gaps among them.
-    """
+    """(n, width) frame with the values of a column of lists."""
     import pyarrow.compute
 
     lengths = pyarrow.compute.list_value_length(column)

@@ -72,11 +72,7 @@ def read_npz(content: io.BytesIO | Path, *, keys: tuple[str, str | None] | None 
 
 
 def _saved(arrays: Mapping[str, Array]) -> dict[str, Any]:
-    """What a npz of `files.npz_of` says of its rows.
-
-    Raises:
-        DataError: names of other columns, or a damaged recipe.
-    """
+    """What a npz of `files.npz_of` says of its rows."""
     if SAVED[0] not in arrays:
         return {}
     names = tuple(map(str, arrays["names"].tolist())) if "names" in arrays else None
@@ -125,11 +121,7 @@ def arrays_of(content: io.BytesIO | Path, *, names: Mapping[str, str]) -> tuple[
 
 
 def _names_of(present: Collection[str], keys: tuple[str, str | None] | None) -> dict[str, str]:
-    """The names in a file of what is read from it.
-
-    Raises:
-        DataError: a key that it does not hold.
-    """
+    """The names in a file of what is read from it."""
     names = {key: key for key in (*KEYS, "meta", *(SAVED if SAVED[0] in present else ())) if key in present}
     if keys is not None:
         chosen = {"x_train": keys[0]} | ({} if keys[1] is None else {"y_train": keys[1]})

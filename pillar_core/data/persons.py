@@ -25,7 +25,7 @@ WHOSE = "persons must hold a word or a whole number for each train row: whose it
 
 
 def persons_of(names: Iterable[Any], most: int, *, n_rows: int) -> Persons:
-    """Whose each of `n_rows` train rows is, from a word or a whole number a row, and how many rows of one count.
+    """The persons of `n_rows` train rows from a word or whole number for each row, of which `most` rows count.
 
     Raises:
         DataError: another number of names, something else than words and whole numbers, a row that names nobody, names that could be one
@@ -63,10 +63,10 @@ def person_column(frame: pd.DataFrame) -> str | None:
 
 
 def first_rows(frame: pd.DataFrame, column: str, identities: tuple[Array, Array], *, most: int, theirs: Set[str]) -> pd.DataFrame:
-    """The first `most` rows of each person, in the frame's order, less those on another side (train or test) than the person's first: one
-    person more or less is then at most so many rows more or less, all of them on one side.
+    """The first `most` rows of each person, in the frame's order, all on the side (train or test) of the first.
 
-    whose: as `names_of_persons` reads `column`, which then holds its numbers. theirs: who has public rows (`named_in`), and none here.
+    One person more or less is then at most so many rows more or less, all of them on one side.
+    identities: as `names_of_persons` reads `column`, which then holds its numbers. theirs: who has public rows (`named_in`), and none here.
 
     Raises:
         DataError: nobody is left.
@@ -84,7 +84,7 @@ def first_rows(frame: pd.DataFrame, column: str, identities: tuple[Array, Array]
 
 
 def named_in(table: pd.DataFrame, column: str) -> tuple[frozenset[str], bool]:
-    """Whom a public table names, without what names of one person may differ in; and whether it names somebody in every row.
+    """(the canonical names of the persons in a public table, whether every row names one).
 
     Raises:
         DataError: names that cannot be told apart.
@@ -95,8 +95,7 @@ def named_in(table: pd.DataFrame, column: str) -> tuple[frozenset[str], bool]:
 
 
 def names_of_persons(names: pd.Series) -> tuple[Array, Array]:
-    """(n,) int64 numbers of the rows' persons, in the order of their names as they are written; and by number the names without what those
-    of one person may differ in.
+    """((n,) int64 numbers of the rows' persons, in the order of their names as written; the canonical names by number).
 
     Raises:
         DataError: a row that names nobody, names that could be one person's or cannot be told apart.
@@ -118,12 +117,7 @@ def names_of_persons(names: pd.Series) -> tuple[Array, Array]:
 
 
 def _canonical_names(names: pd.Series) -> list[str]:
-    """Distinct names without what those of one person may differ in: letters' case and width, blanks, signs that nobody sees, 1 or 1.0 or
-    001. Empty where nobody is named.
-
-    Raises:
-        DataError: numbers that may have been rounded as they were read.
-    """
+    """Names without case and width of letters, blanks, unseen signs, and zeros around numbers; "" where nobody is named."""
     if names.dtype.kind == "f" and ((names.abs() >= 2**53) | (names % 1 > 0)).any():
         why = "holds numbers with a fraction or from 2**53 on, of which several may have become one"
         raise DataError(f"column {names.name!r} {why}; write persons' names as words, with a letter before each number.")

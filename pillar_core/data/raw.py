@@ -45,7 +45,7 @@ def is_table(source: object) -> bool:
 
 
 def read_private(source: Any, roles: Roles, public: Sequence[Any] = ()) -> FeatureSet:
-    """The private table `source` as features: by the recipe, else as the rows of the first table in `public` say, else as plain numbers.
+    """The features of a private table: by the recipe, else as the first of the `public` tables says, else plain numbers.
 
     Whom any of the public tables names has no rows here.
 
@@ -99,7 +99,7 @@ def read_public(source: Any, private: FeatureSet) -> FeatureSet:
 
 
 def new_rows(source: Any, recipe: Recipe) -> tuple[Array, tuple[str, ...]]:
-    """((n, d) float32 rows of a table through a model's recipe, columns found by name, notes): no label is needed, others are left aside.
+    """((n, d) float32 rows of a table through a model's recipe, notes). Columns are found by name; others are left aside.
 
     Raises:
         DataError: columns that the table lacks, by name; gaps that the recipe does not fill, or words among numbers.
@@ -149,9 +149,9 @@ def learnt_recipe(frame: pd.DataFrame, roles: Roles, public: pd.DataFrame | None
 
 
 def template(source: Any, roles: Roles, public: pd.DataFrame | None = None) -> tuple[Recipe, list[str]]:
-    """(the recipe of a table, what is still to fill in, a line each): without public rows, nothing that the rows hold is written but the
-    columns' names, their kinds and the classes.
+    """(the recipe of a table, what is still to fill in, a line each).
 
+    Without public rows, nothing that the rows hold is written but the columns' names, their kinds and the classes.
     Raises:
         DataError: as `learnt_recipe`; dates and copies.
     """

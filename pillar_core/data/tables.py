@@ -131,7 +131,7 @@ def alike_labels(column: pd.Series) -> tuple[tuple[str, ...], ...]:
 
 
 def distinct_of(column: pd.Series) -> tuple[Array, pd.Series]:
-    """(n,) which of the distinct values each cell has, and those values, so that a word of very many rows is worked on and held once."""
+    """((n,) which of the distinct values each cell has, those values): a word of many rows is worked on once."""
     codes, values = pd.factorize(column, use_na_sentinel=False)
     return codes, pd.Series(values, name=column.name)
 
@@ -210,7 +210,7 @@ def partition(
 
 
 def read_arff(path: Path) -> tuple[pd.DataFrame, str]:
-    """(frame, label column) of an ARFF file of dense rows: the column named class, else the last that is not numeric.
+    """(frame, label column) of an ARFF file: the column named class, else the last that is not numeric.
 
     Raises:
         DataError: no ARFF, sparse rows, or no label column.

@@ -127,7 +127,7 @@ def missing_text(name: str) -> str:
 
 
 def card(name: str) -> Upload | None:
-    """The card of one set; None where its rows are not here (any more). One that is damaged is made again from the rows."""
+    """The card of one set, made again from the rows where it is damaged; None where the rows are not here."""
     if not is_here(name):
         return None
     if (card_ := _card(key_of(name))) is not None:
@@ -166,7 +166,7 @@ def load(name: str) -> Dataset | FeatureSet:
 
 
 def load_rows(name: str, settings: Mapping[str, Any] | None = None, *, download: bool = False) -> Dataset | FeatureSet:
-    """The rows behind a name that a link or a grid can carry, before any backbone: a registered data set's, or those that were brought.
+    """The rows that a name in a link or a grid stands for: a registered data set's, or those that were brought.
 
     Raises:
         UnknownNameError, StoreError, DataError, SettingError.
@@ -178,7 +178,7 @@ def load_rows(name: str, settings: Mapping[str, Any] | None = None, *, download:
 
 
 def forget(name: str) -> int:
-    """How many entries left the cache: the rows under `name`, their card, and whatever was made from these rows and names their key.
+    """How many entries left the cache: the rows under `name`, their card, and what was made from them.
 
     None for visitors of a demo. Records of runs hold no rows and stay. Features through a backbone go with `runs.splitting.forget_data`.
     """

@@ -89,11 +89,7 @@ def _split_of(folder: str) -> str:
 
 
 def _without_splits(paths: dict[Member, tuple[str, ...]], notes: list[str]) -> tuple[dict[Member, tuple[str, ...]], dict[Member, bool]]:
-    """(paths below the folders of splits, whether an image is for testing); the paths as they are where no folders are splits.
-
-    Raises:
-        DataError: some folders look like splits, and others do not.
-    """
+    """(paths below the folders of splits, whether an image is for testing); the paths as they are where no folders are splits."""
     tops = {parts[0]: _split_of(parts[0]) for parts in paths.values() if len(parts) > 1}
     splits, plain = set(tops.values()) - {""}, [top for top, split in tops.items() if not split]
     if not splits or (plain and (len(splits) == 1 or TRAIN not in splits)):  # one class may be called train
@@ -116,11 +112,7 @@ def _without_splits(paths: dict[Member, tuple[str, ...]], notes: list[str]) -> t
 
 
 def _named_by_table(tables: Sequence[Member], images: Sequence[Member], in_test: dict[Member, bool], notes: list[str]) -> Layout:
-    """The images whose classes a table says, one row a file.
-
-    Raises:
-        DataError: no table names most of the images, or which column holds the class is not certain.
-    """
+    """The images whose classes a table says, one row a file."""
     by_name = {name: image for image in images for name in (str(image.path), image.path.name, image.path.stem)}
     for table in tables:
         frame = frame_of(io.BytesIO(table.read()), ".csv").astype(str)

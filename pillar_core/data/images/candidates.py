@@ -37,7 +37,7 @@ def load_candidate(source: str | Path | bytes, *, filename: str = "") -> Dataset
 
 
 def load_unlabelled(source: Path, shape: Sequence[int] | None) -> tuple[Array, tuple[str, ...]]:
-    """((n, h, w[, 3]) uint8 images of a folder or zip, in the order of their paths, brought to `shape` where it is given; notes).
+    """((n, h, w[, 3]) uint8 images of a folder or zip in the order of their paths, of `shape` where given; notes).
 
     Raises:
         DataError: no images, or one that does not decode: leaving it out would move the labels of the others.

@@ -76,7 +76,7 @@ class PixelFormat:
 
 @dataclasses.dataclass(frozen=True)
 class Decoded:
-    """For each part: (m, h, w[, 3]) uint8 rows of the readable images and (n,) bool which those are; then the others, and store keys."""
+    """For each part (m, h, w[, 3]) uint8 rows of the readable images and (n,) bool which; the others; store keys."""
 
     rows: tuple[Array, ...]
     keep: tuple[Array, ...]
@@ -168,11 +168,7 @@ def decode(
 
 
 def _refuse_many(bad: Sequence[PurePosixPath], seen: int, n: int) -> None:
-    """Nothing, unless more of all `n` pictures than may be skipped are bad already after `seen` of them.
-
-    Raises:
-        DataError: naming them.
-    """
+    """Refuses where more of all `n` pictures than may be skipped are bad already after `seen` of them."""
     most = max(UNREADABLE_FILES, int(UNREADABLE_SHARE * n))
     if len(bad) > most or len(bad) == n > 0:
         rest = f" (the other {n - seen:,} were not opened)" if seen < n else ""
@@ -193,10 +189,7 @@ def format_of(picture: Picture) -> PixelFormat | None:
 
 
 def pixels(picture: Picture, pixel_format: PixelFormat) -> Array | None:
-    """(h, w[, 3]) uint8 pixels in this format, None where the file does not decode. A JPEG is read at the size that is wanted, or above.
-
-    The picture is turned as its camera was held. What is transparent shows white.
-    """
+    """(h, w[, 3]) uint8 pixels in this format, turned as the camera was held, on white; None where the file does not decode."""
     from PIL import Image, ImageOps
 
     try:
@@ -245,7 +238,7 @@ def _load_decoded(name: str, parts: int) -> list[tuple[Array, Array]] | None:
 
 
 def _store_rows(name: str | None, pairs: list[tuple[Array, Array]]) -> tuple[list[tuple[Array, Array]], str | None]:
-    """The rows as the store keeps them under `name`; as they are, without a name, or where the store has no room for them."""
+    """The rows mapped from the store under `name`; as they are without a name, or where the store has no room."""
     if name is None:
         return pairs, None
     arrays = {f"{title}_{part}": array for part, pair in enumerate(pairs) for title, array in zip(("rows", "keep"), pair, strict=True)}
@@ -259,9 +252,9 @@ ROWS_AT_A_TIME = 512
 
 
 def resize(dataset: Dataset, shape: tuple[int, ...]) -> tuple[Dataset, str]:
-    """`dataset` with images of `shape`, (h, w) or (h, w, 3), and the note that it got: bilinear (with antialiasing where smaller).
+    """(`dataset` with images of `shape`, (h, w) or (h, w, 3), the note that it got).
 
-    Grey images become three equal channels, colour becomes grey by the mean of its channels.
+    Bilinear, with antialiasing where smaller. Grey images become three equal channels, colour becomes grey by the mean of its channels.
 
     Raises:
         DataError: rows that are no images.

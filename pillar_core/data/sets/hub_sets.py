@@ -98,11 +98,7 @@ def _fetch(repository: str, subset: str | None, folder: Path) -> None:
 
 
 def _refuse_changed(repository: str) -> None:
-    """Deletes files of the repository whose checksums are not those that the hub said, which its library does not compare.
-
-    Raises:
-        DownloadFailedError: there were some.
-    """
+    """Deletes files of the repository whose checksums are not those that the hub said, which its library does not compare."""
     for path in (_hub_folder(repository) / "blobs").glob("*"):
         if BLOB.fullmatch(path.name) and not downloading.has(path, f"sha256:{path.name}"):
             path.unlink()
@@ -116,11 +112,7 @@ def _hub_folder(repository: str) -> Path:
 
 
 def _refuse_elsewhere(rows: Any, places_: tuple[Path, ...]) -> None:
-    """Refuses a table that names files of this machine, or addresses: what the library keeps holds the bytes of each, whatever it is.
-
-    Raises:
-        DataError: it names a file that did not come with it, or holds files that are no images.
-    """
+    """Refuses a table that names files of this machine, or addresses: what the library keeps holds the bytes of each, whatever it is."""
     from datasets.features.features import require_storage_embed
     from pyarrow import compute
 
@@ -179,11 +171,7 @@ def _sides(splits: Mapping[str, Any]) -> tuple[Any, Any, tuple[str, ...]]:
 
 
 def _column(rows: Any, wanted: str | None, kind: str) -> str | None:
-    """The column of that name, else the first whose type is `kind`.
-
-    Raises:
-        DataError: no column has the name.
-    """
+    """The column of that name, else the first whose type is `kind`."""
     if wanted is not None and wanted not in rows.features:
         raise DataError(f"there is no column {wanted!r}; there are {', '.join(rows.features)}.")
     return wanted or next((name for name, feature in rows.features.items() if type(feature).__name__ == kind), None)
