@@ -2,7 +2,6 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 
@@ -10,9 +9,10 @@ from pages.frame import badges, core, local, navigation, session, theme, words
 from pages.frame import settings as codec
 from pages.frame.figures import FigureInfo, show_figure
 from pillar_core import plots
+from pillar_core.arrays import Json
 from pillar_core.registry import toml_tables
 
-_OFFERS: dict[str, Any] = dict(toml_tables(Path(__file__).with_name("home.toml")))
+_OFFERS: dict[str, Json] = dict(toml_tables(Path(__file__).with_name("home.toml")))
 _DATA = "Fashion-MNIST through EfficientNet-Lite0: 1,799 private images, 201 public"
 
 navigation.begin()

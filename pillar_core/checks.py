@@ -3,9 +3,9 @@
 import dataclasses
 import inspect
 import sys
+import types
 import typing
 from collections.abc import Collection, Iterable
-from typing import Any
 
 import numpy as np
 
@@ -32,12 +32,12 @@ def one_of(allowed: Collection[str], **words: object) -> None:
             raise SettingError(f"{name} must be one of {', '.join(allowed)}; got {shown(word)}.")
 
 
-def of(kind: Any, **values: object) -> None:
+def of(kind: type | types.UnionType, **values: object) -> None:
     """Checks that each value is of this type or union; NaN and bool are no numbers, and a whole float is an int.
 
     Raises SettingError for a value of another type.
     """
-    kinds = typing.get_args(kind) or (kind,)
+    kinds: tuple[type, ...] = typing.get_args(kind) or (typing.cast(type, kind),)
     words = " or ".join("none" if part is type(None) else part.__name__ for part in kinds)
     for name, value in values.items():
         fits = isinstance(value, kinds) or (isinstance(value, int) and float in kinds) or (isinstance(value, float) and value % 1 == 0)

@@ -1,7 +1,6 @@
 """The exception tree: everything the library refuses, each also the builtin that a caller would expect."""
 
 import re
-from typing import Any
 
 NO_MEMORY = "there is not enough free memory for this: choose fewer rows, features or classes, or free some and try again."
 _ALLOCATION = re.compile(r"can't allocate memory|not enough memory|out of memory", re.I)
@@ -67,7 +66,7 @@ def memory_ran_out(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and _ALLOCATION.search(str(error)) is not None)
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """What was given, for a message: a number or a short text itself; of anything else the type and an array's shape, never data."""
     if isinstance(value, bool | int | float | None) or (isinstance(value, str) and len(value) <= 80):
         return repr(value) if not isinstance(value, int) or abs(value) < 1e300 else "a whole number of more than 300 digits"

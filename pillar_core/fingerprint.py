@@ -12,7 +12,7 @@ import numpy as np
 LENGTH = 32
 
 
-def fingerprint(*values: Any) -> str:
+def fingerprint(*values: object) -> str:
     """Hexadecimal digest (32 characters, SHA-256 truncated) of the values.
 
     Covers None, bool, int, float, str, bytes, enums, numpy arrays and scalars, tuples, lists, mappings with string
@@ -28,15 +28,15 @@ def fingerprint(*values: Any) -> str:
     return digest.hexdigest()[:LENGTH]
 
 
-def _feed(digest: Any, value: Any) -> None:
+def _feed(digest: "hashlib._Hash", value: Any) -> None:
     """Adds `value` to the digest. A grid has a hundred thousand plain values, so the exact built-in types come first."""
     plain = type(value)
     if plain is str or plain is int or plain is bool or value is None:
-        _tagged(digest, plain.__name__, str(value).encode(errors="surrogatepass"))
+        _feed_tagged(digest, plain.__name__, str(value).encode(errors="surrogatepass"))
     elif plain is float and value == value:
-        _tagged(digest, "float", value.hex().encode())
+        _feed_tagged(digest, "float", value.hex().encode())
     elif plain is dict:
-        _tagged(digest, "mapping", b"%d" % len(value))
+        _feed_tagged(digest, "mapping", b"%d" % len(value))
         for key in sorted(value):
             _feed(digest, key)
             _feed(digest, value[key])
@@ -44,35 +44,35 @@ def _feed(digest: Any, value: Any) -> None:
         _feed_any(digest, value)
 
 
-def _feed_any(digest: Any, value: Any) -> None:
+def _feed_any(digest: "hashlib._Hash", value: object) -> None:
     match value:
         case None | bool() | int() | str() | bytes() if not isinstance(value, enum.Enum):
             body = value if isinstance(value, bytes) else str(value).encode(errors="surrogatepass")
-            _tagged(digest, type(value).__name__, body)
+            _feed_tagged(digest, type(value).__name__, body)
         case enum.Enum():
-            _tagged(digest, type(value).__qualname__, str(value.value).encode())
+            _feed_tagged(digest, type(value).__qualname__, str(value.value).encode())
         case float():
             if math.isnan(value):
                 raise ValueError("NaN has no fingerprint.")
-            _tagged(digest, "float", value.hex().encode())
+            _feed_tagged(digest, "float", value.hex().encode())
         case np.ndarray():
             if value.dtype.hasobject:
                 raise TypeError("Arrays of Python objects have no fingerprint.")
-            _tagged(digest, f"array {value.dtype.str} {value.shape}", b"")
+            _feed_tagged(digest, f"array {value.dtype.str} {value.shape}", b"")
             digest.update(np.ascontiguousarray(value).data)
         case np.generic():
             _feed(digest, value.item())
         case tuple() | list():
-            _tagged(digest, "sequence", str(len(value)).encode())
+            _feed_tagged(digest, "sequence", str(len(value)).encode())
             for item in value:
                 _feed(digest, item)
         case Mapping():
-            _tagged(digest, "mapping", str(len(value)).encode())
+            _feed_tagged(digest, "mapping", str(len(value)).encode())
             for key in sorted(value):
                 _feed(digest, key)
                 _feed(digest, value[key])
         case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            _tagged(digest, "dataclass", type(value).__qualname__.encode())
+            _feed_tagged(digest, "dataclass", type(value).__qualname__.encode())
             for field in dataclasses.fields(value):
                 _feed(digest, field.name)
                 _feed(digest, getattr(value, field.name))
@@ -80,5 +80,5 @@ def _feed_any(digest: Any, value: Any) -> None:
             raise TypeError(f"{type(value).__qualname__} has no fingerprint.")
 
 
-def _tagged(digest: Any, tag: str, body: bytes) -> None:
+def _feed_tagged(digest: "hashlib._Hash", tag: str, body: bytes) -> None:
     digest.update(f"{tag}:{len(body)}:".encode() + body)

@@ -7,8 +7,8 @@ settings file or a page that forgot to hide a control changes nothing. Command l
 import math
 import os
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
 
+from pillar_core.arrays import Json
 from pillar_core.errors import SettingError, UnsupportedError
 
 DEMO, TOKEN, BIND = "PILLAR_PUBLIC", "PILLAR_TOKEN", "PILLAR_BIND"
@@ -113,9 +113,9 @@ class Jobs:
     """Who submitted which job in this process: nothing on disk says it."""
 
     def __init__(self) -> None:
-        self._asked: dict[str, tuple[str, Mapping[str, Any]]] = {}
+        self._asked: dict[str, tuple[str, Mapping[str, Json]]] = {}
 
-    def admit(self, job_id: str, spec: Mapping[str, Any], unfinished: Collection[str]) -> None:
+    def admit(self, job_id: str, spec: Mapping[str, Json], unfinished: Collection[str]) -> None:
         """Counts a job as the session's own; one that is under way is joined by whoever asks for the same.
 
         Raises:
@@ -135,7 +135,7 @@ class Jobs:
         """Whether the asker may list and stop this job: a visitor those of the own session, everybody else all."""
         return not binds() or self._asked.get(job_id, ("",))[0] == session()
 
-    def specs(self) -> list[Mapping[str, Any]]:
+    def specs(self) -> list[Mapping[str, Json]]:
         """What the session that asks submitted."""
         return [spec for owner, spec in list(self._asked.values()) if owner == session()]
 

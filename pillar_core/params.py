@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pillar_core.arrays import Json
 from pillar_core.errors import SettingError, shown
 
 Scalar = bool | int | float | str | None
@@ -95,15 +96,15 @@ class Param:
         return SettingError(f"{self.name} must be {self.range}; got {shown(value)}.")
 
 
-def param_from(name: str, fields: Mapping[str, Any]) -> Param:
+def param_from(name: str, fields: Mapping[str, Json]) -> Param:
     """The parameter that a table of a TOML file declares, its `range` in the notation of intervals; its kind is that of its default."""
     kind = _KINDS[fields["kind"]] if "kind" in fields else type(fields["default"])
-    words: dict[str, Any] = {word: tuple(value) if isinstance(value, list) else value for word, value in fields.items()}
+    words: dict[str, Json] = {word: tuple(value) if isinstance(value, list) else value for word, value in fields.items()}
     ends = _ends(words.pop("range", "(-inf, inf)"))
     return Param(**{"name": name, "default": None, **ends, **words, "kind": kind})
 
 
-def _ends(text: str) -> dict[str, Any]:
+def _ends(text: str) -> dict[str, Json]:
     """The fields of a range such as "(0, 1]". An end at infinity is open in words alone."""
     low, high = tomllib.loads(f"ends = [{text[1:-1]}]")["ends"]
     return {"low": low, "high": high, "low_open": text[0] == "(" and low > -math.inf, "high_open": text[-1] == ")" and high < math.inf}

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar
 
+from pillar_core.arrays import Json
 from pillar_core.deferred import import_whole
 from pillar_core.errors import PillarError, PluginError, UnknownNameError, shown
 from pillar_core.memo import Memo
@@ -164,7 +165,7 @@ class Registry(Mapping[str, T]):
 
 
 @functools.cache
-def toml_tables(file: Path) -> dict[str, dict[str, Any]]:
+def toml_tables(file: Path) -> dict[str, dict[str, Json]]:
     """The tables of a TOML file, by name; the file is read once."""
     return tomllib.loads(file.read_text(encoding="utf-8"))
 

@@ -1,7 +1,6 @@
 """Tables that a spreadsheet opens without computing anything."""
 
 import re
-from typing import Any
 
 import pandas as pd
 
@@ -14,7 +13,7 @@ def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
     return table.map(_cell).rename(columns=_cell)
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: object) -> object:
     if not isinstance(value, str):
         return value
     return _FORMULA.sub(r"\1'", value).replace("\r", "\n")  # a lone carriage return is written without quotes: it would begin a row

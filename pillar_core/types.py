@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from pillar_core.arrays import Array
+from pillar_core.arrays import Array, Json
 from pillar_core.errors import BudgetError, DataError, SettingError, shown
 from pillar_core.fingerprint import fingerprint
 from pillar_core.memo import Memo
@@ -366,7 +366,7 @@ class RunSpec:
         return cls(method, **fields, settings=arguments)
 
     @property
-    def form(self) -> dict[str, Any]:
+    def form(self) -> dict[str, Json]:
         """The plain mapping that records, jobs and cache keys hold; `RunSpec(**form)` reads it."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 

@@ -7,7 +7,7 @@ nobody: it reaches no state of a page but through that control.
 
 import re
 from collections.abc import Callable, Mapping, MutableMapping
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 T = TypeVar("T")
 LOCAL, LINK = "local.", "link."
@@ -22,7 +22,7 @@ def link_word(state: Mapping[str | int, object]) -> str:
     return ";".join(f"{name}:{codes[name]}" for name in sorted(codes))
 
 
-def take(word: str, state: MutableMapping[str | int, Any]) -> None:
+def take(word: str, state: MutableMapping[str | int, object]) -> None:
     """Puts a link's values into the session; linked controls that it does not name go back to their defaults."""
     for key in [key for key in state if str(key).startswith(LINK)]:
         del state[key]
@@ -33,7 +33,7 @@ def take(word: str, state: MutableMapping[str | int, Any]) -> None:
             state[LINK + name] = value
 
 
-def claim(name: str, state: MutableMapping[str | int, Any]) -> None:
+def claim(name: str, state: MutableMapping[str | int, object]) -> None:
     """Connects a control with the link: it takes the link's value, and from then on the link carries the control's."""
     if LOCAL + name in state:
         state[LINK + name] = code(state[LOCAL + name])
@@ -46,7 +46,7 @@ def code(value: object) -> str:
     return UNSAFE.sub("", f"{value:.12g}" if isinstance(value, float) else str(value)).replace(";", "")
 
 
-def parse_value(value: Any, default: T) -> T:
+def parse_value(value: object, default: T) -> T:
     """What a link brought, in the type of the control's default; the default where it cannot be read."""
     if not isinstance(value, str) or isinstance(default, str):
         return cast(T, value)

@@ -15,6 +15,7 @@ import pillar_core as pc
 from pages.frame import memory, shares
 from pages.frame.settings import AUTO, PART, RULE, Settings
 from pillar_core import store
+from pillar_core.arrays import Json
 from pillar_core.backbones import is_ready
 from pillar_core.data import uploads
 from pillar_core.data.cards import default_backbone, number_of
@@ -29,9 +30,9 @@ from pillar_core.types import Dataset, FeatureSet, PublicFacts, RunRecord, RunSp
 
 NOT_EXTRACTED = "are not in the cache yet: open Data & backbone and press Extract."
 _SPLIT = ("data", "backbone", "public", "public_fraction", "seed")
-Axes = dict[str, Any]
+Axes = dict[str, Json]
 """The values of a sweep's axes by name."""
-Record = dict[str, Any]
+Record = dict[str, Json]
 """A run's record as the store has it."""
 _LOADED: set[str] = set()
 """The splits, by `key`, that some session of this process has loaded."""

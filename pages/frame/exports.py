@@ -3,13 +3,13 @@
 import dataclasses
 import shlex
 from collections.abc import Mapping
-from typing import Any
 
 import pandas as pd
 import yaml
 
 from pages.frame import core
 from pages.frame.settings import AUTO, PINNED, VERSION, Settings
+from pillar_core.arrays import Json
 from pillar_core.plots.theme import Figure
 from pillar_core.runs.repeated import file_of
 from pillar_core.spreadsheets import without_formulas
@@ -44,7 +44,7 @@ def command_line(settings: Settings) -> str:
     return shlex.join([*arguments, "--seed", str(run_spec.seed)])
 
 
-def data_words(settings: Settings, public: Mapping[str, Any]) -> list[str]:
+def data_words(settings: Settings, public: Mapping[str, Json]) -> list[str]:
     """The options of a command that name the data and say, as the axis `public` does, which rows are public."""
     options = ["--dataset", file_of(settings.data), *([] if settings.backbone == AUTO else ["--backbone", settings.backbone])]
     named = {name: file_of(value) if name == "public" else str(value) for name, value in public.items()}

@@ -11,13 +11,14 @@ import streamlit as st
 from pages.frame import copying, core, exports, moving, plain, report, shares, theme
 from pages.frame.badges import DIAGNOSTIC, REAL, SYNTHETIC, Seeds, show_row
 from pages.frame.settings import Settings
+from pillar_core.arrays import Json
 from pillar_core.data import uploads
 from pillar_core.plots.accuracy import with_runs
 from pillar_core.plots.theme import Figure, narrow_copy
 from pillar_core.types import Provenance
 
 _PICTURES = Path(__file__).with_name("pictures.js").read_text(encoding="utf-8")
-_CONFIG: dict[str, Any] = {
+_CONFIG: dict[str, Json] = {
     "displaylogo": False,
     "responsive": True,
     "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d"],
@@ -68,7 +69,7 @@ def show_figure(
     *,
     on_select: Literal["ignore"] | Callable[[], None] = "ignore",
     base: str = "",
-    runs: Mapping[str, Any] | None = None,
+    runs: Mapping[str, object] | None = None,
 ) -> None:
     """Draws a figure with its badges, and below it table, alt text and downloads.
 
@@ -94,7 +95,7 @@ def show_figure(
         _show_exports(figure, runs, table, info)
 
 
-def _show_exports(figure: Figure, runs: Mapping[str, Any] | None, table: Table, info: FigureInfo) -> None:
+def _show_exports(figure: Figure, runs: Mapping[str, object] | None, table: Table, info: FigureInfo) -> None:
     """Makes tables and code only when they are opened: unseen, they took longer than the figure.
 
     The buttons come before the table, whose cells take a press of Tab each.

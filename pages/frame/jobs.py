@@ -6,20 +6,20 @@ Only while a job lives does a fragment look at it again, every second.
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import streamlit as st
 
 import pillar_core as pc
 from pages.frame import failures, plain, session, shares
 from pillar_core import mode
+from pillar_core.arrays import Json
 from pillar_core.errors import PillarError
 from pillar_core.jobs.state import UNFINISHED, JobStatus
 
 _BYTES_PER_SECOND, _UNKNOWN_BYTES = 5 * 2**20, 300 * 2**20
 """An ordinary line; and what is assumed where nobody knows a size."""
 RELEASES = "On real private rows each of these models is a further release, and their ε compose"
-Spec = Mapping[str, Any]
+Spec = Mapping[str, Json]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,12 +11,15 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from pages.frame import controls, plain, session
+from pillar_core.arrays import Json
 from pillar_core.params import Param
 from pillar_core.registry import toml_tables
 
-Options = Sequence[Any] | Mapping[Any, str]
+Option = Any
+"""A text, a number or an object of the library among which a control lets choose."""
+Options = Sequence[Option] | Mapping[Option, str]
 """What is offered, perhaps with the words of each."""
-Title = Callable[[Any], Any]
+Title = Callable[[Option], Option]
 T = TypeVar("T")
 _WIDGET, _UNLINKED, _SEPARATOR = "local-widget.", "unlinked.", ","
 _CONTROLS = toml_tables(Path(__file__).with_suffix(".toml"))
@@ -52,8 +55,8 @@ def unlinked_key(key: str, why: str) -> str:
 
 
 def choice(
-    name: str, options: Options | None = None, default: Any = None, *, of: str = "", title: Title | None = None, **overrides: Any
-) -> Any:
+    name: str, options: Options | None = None, default: Option = None, *, of: str = "", title: Title | None = None, **overrides: Json
+) -> Option:
     """A choice of one among a few. of: what a further control of this name is for; overrides: entries in the table's place."""
     current, keywords = _control(name, options, default, of, title, overrides)
     st.segmented_control(**keywords | {"format_func": _plainly(keywords["format_func"])})
@@ -61,8 +64,8 @@ def choice(
 
 
 def select(
-    name: str, options: Options | None = None, default: Any = None, *, of: str = "", title: Title | None = None, **overrides: Any
-) -> Any:
+    name: str, options: Options | None = None, default: Option = None, *, of: str = "", title: Title | None = None, **overrides: Json
+) -> Option:
     """A choice of one among many."""
     current, keywords = _control(name, options, default, of, title, overrides)
     st.selectbox(**keywords)
@@ -70,15 +73,15 @@ def select(
 
 
 def slider(
-    name: str, options: Options | None = None, default: Any = None, *, of: str = "", title: Title | None = None, **overrides: Any
-) -> Any:
+    name: str, options: Options | None = None, default: Option = None, *, of: str = "", title: Title | None = None, **overrides: Json
+) -> Option:
     """A slider over values worth trying."""
     current, keywords = _control(name, options, default, of, title, overrides)
     st.select_slider(**keywords)
     return current
 
 
-def sliders(*names: str) -> list[Any]:
+def sliders(*names: str) -> list[Option]:
     """Sliders side by side, all of them as the table says."""
     current = []
     for column, name in zip(st.columns(len(names)), names, strict=True):
@@ -88,7 +91,7 @@ def sliders(*names: str) -> list[Any]:
 
 
 def choices(
-    name: str, options: Options | None = None, default: list[str] | None = None, *, title: Title | None = None, **overrides: Any
+    name: str, options: Options | None = None, default: list[str] | None = None, *, title: Title | None = None, **overrides: Json
 ) -> list[str]:
     """A choice of one or more names, stored as text; where there are many of them, in a list that opens."""
     entry = _CONTROLS.get(name, {}) | overrides
@@ -125,7 +128,7 @@ def text(name: str) -> str:
     return str(value(name, "")).strip()
 
 
-def field(param: Param, *, name: str, placeholder: str = "") -> Any:
+def field(param: Param, *, name: str, placeholder: str = "") -> Option:
     """The value of an input made from a parameter: a choice or a number; an optional one starts empty, or with `placeholder` in it."""
     shared = {"label": param.label, "help": f"{param.help} Allowed: {param.range}.", **_widget(name, "")}
     if param.choices:
@@ -135,14 +138,14 @@ def field(param: Param, *, name: str, placeholder: str = "") -> Any:
     stored = _read(name, "" if param.none_means else param.kind(param.default), "")
     current = None if stored == "" else controls.parse_value(stored, param.kind(param.default))
     session.fill(_WIDGET + name, current)
-    shape: dict[str, Any] = {"step": 1} if param.kind is int else {"step": None, "format": "%.6g"}
+    shape: dict[str, Json] = {"step": 1} if param.kind is int else {"step": None, "format": "%.6g"}
     st.number_input(placeholder=placeholder, **shared, **shape)
     return current
 
 
 def _control(
-    name: str, options: Options | None, default: Any, of: str, title: Title | None, overrides: dict[str, Any]
-) -> tuple[Any, dict[str, Any]]:
+    name: str, options: Options | None, default: Option, of: str, title: Title | None, overrides: dict[str, Json]
+) -> tuple[Option, dict[str, Json]]:
     """(the stored value, the keywords of its widget)."""
     entry, key = _CONTROLS.get(name, {}) | overrides, f"{name}-{of}" if of else name
     offered, title = _titles(entry["options"] if options is None else options, title, entry)
@@ -151,7 +154,7 @@ def _control(
     return current, {"label": entry["label"], "options": offered, "format_func": title, "help": entry["help"], **_widget(key, why)}
 
 
-def _titles(options: Options, title: Title | None, entry: Mapping[str, Any]) -> tuple[list[Any], Title]:
+def _titles(options: Options, title: Title | None, entry: Mapping[str, Json]) -> tuple[list[Option], Title]:
     form = entry.get("form", "")
     if form == "percent":
         return list(options), lambda share: f"{100 * share:g} %"
@@ -159,7 +162,7 @@ def _titles(options: Options, title: Title | None, entry: Mapping[str, Any]) -> 
     return list(options), title or (options.__getitem__ if isinstance(options, Mapping) else usual)
 
 
-def _plainly(title: Title) -> Callable[[Any], str]:
+def _plainly(title: Title) -> Callable[[Option], str]:
     """The words of an option, for the elements that would read them as Markdown."""
     return lambda option: plain.text(title(option))
 
@@ -168,7 +171,7 @@ def _read(name: str, default: T, why: str) -> T:
     return value(name, default) if why else linked_value(name, default)
 
 
-def _current(name: str, options: list[Any], default: Any, why: str) -> Any:
+def _current(name: str, options: list[Option], default: Option, why: str) -> Option:
     """The stored value if it is among the options, else the default; the widget shows it."""
     current = _read(name, default, why)
     current = current if current in options else next((option for option in options if controls.code(option) == current), default)
@@ -176,7 +179,7 @@ def _current(name: str, options: list[Any], default: Any, why: str) -> Any:
     return current
 
 
-def _widget(name: str, why: str) -> dict[str, Any]:
+def _widget(name: str, why: str) -> dict[str, Json]:
     """Key and callback of a control; where links do not carry it, the reason is on record."""
     key = unlinked_key(_WIDGET + name, why) if why else _WIDGET + name
     return {"key": key, "on_change": _keep, "args": (name, put if why else link)}

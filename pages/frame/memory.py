@@ -8,7 +8,7 @@ import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Hashable
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 import streamlit as st
 
@@ -29,7 +29,7 @@ def cache(
     show_spinner: str = "",
     is_free: bool = False,
     by: Callable[..., Hashable] | None = None,
-    keys_of: Callable[[tuple[Any, ...]], frozenset[str]] = lambda _: frozenset(),
+    keys_of: Callable[[tuple[object, ...]], frozenset[str]] = lambda _: frozenset(),
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Keeps what a function makes of its arguments, `by` a key of them or by all but those whose names begin with an underscore."""
 
@@ -62,7 +62,7 @@ def of_rows(
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """As `cache`, for results made from the sets that the arguments name, or from the files on view (`of_files`)."""
 
-    def keys_of(arguments: tuple[Any, ...]) -> frozenset[str]:
+    def keys_of(arguments: tuple[object, ...]) -> frozenset[str]:
         return frozenset([FILES] if of_files else map(uploads.key_of, uploads.names_in(arguments)))
 
     return cache(max_entries=max_entries, show_spinner=show_spinner, is_free=is_free, by=by, keys_of=keys_of)

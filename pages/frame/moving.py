@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from pages.frame import memory
+from pillar_core.arrays import Json
 from pillar_core.plots.theme import Figure, narrow_copy, script
 
 _SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
@@ -27,7 +28,7 @@ def route() -> Any:
     return Route("/".join(["", *filter(None, [st.get_option("server.baseUrlPath").strip("/")]), _LIBRARY]), send)
 
 
-def chart(figure: Figure, *, runs: Mapping[str, Any], base: str, is_narrow: bool, key: str, alt: str, config: dict[str, Any]) -> None:
+def chart(figure: Figure, *, runs: Mapping[str, object], base: str, is_narrow: bool, key: str, alt: str, config: dict[str, Json]) -> None:
     """Draws `figure` and on it the traces and annotations of `runs` into the node that has this key.
 
     `base` names the figure: while it stays, only the runs move.

@@ -11,6 +11,7 @@ import streamlit as st
 
 from pages.frame import session
 from pages.frame import settings as codec
+from pillar_core.arrays import Json
 
 _INSIDE_FRAME: ContextVar[bool] = ContextVar("inside_frame", default=False)
 
@@ -68,7 +69,7 @@ def bar(present: str) -> None:
                     st.page_link(targets[name], label=title, query_params=query)
 
 
-def link(name: str, label: str, *, icon: str = ":material/arrow_forward:", changes: Mapping[str, Any] | None = None) -> None:
+def link(name: str, label: str, *, icon: str = ":material/arrow_forward:", changes: Mapping[str, Json] | None = None) -> None:
     """A link to a page with the present settings, some of them changed."""
     settings = dataclasses.replace(session.current(), **(changes or {}))
     st.page_link(_targets()[name], label=label, icon=icon, query_params=codec.to_query(settings))

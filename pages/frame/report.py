@@ -9,7 +9,6 @@ import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from string import Template
-from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -18,6 +17,7 @@ import pillar_core as pc
 from pages.frame import core, exports, shares, theme
 from pages.frame.settings import Settings
 from pillar_core import store
+from pillar_core.arrays import Json
 from pillar_core.data import uploads
 from pillar_core.errors import PillarError
 from pillar_core.plots.theme import INK, Figure, script
@@ -58,7 +58,7 @@ def page(figures: Sequence[str]) -> str:
     return _PAGE.substitute(shared, figures=sections, statements=statements)
 
 
-def _section(place: int, entry: dict[str, Any]) -> str:
+def _section(place: int, entry: dict[str, Json]) -> str:
     rows = f"{min(entry['rows'], _ROWS):,} of {entry['rows']:,} rows"
     words = (f"{place}. {entry['title']}", " · ".join(entry["badges"]), entry["alt"], entry["settings"])
     title, badges, alt, settings = map(html.escape, words)

@@ -4,13 +4,13 @@ import contextlib
 import dataclasses
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import streamlit as st
 
 import pillar_core as pc
 from pages.frame import core, odds, session
 from pages.frame.settings import EPSILONS, KS, PARAMS, PART, RULE, Settings, choices
+from pillar_core.arrays import Json
 from pillar_core.data import uploads
 from pillar_core.errors import PillarError
 
@@ -65,7 +65,7 @@ def marks(offered: Sequence[float], points: Iterable[tuple[float, str]]) -> str:
     return f'<div class="pillar-marks" aria-hidden="true">{"".join(ticks)}</div>' if ticks else ""
 
 
-def number(name: str, **shape: Any) -> None:
+def number(name: str, **shape: Json) -> None:
     """A number field with the parameter's own limits."""
     if name in session.current().hidden:
         return
@@ -80,7 +80,7 @@ def _data(settings: Settings) -> None:
     public = [upload.name for upload in uploaded if upload.name != settings.data and core.may_be_public(upload, settings)]
     select("public", lambda name: "A part of the private data set" if name == PART else uploads.title_of(name), brought=public)
     if settings.public == PART and "public_fraction" not in settings.hidden:
-        ends: dict[str, Any] = {"min_value": PARAMS["public_fraction"].low, "max_value": PARAMS["public_fraction"].high}
+        ends: dict[str, Json] = {"min_value": PARAMS["public_fraction"].low, "max_value": PARAMS["public_fraction"].high}
         st.slider(step=0.01, format="percent", **ends, **session.widget("public_fraction"))
     select("backbone", lambda name: pc.BACKBONES[name].title if name in pc.BACKBONES else "Automatic")
 
@@ -112,7 +112,7 @@ def _k(settings: Settings, limit: int | None, place: str) -> None:
         st.select_slider(options=_ladder(KS, shown, limit), format_func="{:,}".format, **session.widget("k", place, shown=shown))
 
 
-def _ladder(values: Sequence[Any], now: Any, limit: float | None) -> list[Any]:
+def _ladder(values: Sequence[float], now: float, limit: float | None) -> list[float]:
     """The offered values up to `limit`, the present one and the limit itself among them."""
     top = math.inf if limit is None else limit
     ends = [] if math.isinf(top) else [int(top)]

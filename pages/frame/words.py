@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 
 from pages.frame import theme
+from pillar_core.arrays import Json
 from pillar_core.registry import toml_tables
 
-WORDS: dict[str, dict[str, Any]] = toml_tables(Path(__file__).parents[1] / "words.toml")
+WORDS: dict[str, dict[str, Json]] = toml_tables(Path(__file__).parents[1] / "words.toml")
 
 
 def title(page: str) -> None:
@@ -17,14 +17,14 @@ def title(page: str) -> None:
     theme.title(WORDS[page]["title"], WORDS[page]["lede"], is_front=page == "home")
 
 
-def explain(page: str, **fields: Any) -> None:
+def explain(page: str, **fields: object) -> None:
     """Draws how the page's numbers were computed, closed; fields fill the words' gaps."""
     entry = {"label": "How this was computed", "icon": ":material/science:"} | WORDS[page]
     with st.expander(entry["label"], icon=entry["icon"]):
         st.markdown(entry["how"].format_map(fields))
 
 
-def metrics(name: str, numbers: Mapping[str, str], /, **fields: Any) -> None:
+def metrics(name: str, numbers: Mapping[str, str], /, **fields: object) -> None:
     """Draws numbers side by side, each with label and hint; fields fill the gaps of both."""
     for column, (key, value) in zip(st.columns(len(numbers)), numbers.items(), strict=True):
         label, hint = (text.format_map(fields) for text in WORDS["metrics"][name][key])

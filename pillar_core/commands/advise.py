@@ -2,9 +2,9 @@
 
 import argparse
 import json
-from typing import Any
 
 from pillar_core import params
+from pillar_core.arrays import Json
 from pillar_core.commands import options as shared
 from pillar_core.commands.options import Commands, features_of, is_table_file
 from pillar_core.studies.advice import Advice, advise
@@ -39,7 +39,7 @@ def command(options: argparse.Namespace) -> int:
     return 0
 
 
-def _plain(advice: Advice) -> dict[str, Any]:
+def _plain(advice: Advice) -> dict[str, Json]:
     names = ("method", "settings", "expected_accuracy", "predicted", "held", "public", "epsilon", "sentence", "reasons", "price")
     return {name: getattr(advice, name) for name in names}
 

@@ -2,11 +2,11 @@
 
 import argparse
 import sys
-from typing import Any
 
 import pandas as pd
 
 from pillar_core import params
+from pillar_core.arrays import Json
 from pillar_core.commands import options as shared
 from pillar_core.commands.options import Commands
 from pillar_core.data import uploads
@@ -90,11 +90,11 @@ def _seeds(options: argparse.Namespace) -> range:
     return range(options.first_seed, options.first_seed + options.seeds)
 
 
-def _budget(options: argparse.Namespace) -> dict[str, Any]:
+def _budget(options: argparse.Namespace) -> dict[str, Json]:
     return {name: getattr(options, name) for name in ("delta", "relation", "accountant")}
 
 
-def _rows(options: argparse.Namespace, split: SemiPrivateSplit) -> dict[str, Any]:
+def _rows(options: argparse.Namespace, split: SemiPrivateSplit) -> dict[str, Json]:
     """The axes that name the rows: by name where others (the app) can find them, else the loaded features."""
     split_axes = {"allow_overlap": options.allow_overlap or None, "split_seed": options.split_seed}
     named = is_known(options.dataset) and not options.dataset_setting
@@ -102,7 +102,7 @@ def _rows(options: argparse.Namespace, split: SemiPrivateSplit) -> dict[str, Any
     return rows | {name: value for name, value in split_axes.items() if value is not None}
 
 
-def _public(options: argparse.Namespace, split: SemiPrivateSplit) -> dict[str, Any]:
+def _public(options: argparse.Namespace, split: SemiPrivateSplit) -> dict[str, Json]:
     """The axis that says which rows are public; a file of public rows is kept in the cache, under a name."""
     public = None if options.public is None else _public_name(options.public, split.features, options.backbone)
     axes = {"public_fraction": options.public_fraction, "public_per_class": options.public_per_class, "public": public}

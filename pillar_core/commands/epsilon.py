@@ -1,9 +1,9 @@
 """`epsilon` and `noise`: from noise to ε and back, for Gaussian steps on all rows or on Poisson samples."""
 
 import argparse
-from typing import Any
 
 from pillar_core import accounting, params
+from pillar_core.arrays import Json
 from pillar_core.commands.options import Commands
 from pillar_core.numerics import round_up
 
@@ -42,6 +42,6 @@ def noise(options: argparse.Namespace) -> int:
     return 0
 
 
-def _run(options: argparse.Namespace) -> dict[str, Any]:
+def _run(options: argparse.Namespace) -> dict[str, Json]:
     names = ("sampling_probability", "steps", "delta", "accountant", "relation")
     return {name: getattr(options, name) for name in names}

@@ -75,7 +75,7 @@ def _facts(item: Any) -> dict[str, str]:
     return {name: fact for name, fact in facts.items() if fact}
 
 
-def _words(value: Any) -> str:
+def _words(value: object) -> str:
     if isinstance(value, frozenset | tuple):
         return ", ".join(sorted(map(str, value)))
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)

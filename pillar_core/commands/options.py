@@ -5,9 +5,10 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from pillar_core import params
+from pillar_core.arrays import Json
 from pillar_core.backbones.names import literal
 from pillar_core.backbones.text import text_embeddings
 from pillar_core.data import DATASETS, raw
@@ -132,7 +133,7 @@ def _persons(options: argparse.Namespace) -> list[str] | None:
         raise DataError(f"the persons could not be read from {path} ({error}); name a text file with a line for each train row.") from error
 
 
-def _class_names(options: argparse.Namespace, features: FeatureSet) -> Any:
+def _class_names(options: argparse.Namespace, features: FeatureSet) -> Json:
     """The vectors of the class names, where the command has such options and they are given."""
     source, weights = (getattr(options, name, None) for name in ("text_embeddings", "text_weights"))
     if source is None:
@@ -142,7 +143,7 @@ def _class_names(options: argparse.Namespace, features: FeatureSet) -> Any:
     return text_embeddings(features.classes, source, weights=weights)
 
 
-def method_settings(method: str, pairs: list[str]) -> dict[str, Any]:
+def method_settings(method: str, pairs: list[str]) -> dict[str, Json]:
     """NAME=VALUE pairs as the method's settings, each read as its parameter's type.
 
     Raises:
@@ -156,9 +157,9 @@ def method_settings(method: str, pairs: list[str]) -> dict[str, Any]:
     return {name: known[name].check(value) for name, value in values.items()}
 
 
-def assignments(pairs: list[str]) -> dict[str, Any]:
+def assignments(pairs: list[str]) -> dict[str, Json]:
     """NAME=VALUE pairs as a mapping; numbers, true, false and none are read as such."""
-    values: dict[str, Any] = {}
+    values: dict[str, Json] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals or not name:
@@ -167,7 +168,7 @@ def assignments(pairs: list[str]) -> dict[str, Any]:
     return values
 
 
-def as_lines(values: Mapping[str, Any]) -> str:
+def as_lines(values: Mapping[str, Json]) -> str:
     """Two aligned columns."""
     width = max(map(len, values), default=0)
     return "\n".join(f"{name:<{width}}  {value}" for name, value in values.items())
@@ -179,7 +180,7 @@ def roles_of(options: argparse.Namespace) -> Roles:
     return Roles(options.label, options.person, tuple(options.leave_out), options.recipe, None if most == 1 else most)
 
 
-def private_of(name: str, options: argparse.Namespace, public: Sequence[str], *, settings: Mapping[str, Any] | None = None) -> FeatureSet:
+def private_of(name: str, options: argparse.Namespace, public: Sequence[str], *, settings: Mapping[str, Json] | None = None) -> FeatureSet:
     """The private features: a table as its options, its recipe or the first public table say, anything else as `features_of`."""
     roles = roles_of(options)
     if is_table_file(name):
@@ -203,7 +204,7 @@ def is_table_file(name: str) -> bool:
     return name not in DATASETS and raw.is_table(name) and Path(name).exists()
 
 
-def features_of(name: str, backbone: str | None, settings: Mapping[str, Any]) -> FeatureSet:
+def features_of(name: str, backbone: str | None, settings: Mapping[str, Json]) -> FeatureSet:
     """A registered data set or a file, through the backbone."""
     if name not in DATASETS and Path(name).exists():
         return load_features(name, backbone)

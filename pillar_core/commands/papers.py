@@ -2,10 +2,10 @@
 
 import argparse
 import sys
-from typing import Any
 
 import pandas as pd
 
+from pillar_core.arrays import Json
 from pillar_core.backbones import BACKBONES
 from pillar_core.commands.options import Commands, printer
 from pillar_core.data import DATASETS, DatasetCard, downloading, load_dataset
@@ -118,7 +118,7 @@ def _run_fetched(table: papers.PaperTable, options: argparse.Namespace) -> list[
     return frames
 
 
-def _cost(card: DatasetCard, backbone: str | None, grid: dict[str, Any]) -> str:
+def _cost(card: DatasetCard, backbone: str | None, grid: dict[str, Json]) -> str:
     """What a part of a table takes, before anything starts."""
     cells = sweep_cells(grid)
     parts = [f"{card.name} is here" if card.is_here() else f"{card.name} to fetch, {card.size}" if card.can_fetch else card.how_to_get()]

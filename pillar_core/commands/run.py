@@ -3,8 +3,8 @@
 import argparse
 import json
 import math
-from typing import Any
 
+from pillar_core.arrays import Json
 from pillar_core.commands import options as shared
 from pillar_core.commands.options import Commands
 from pillar_core.methods import METHODS
@@ -53,7 +53,7 @@ def command(options: argparse.Namespace) -> int:
     return 0
 
 
-def _plain(record: RunRecord) -> dict[str, Any]:
+def _plain(record: RunRecord) -> dict[str, Json]:
     return {
         "method": record.method,
         "accuracy": record.accuracy,

@@ -6,11 +6,11 @@ import math
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from pillar_core import params, plots
+from pillar_core.arrays import Json
 from pillar_core.commands.options import Commands, add_column_options, is_table_file, printer, private_of, public_of
 from pillar_core.runs.splitting import match_private
 from pillar_core.screening import MODELS, SCORES, screen
@@ -83,7 +83,7 @@ def report(table: pd.DataFrame, private: Rows, notes: list[str]) -> str:
     )
 
 
-def _sets(ask: Ask, options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
+def _sets(ask: Ask, options: argparse.Namespace) -> tuple[Json, dict[str, Json]]:
     """(private set, candidates by name); of a private table all go through one recipe."""
     if not is_table_file(ask.private):
         return feature_sets_of(ask) if is_of_features(ask) else sets_of(ask)

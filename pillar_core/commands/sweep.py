@@ -3,10 +3,10 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
+from pillar_core.arrays import Json
 from pillar_core.commands.options import Commands, add_column_options, printer, private_of, public_of
 from pillar_core.data import uploads
 from pillar_core.errors import DataError, SettingError
@@ -46,7 +46,7 @@ def command(options: argparse.Namespace) -> int:
     return 1 if table["error_message"].notna().any() else 0
 
 
-def read_grids(path: str) -> list[dict[str, Any]]:
+def read_grids(path: str) -> list[dict[str, Json]]:
     """The mappings in a YAML or JSON file, one for each of its documents.
 
     Raises:
@@ -62,7 +62,7 @@ def read_grids(path: str) -> list[dict[str, Any]]:
     return grids
 
 
-def with_files(grid: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
+def with_files(grid: dict[str, Json], options: argparse.Namespace) -> dict[str, Json]:
     """The grid with each file among its data sets and public rows stored in the cache, under the name by which workers find it.
 
     A public table becomes numbers by the recipe of the grid's first private table.
@@ -78,7 +78,7 @@ def with_files(grid: dict[str, Any], options: argparse.Namespace) -> dict[str, A
     return grid | {axis: [stored.get(name, name) for name in values] for axis, values in axes.items() if values}
 
 
-def _as_list(values: Any) -> list[Any]:
+def _as_list(values: Json) -> list[Json]:
     return values if isinstance(values, list) else [values]
 
 
@@ -86,7 +86,7 @@ def _is_file(name: object) -> bool:
     return isinstance(name, str) and not is_known(name) and Path(name).exists()
 
 
-def _run(grid: dict[str, Any], options: argparse.Namespace) -> pd.DataFrame:
+def _run(grid: dict[str, Json], options: argparse.Namespace) -> pd.DataFrame:
     if options.gpu:
         return table(run_through(grid, scheduler=options.scheduler, progress=printer(unit="runs"), resources={"GPU": 1}))
     return sweep(grid, scheduler=options.scheduler, progress=printer(unit="runs"))

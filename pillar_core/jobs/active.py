@@ -7,9 +7,10 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Any
+from types import TracebackType
 
 from pillar_core import errors
+from pillar_core.arrays import Json
 from pillar_core.jobs import kind as jobs_kinds
 from pillar_core.jobs.state import Job, JobStatus, State, replace
 from pillar_core.jobs.workers import Future, KilledWorker
@@ -25,9 +26,9 @@ class ActiveJob:
     job: Job
     status: JobStatus
     kind: str
-    payload: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    payload: Mapping[str, Json] = dataclasses.field(default_factory=dict)
     resources: Mapping[str, float] = dataclasses.field(default_factory=dict)
-    tasks: Sequence[Any] | None = None
+    tasks: Sequence[Json] | None = None
     pending: deque[int] = dataclasses.field(default_factory=deque)
     out: dict[str, tuple[Future, int | None]] = dataclasses.field(default_factory=dict)
     done: int = 0
@@ -37,7 +38,7 @@ class ActiveJob:
     cancelled_at: float | None = None
     written: float = 0.0
 
-    def enter_tasks(self, tasks: Sequence[Any]) -> None:
+    def enter_tasks(self, tasks: Sequence[Json]) -> None:
         """Queue every task whose result is not there."""
         parts = self.job.parts()
         self.tasks = tasks
@@ -91,14 +92,14 @@ class ActiveJob:
         )
         self.job.write(self.status)
 
-    def _fraction(self, marks: Mapping[int, Mapping[str, Any]]) -> float:
+    def _fraction(self, marks: Mapping[int, Mapping[str, Json]]) -> float:
         if not self.tasks:
             return 0.0
         inside = sum(mark["done"] / mark["total"] for mark in marks.values() if mark.get("total"))
         return float(min(1.0, (self.done + inside) / len(self.tasks)))
 
 
-def trace_of(error: BaseException, trace: Any = None) -> str:
+def trace_of(error: BaseException, trace: TracebackType | None = None) -> str:
     """The error's traceback as text."""
     return "".join(traceback.format_exception(type(error), error, trace or error.__traceback__))
 

@@ -10,9 +10,10 @@ import dataclasses
 import os
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, overload
+from typing import overload
 
 from pillar_core import mode, store
+from pillar_core.arrays import Json
 from pillar_core.data import visitors
 from pillar_core.errors import JobError, SettingError, StoreError
 from pillar_core.fingerprint import fingerprint
@@ -22,7 +23,7 @@ from pillar_core.jobs.state import UNFINISHED, Folder, Job, JobStatus
 from pillar_core.store.codec import decode_json, encode_json
 
 
-def submit(spec: Mapping[str, Any]) -> str:
+def submit(spec: Mapping[str, Json]) -> str:
     """The job's id; the job is queued, or joined when it is queued, running or done.
 
     A failed or cancelled one goes on; a done one whose results have left the store since starts over.
@@ -63,7 +64,7 @@ def submit(spec: Mapping[str, Any]) -> str:
     return job.job_id
 
 
-def find(spec: Mapping[str, Any]) -> JobStatus | None:
+def find(spec: Mapping[str, Json]) -> JobStatus | None:
     """Where the job of this specification stands; None when it was never submitted. Cheap, like `status`.
 
     Raises:
@@ -93,7 +94,7 @@ def status(job_id: str | None = None) -> JobStatus | tuple[JobStatus, ...]:
     return tuple(sorted(shown, key=lambda item: item.submitted, reverse=True))
 
 
-def spec(job_id: str) -> dict[str, Any]:
+def spec(job_id: str) -> dict[str, Json]:
     """The specification that was submitted.
 
     Raises:
@@ -125,7 +126,7 @@ def cancel(job_id: str) -> bool:
     return True
 
 
-def result(job_id: str, *, partial: bool = False) -> Any:
+def result(job_id: str, *, partial: bool = False) -> Json:
     """What the job gave: its one task's result, or the list of its tasks' results in order.
 
     With `partial`, what is there so far: None for the one task, or in the list for each task that is not done.
@@ -210,7 +211,7 @@ def _folder() -> Folder:
     return folder
 
 
-def _identity(spec: Mapping[str, Any]) -> str:
+def _identity(spec: Mapping[str, Json]) -> str:
     """The job's id: what it computes and the version of the code that does; where it runs is no part of it."""
     visitors.refuse_names(spec)
     kind = jobs_kinds.kind_of(spec)
@@ -218,14 +219,14 @@ def _identity(spec: Mapping[str, Any]) -> str:
     return fingerprint("job", kind.name, kind.version, jobs_kinds.payload_of(spec))
 
 
-def _cached(kind: jobs_kinds.JobKind, payload: Mapping[str, Any]) -> Any:
+def _cached(kind: jobs_kinds.JobKind, payload: Mapping[str, Json]) -> Json:
     try:
         return None if kind.cached is None else kind.cached(payload)
     except (KeyError, TypeError) as error:
         raise SettingError(f"a job of the kind {kind.name} is not described by {', '.join(payload) or 'nothing'} ({error}).") from error
 
 
-def _admit(folder: Folder, job: Job, spec: Mapping[str, Any]) -> None:
+def _admit(folder: Folder, job: Job, spec: Mapping[str, Json]) -> None:
     """In public mode, has the visitor begin or join this job, or says why not; what the operator asks for has no visitor's limits."""
     if not mode.binds():
         job.visitor_flag.unlink(missing_ok=True)

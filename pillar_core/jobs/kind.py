@@ -4,8 +4,8 @@ import dataclasses
 import importlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
+from pillar_core.arrays import Json
 from pillar_core.errors import SettingError
 from pillar_core.registry import Registry
 from pillar_core.types import Progress, StopRequested
@@ -13,8 +13,8 @@ from pillar_core.types import Progress, StopRequested
 MODULES_VARIABLE = "PILLAR_JOB_MODULES"
 SCHEDULER_VARIABLE = "PILLAR_SCHEDULER"
 
-Task = Mapping[str, Any]
-Asked = tuple[str, str | None, Mapping[str, Any]]
+Task = Mapping[str, Json]
+Asked = tuple[str, str | None, Mapping[str, Json]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,12 +35,12 @@ class JobKind:
 
     name: str
     title: str
-    run: Callable[[Task, Progress, StopRequested], Any]
+    run: Callable[[Task, Progress, StopRequested], object]
     split: Callable[[Task], Sequence[Task]] | None = None
-    cached: Callable[[Task], Any | None] | None = None
+    cached: Callable[[Task], Json | None] | None = None
     version: int = 1
     is_for_visitors: bool = False
-    keep: Callable[[Task, Any], Any] | None = None
+    keep: Callable[[Task, Json], Json] | None = None
     needs: Callable[[Task], Sequence[Asked]] | None = None
 
 
@@ -59,7 +59,7 @@ def load(names: Sequence[str]) -> None:
         importlib.import_module(name)
 
 
-def kind_of(spec: Mapping[str, Any]) -> JobKind:
+def kind_of(spec: Mapping[str, Json]) -> JobKind:
     """The kind that `spec` names.
 
     Raises:
@@ -72,12 +72,12 @@ def kind_of(spec: Mapping[str, Any]) -> JobKind:
     return JOB_KINDS[spec["kind"]]
 
 
-def payload_of(spec: Mapping[str, Any]) -> dict[str, Any]:
+def payload_of(spec: Mapping[str, Json]) -> dict[str, Json]:
     """What the kind's functions get: the specification without `kind` and `resources`."""
     return {name: value for name, value in spec.items() if name not in ("kind", "resources")}
 
 
-def resources_of(spec: Mapping[str, Any]) -> dict[str, float]:
+def resources_of(spec: Mapping[str, Json]) -> dict[str, float]:
     """What each task needs of its worker, such as {"GPU": 1}.
 
     Raises:

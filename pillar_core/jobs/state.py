@@ -16,8 +16,9 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
+from pillar_core.arrays import Json
 from pillar_core.errors import JobError, StoreError
 from pillar_core.store.codec import decode_json, encode_json
 from pillar_core.store.entry import make_private
@@ -128,7 +129,7 @@ class Folder:
         """A file descriptor that holds the jobs process's lock, or None while somebody else does."""
         return try_lock(self.jobs / "server.lock")
 
-    def about(self) -> dict[str, Any]:
+    def about(self) -> dict[str, Json]:
         """What the jobs process said about itself at its start; empty when it ended in order."""
         try:
             return dict(json.loads((self.jobs / "server.json").read_bytes()))
@@ -160,18 +161,18 @@ class Job:
         self._state = folder / "state.json"
         self._mark = queue_mark
 
-    def create(self, spec: Mapping[str, Any]) -> None:
+    def create(self, spec: Mapping[str, Json]) -> None:
         """Write the specification and make the folders."""
         self.running_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         replace(self.folder / "spec.json", encode_json(spec))
 
-    def spec(self) -> dict[str, Any]:
+    def spec(self) -> dict[str, Json]:
         """The specification.
 
         Raises:
             JobError: it is gone or unreadable.
         """
-        spec = self._held("spec.json")
+        spec = self._read("spec.json")
         if not isinstance(spec, dict):
             raise JobError(f"job {self.job_id} has no readable specification; submit it again.")
         return spec
@@ -202,9 +203,9 @@ class Job:
         for path in (self.folder / "tasks.json", self.folder / "result.json", self._parts):
             path.unlink(missing_ok=True)
 
-    def parts(self) -> dict[int, Any]:
+    def parts(self) -> dict[int, Json]:
         """Results of finished tasks by number. A line that a killed process left unfinished does not count."""
-        results: dict[int, Any] = {}
+        results: dict[int, Json] = {}
         for line in self._parts.read_bytes().splitlines() if self._parts.exists() else ():
             with contextlib.suppress(ValueError):
                 part = decode_json(line)
@@ -216,34 +217,34 @@ class Job:
         with self._parts.open("ab") as file:
             file.write(b'\n{"task":%d,"value":%s}\n' % (number, value))
 
-    def answered(self) -> dict[str, Any] | None:
+    def answered(self) -> dict[str, Json] | None:
         """{"value": …} for a job that needed no work, or None."""
-        answer = self._held("result.json")
+        answer = self._read("result.json")
         return answer if isinstance(answer, dict) and "value" in answer else None
 
-    def answer(self, kind: str, value: Any) -> None:
+    def answer(self, kind: str, value: object) -> None:
         """Finish a job that needed no work, with this result."""
         now = time.time()
         replace(self.folder / "result.json", encode_json({"value": value}))
         self.write(JobStatus(self.job_id, kind, "done", now, now, now, done=1, total=1, fraction=1.0, message="from the store"))
 
-    def tasks(self) -> list[Any] | None:
+    def tasks(self) -> list[Json] | None:
         """What the kind's `split` gave, or None when it has not run."""
-        tasks = self._held("tasks.json")
+        tasks = self._read("tasks.json")
         return tasks if isinstance(tasks, list) else None
 
     def write_tasks(self, tasks: bytes) -> None:
         """Keep what `split` gave, already JSON, so that numbers mean the same after a restart."""
         replace(self.folder / "tasks.json", tasks)
 
-    def _held(self, name: str) -> Any:
+    def _read(self, name: str) -> Json:
         """What a file of the job holds; None where it cannot be read."""
         try:
             return decode_json((self.folder / name).read_bytes())
         except (OSError, ValueError):
             return None
 
-    def running(self) -> dict[int, dict[str, Any]]:
+    def running(self) -> dict[int, dict[str, Json]]:
         """What runs now: by task, its process and progress."""
         marks = {}
         with contextlib.suppress(FileNotFoundError):

@@ -1,11 +1,11 @@
 """A grid handed to the jobs process of this cache, on this machine or on a cluster, and its records as a table."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pandas as pd
 
 from pillar_core import store
+from pillar_core.arrays import Json
 from pillar_core.data import uploads
 from pillar_core.errors import JobError
 from pillar_core.jobs import api as jobs
@@ -15,10 +15,10 @@ from pillar_core.types import FeatureSet, Progress
 
 POLL_SECONDS = 0.5
 
-Answer = str | dict[str, Any]
+Answer = str | dict[str, Json]
 
 
-def sweep(grid: Mapping[str, Any], *, scheduler: str | None = None, progress: Progress | None = None) -> pd.DataFrame:
+def sweep(grid: Mapping[str, Json], *, scheduler: str | None = None, progress: Progress | None = None) -> pd.DataFrame:
     """One row per run, tidy, metrics as columns; runs that are in the cache are not run again.
 
     grid: `dataset` (names, or one FeatureSet or SemiPrivateSplit), `dataset_settings` (a mapping for generators), `backbone`,
@@ -37,12 +37,12 @@ def sweep(grid: Mapping[str, Any], *, scheduler: str | None = None, progress: Pr
 
 
 def run_through(
-    grid: Mapping[str, Any],
+    grid: Mapping[str, Json],
     *,
     scheduler: str = "jobs",
     progress: Progress | None = None,
     resources: Mapping[str, float] | None = None,
-) -> list[dict[str, Any]]:
+) -> list[dict[str, Json]]:
     """The records of a grid, trained by the jobs process of this cache, on this machine ("jobs") or on a cluster (its address).
 
     resources: what each task needs of its worker, such as {"GPU": 1}; a cluster without such a worker is refused at once.
@@ -66,7 +66,7 @@ def run_through(
     return records(jobs.result(job))
 
 
-def records(answers: Sequence[Sequence[Answer] | None]) -> list[dict[str, Any]]:
+def records(answers: Sequence[Sequence[Answer] | None]) -> list[dict[str, Json]]:
     """Records in JSON form behind a job's (partial) result, refusals among them.
 
     Raises:

@@ -8,8 +8,8 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from pillar_core.arrays import Json
 from pillar_core.errors import Cancelled, JobError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.jobs import kind as jobs_kinds
@@ -27,7 +27,7 @@ Place = tuple[Sequence[str], str, str]
 """Of the machine of a job: modules that register further kinds, the cache folder, and what tells the library's code from other code."""
 
 
-def run_task(place: Place, job_id: str, number: int, kind: str, task: Mapping[str, Any], sent: Sent) -> bytes | None:
+def run_task(place: Place, job_id: str, number: int, kind: str, task: Mapping[str, Json], sent: Sent) -> bytes | None:
     """A task's result as JSON; None where this worker does not see the job's folder and lacks the features that the task names.
 
     Raises:
@@ -47,7 +47,7 @@ def run_task(place: Place, job_id: str, number: int, kind: str, task: Mapping[st
         return encode_json(how.run(task, progress, job.cancel_flag.exists))
 
 
-def split_job(place: Place, job_id: str, kind: str, payload: Mapping[str, Any]) -> bytes:
+def split_job(place: Place, job_id: str, kind: str, payload: Mapping[str, Json]) -> bytes:
     """The job's tasks as JSON."""
     job, how = _prepare(place, job_id, kind)
     with contextlib.nullcontext() if job is None else _marked(job, 0):
@@ -101,7 +101,7 @@ def _marked(job: Job, number: int) -> Iterator[Progress]:
     from distributed import get_worker  # only workers have it loaded
 
     mark = job.running_folder / str(number)
-    about: dict[str, Any] = {"worker": str(get_worker().address), "pid": os.getpid(), "since": time.time()}
+    about: dict[str, Json] = {"worker": str(get_worker().address), "pid": os.getpid(), "since": time.time()}
     written = 0.0
 
     def progress(done: int, total: int, message: str = "") -> None:

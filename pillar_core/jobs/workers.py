@@ -12,11 +12,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from pathlib import Path
-from typing import Any
 
 import dask
 from distributed import Client, Future, KilledWorker, LocalCluster, Security
 
+from pillar_core.arrays import Json
 from pillar_core.errors import Cancelled, JobError, PillarError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.jobs import kind as jobs_kinds
@@ -90,11 +90,11 @@ class Engine:
             return ""
         return f"no worker offers {dict(resources)}; the {len(offers)} workers of {self.place} offer {offers}"
 
-    def split(self, job_id: str, kind: str, payload: Mapping[str, Any]) -> Future:
+    def split(self, job_id: str, kind: str, payload: Mapping[str, Json]) -> Future:
         """The job's list of tasks, to come."""
         return self._submit(jobs_tasks.split_job, f"split-{job_id}", 1, {}, {}, job_id, kind, payload)
 
-    def run(self, job_id: str, number: int, kind: str, task: Mapping[str, Any], resources: Mapping[str, float]) -> Future:
+    def run(self, job_id: str, number: int, kind: str, task: Mapping[str, Json], resources: Mapping[str, float]) -> Future:
         """One task, to come. Low numbers go first, so that jobs which run side by side take turns."""
         needs = jobs_kinds.JOB_KINDS[kind].needs
         asked = {} if self._cluster is not None or needs is None else {fingerprint(*asked): asked for asked in needs(task)}
@@ -115,7 +115,7 @@ class Engine:
         """Have the cluster drop what was sent to it."""
         self._sent.clear()
 
-    def stop(self, futures: Sequence[Future], marks: Sequence[Mapping[str, Any]]) -> None:
+    def stop(self, futures: Sequence[Future], marks: Sequence[Mapping[str, Json]]) -> None:
         """Forget `futures` and replace the processes that, as `marks` say, still compute them."""
         self._client.cancel(list(futures), force=True)
         own_pids = self._pids()
@@ -134,7 +134,7 @@ class Engine:
             self._cluster.close(timeout=5)
 
     def _submit(
-        self, function: Callable[..., Any], name: str, priority: int, resources: Mapping[str, float], asked: Asked, *values: Any
+        self, function: Callable[..., bytes | None], name: str, priority: int, resources: Mapping[str, float], asked: Asked, *values: object
     ) -> Future:
         key, place = f"{name}-{os.urandom(4).hex()}", (self._modules, str(self._root), versions.made_with()["source"])
         future = self._client.submit(function, place, *values, key=key, pure=False, resources=dict(resources) or None, priority=priority)
@@ -181,7 +181,7 @@ class Engine:
         )
         return Client(self._cluster, set_as_default=False)
 
-    def _workers(self) -> dict[str, dict[str, Any]]:
+    def _workers(self) -> dict[str, dict[str, Json]]:
         try:
             return dict(self._client.scheduler_info(n_workers=-1)["workers"])
         except (OSError, TimeoutError):

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar, final
 
+from pillar_core.arrays import Json
+from pillar_core.errors import SettingError
 from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.registry import Registry, toml_tables
@@ -80,7 +82,8 @@ class Method(Generic[S]):
         """One run, by `fit` or by `fit_many` of one."""
         if self.fit is not None:
             return self.fit(settings, view, streams, ledger)
-        assert self.fit_many is not None, f"{self.name} has neither fit nor fit_many"
+        if self.fit_many is None:
+            raise SettingError(f"the learner {self.name} has neither fit nor fit_many: give it one of them.")
         return self.fit_many([settings], view, [streams], [ledger])[0]
 
     def use_of(self, settings: Values) -> PublicUse:
@@ -126,6 +129,6 @@ class MethodRegistry(Registry[Method[Any]]):
 METHODS = MethodRegistry("method", Method, home="pillar_core.methods")
 
 
-def words_of(name: str) -> dict[str, Any]:
+def words_of(name: str) -> dict[str, Json]:
     """The name, title, source, idea and presets of a learner, from learners.toml."""
     return {"name": name, **toml_tables(Path(__file__).with_name("learners.toml"))[name]}

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
+from pillar_core.arrays import Json
 from pillar_core.plots import k_curves, marks
 from pillar_core.plots.intervals import best, over_seeds, runs_without_k
 from pillar_core.plots.theme import (
@@ -121,7 +122,7 @@ def runs(figure: go.Figure, *, present: Here | None = None, history: pd.DataFram
     }
 
 
-def with_runs(figure: go.Figure, marked: Mapping[str, Any]) -> go.Figure:
+def with_runs(figure: go.Figure, marked: Mapping[str, Json]) -> go.Figure:
     """`measured` and its `runs` in one figure."""
     both = go.Figure(figure).add_traces(marked["data"])
     for note in marked["annotations"]:

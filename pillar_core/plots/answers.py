@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
 
+from pillar_core.arrays import Json
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.theme import INK, Mode, fade, finish, finish_by_name, log_ticks, seeds_phrase
@@ -21,7 +21,7 @@ def accuracy_by(
     label: str,
     title: str,
     present: str | float | None = None,
-    words: Mapping[Any, str] | None = None,
+    words: Mapping[Json, str] | None = None,
     value: str = "accuracy",
     axis: str = "test accuracy, %",
     scale: float = 100,
@@ -81,7 +81,7 @@ def total_budget(table: pd.DataFrame, *, present: int, mode: Mode = "light") -> 
     return finish_by_name(figure, "total_budget", mode=mode, summary=words)
 
 
-def _line(figure: go.Figure, means: pd.DataFrame, x: str, present: Any, unit: str, mode: Mode) -> None:
+def _line(figure: go.Figure, means: pd.DataFrame, x: str, present: object, unit: str, mode: Mode) -> None:
     if not means["low"].isna().any():
         marks.band(figure, means[x], means["low"], means["high"], _LINE[mode], opacity=0.15)
     hover = "%{x:g}: %{y:.3g}" + unit

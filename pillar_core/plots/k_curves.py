@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 
+from pillar_core.arrays import Json
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.theme import INK, Figure, Mode, epsilon_colour, epsilon_label, log_ticks
@@ -27,7 +27,7 @@ def band(figure: Figure, curve: pd.DataFrame, colour: str, *, opacity: float) ->
         marks.band(figure, known["k"], 100 * known["low"], 100 * known["high"], colour, opacity=opacity)
 
 
-def without_noise(figure: Figure, table: pd.DataFrame, *, mode: Mode, **line: Any) -> pd.DataFrame:
+def without_noise(figure: Figure, table: pd.DataFrame, *, mode: Mode, **line: Json) -> pd.DataFrame:
     """Draws what k directions could reach without noise: below it is the price of privacy, above it of k. Returns the curve."""
     rows = table[(table["method"] == CEILING) & table["k"].notna()]
     curve = over_seeds(rows, by=["k"], value="accuracy", low=0, high=1).sort_values("k")

@@ -5,16 +5,16 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
 
+from pillar_core.arrays import Json
 from pillar_core.plots.theme import Mode, fade
 
-Looks = dict[str, Any]
+Looks = dict[str, Json]
 """Keywords of plotly for a mark, a note or an axis."""
-Values = Iterable[Any]
+Values = Iterable[Json]
 """Numbers or names along an axis."""
 MARKED: dict[Mode, str] = {"light": "#D55E00", "dark": "#FF9152"}
 """The colour of what stands out: the present setting, a stated ε, what a guarantee rules out."""
@@ -22,7 +22,7 @@ _ROUND = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
 
 
 def line(
-    figure: go.Figure, x: Values, y: Values, colour: str, *, hover: str = "", width: float = 2.2, dash: str | None = None, **looks: Any
+    figure: go.Figure, x: Values, y: Values, colour: str, *, hover: str = "", width: float = 2.2, dash: str | None = None, **looks: Json
 ) -> None:
     """A line through points."""
     stroke: Looks = {"color": colour, "width": width, "dash": dash}
@@ -41,7 +41,7 @@ def dots(
     hover: str = "",
     symbol: str | Sequence[str] | None = None,
     edge: tuple[float, str | None] | None = None,
-    **looks: Any,
+    **looks: Json,
 ) -> None:
     """Marks at points; `edge`: the width and the colour of their outline (None: their own)."""
     outline = None if edge is None else {"width": edge[0], "color": edge[1]}
@@ -49,7 +49,7 @@ def dots(
     figure.add_scatter(x=x, y=y, marker=marker, **{"mode": "markers", **looks, **_hover_style(hover)})
 
 
-def ring(figure: go.Figure, x: float, y: float, colour: str, *, size: float, **looks: Any) -> None:
+def ring(figure: go.Figure, x: float, y: float, colour: str, *, size: float, **looks: Json) -> None:
     """An open circle around one point."""
     dots(figure, [x], [y], colour, size=size, symbol="circle-open", edge=(2.4, None), showlegend=False, **looks)
 
@@ -76,12 +76,14 @@ def reach(
     return {"type": "data", "symmetric": False, **sizes, "color": colour, "thickness": thickness, "width": width}
 
 
-def note(figure: go.Figure, x: float, y: float, text: str, colour: str, *, size: int = 13, weight: int | None = None, **place: Any) -> None:
+def note(
+    figure: go.Figure, x: float, y: float, text: str, colour: str, *, size: int = 13, weight: int | None = None, **place: object
+) -> None:
     """Words in the picture, without an arrow."""
     figure.add_annotation(x=x, y=y, text=text, showarrow=False, font={"size": size, "color": colour, "weight": weight}, **place)
 
 
-def names_axis(figure: go.Figure, names: Sequence[str], **looks: Any) -> None:
+def names_axis(figure: go.Figure, names: Sequence[str], **looks: Json) -> None:
     """Names down the left side, the first on top."""
     figure.update_yaxes(type="category", categoryarray=list(names)[::-1], showgrid=False, ticksuffix="  ", **looks)
 

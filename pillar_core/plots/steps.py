@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -92,7 +91,7 @@ def _rows(points: pd.DataFrame, classes: Sequence[str], mode: Mode) -> go.Scatte
     )
 
 
-def _moving(heads: Array, pushes: pd.DataFrame, step: int, reach: float, scale: float, noise: float, mode: Mode) -> list[Any]:
+def _moving(heads: Array, pushes: pd.DataFrame, step: int, reach: float, scale: float, noise: float, mode: Mode) -> list[object]:
     """Regions, the noise's circle and both arrows after one step."""
     side, colours = np.linspace(-reach, reach, _GRID), categorical(heads.shape[1], mode)
     x, y = np.meshgrid(side, side)

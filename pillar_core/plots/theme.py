@@ -15,10 +15,11 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from string import Template
-from typing import Any, Literal
+from typing import Literal
 
 import plotly.graph_objects as go
 
+from pillar_core.arrays import Json
 from pillar_core.errors import SettingError
 from pillar_core.registry import toml_tables
 
@@ -54,15 +55,15 @@ class MethodStyle:
         return self.dark if mode == "dark" else self.light
 
 
-_FIGURES: dict[str, dict[str, Any]] = toml_tables(Path(__file__).with_name("figures.toml"))
-_LOOKS: dict[str, Any] = toml_tables(Path(__file__).with_suffix(".toml"))
+_FIGURES: dict[str, dict[str, Json]] = toml_tables(Path(__file__).with_name("figures.toml"))
+_LOOKS: dict[str, Json] = toml_tables(Path(__file__).with_suffix(".toml"))
 _TEMPLATE = Template(Path(__file__).with_name("template.toml").read_text(encoding="utf-8"))
 _HUES: dict[str, tuple[str, str]] = _LOOKS["hues"]
 _EPSILON_ANCHORS: dict[Mode, list[str]] = _LOOKS["epsilon"]
 
 
 class _ByMode(dict[Mode, Ink]):
-    def __missing__(self, mode: Any) -> Ink:
+    def __missing__(self, mode: str) -> Ink:
         raise SettingError(f"mode must be one of light, dark; got {mode!r}.")
 
 
@@ -164,7 +165,7 @@ def finish(figure: go.Figure, *, title: str, caption: str, alt: str, mode: Mode,
     return figure.update_layout(meta={"alt": alt, "caption": caption})
 
 
-def finish_by_name(figure: go.Figure, name: str, *, mode: Mode, **fields: Any) -> go.Figure:
+def finish_by_name(figure: go.Figure, name: str, *, mode: Mode, **fields: Json) -> go.Figure:
     """`figure` as `finish` makes it, with words, axes, layout and size of `name` in figures.toml.
 
     fields: what these leave open; a title, caption or alt text that is not there is a field itself.
@@ -176,7 +177,7 @@ def finish_by_name(figure: go.Figure, name: str, *, mode: Mode, **fields: Any) -
     for update, axis in ((figure.update_xaxes, "x"), (figure.update_yaxes, "y")):
         if axis in words:
             update(words[axis])
-    size = {part: value for part, value in (words | fields).items() if part in ("height", "line")}
+    size: dict[str, Json] = {part: value for part, value in (words | fields).items() if part in ("height", "line")}
     return finish(figure, title=title, caption=caption, alt=alt, mode=mode, **size)
 
 
@@ -235,7 +236,7 @@ def as_text(words: str) -> str:
     return _FOREIGN.sub("&lt;", words)
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _texts(value: Json) -> Iterator[str]:
     """Every text of a figure."""
     if isinstance(value, str):
         yield value
@@ -244,11 +245,11 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(item)
 
 
-def _is_list(value: Any) -> bool:
+def _is_list(value: object) -> bool:
     return isinstance(value, list | tuple) or getattr(getattr(value, "dtype", None), "kind", "") in ("O", "U")
 
 
-def _inert(value: Any) -> Any:
+def _inert(value: Json) -> Json:
     """A figure's description in which only our own tags are read as such: what names hold is text."""
     if isinstance(value, Mapping):
         return {name: _inert(item) for name, item in value.items()}

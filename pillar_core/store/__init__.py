@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pillar_core import installation
-from pillar_core.arrays import Array
+from pillar_core.arrays import Array, Json
 from pillar_core.errors import StoreError
 from pillar_core.store import bundle, codec, entry, upkeep
 from pillar_core.store.bundle import ImportReport
@@ -85,13 +86,13 @@ class Store:
         kind, key = entry.checked_name(kind, key)
         return any(entry.entry_path(layer, kind, key).exists() for layer in self._layers())
 
-    def get_json(self, kind: str, key: str) -> Any | None:
+    def get_json(self, kind: str, key: str) -> Json:
         """The value stored (or remembered by this process) under `key`, or None."""
         stored = self._get(kind, key, lambda path: codec.decode_json(entry.read_payload(path, kind, key)))
         remembered = self._memory.get((kind, key)) if stored is None else None
         return stored if remembered is None else codec.decode_json(remembered)
 
-    def remember_json(self, kind: str, key: str, value: Any) -> bool:
+    def remember_json(self, kind: str, key: str, value: Json) -> bool:
         """As `put_json` for what can be computed again: on a full or read-only disk it stays in memory, and `unkept` says so.
 
         Raises:
@@ -109,7 +110,7 @@ class Store:
         self.unkept = ""
         return written
 
-    def put_json(self, kind: str, key: str, value: Any) -> bool:
+    def put_json(self, kind: str, key: str, value: Json) -> bool:
         """Whether `value` was stored now; False when the key was there (the first written wins).
 
         Raises:
@@ -137,7 +138,7 @@ class Store:
         """
         return self._get("arrays", key, lambda path: self._read_arrays(path, key, mmap))
 
-    def put_arrays(self, key: str, **arrays: Any) -> bool:
+    def put_arrays(self, key: str, **arrays: ArrayLike) -> bool:
         """Whether `arrays` were stored now. May evict other entries, features first and nothing that somebody brought, to stay within
         `max_bytes`.
 

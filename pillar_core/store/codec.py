@@ -6,12 +6,13 @@ import math
 import struct
 import zipfile
 from collections.abc import Mapping
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 import yaml
+from numpy.typing import ArrayLike
 
-from pillar_core.arrays import Array
+from pillar_core.arrays import Array, Json
 from pillar_core.errors import StoreError
 
 ALIGNMENT = 64
@@ -26,7 +27,7 @@ _LOCAL_HEADER = 30
 _ZIP64_FIELD = 20
 
 
-def decode_yaml(text: str) -> list[Any]:
+def decode_yaml(text: str) -> list[Json]:
     """The documents of a text that a person handed in.
 
     Raises:
@@ -49,7 +50,7 @@ def decode_yaml(text: str) -> list[Any]:
         raise ValueError(f"this is no YAML: {error}") from error
 
 
-def encode_json(value: Any) -> bytes:
+def encode_json(value: object) -> bytes:
     """UTF-8 JSON of None, bool, int, float, str, numpy scalars, sequences and mappings with string keys.
 
     Infinities become "$inf" and "$-inf"; a string that starts with "$" gets a second one. Sequences come back as lists.
@@ -58,7 +59,7 @@ def encode_json(value: Any) -> bytes:
         StoreError: NaN, a type that JSON does not have, half a sign in a text, or mappings in mappings too deep.
     """
     try:
-        return json.dumps(_tagged(value), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        return json.dumps(_tag(value), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     except RecursionError:
         raise StoreError("this value is nested too deeply to be stored.") from None
     except UnicodeEncodeError:
@@ -67,7 +68,7 @@ def encode_json(value: Any) -> bytes:
         raise StoreError("a whole number in this value has more than 4,300 digits.") from None
 
 
-def decode_json(payload: bytes) -> Any:
+def decode_json(payload: bytes) -> Json:
     """The value that `encode_json` wrote.
 
     Raises:
@@ -75,12 +76,12 @@ def decode_json(payload: bytes) -> Any:
     """
     try:
         value = json.loads(payload.decode(), parse_constant=_no_constant)
-        return _untagged(value) if b'"$' in payload else value
+        return _untag(value) if b'"$' in payload else value
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 
 
-def write_npz(arrays: Mapping[str, Any], out: BinaryIO) -> None:
+def write_npz(arrays: Mapping[str, ArrayLike], out: BinaryIO) -> None:
     """Write `arrays` as an uncompressed npz at the position of `out`; the data start at multiples of 64 in the file.
 
     Raises:
@@ -139,10 +140,10 @@ def _npy_header(array: Array) -> bytes:
     return buffer.getvalue()
 
 
-def _tagged(value: Any) -> Any:
+def _tag(value: object) -> Json:
     match value:
         case np.generic():
-            return _tagged(value.item())
+            return _tag(value.item())
         case None | bool() | int():
             return value
         case float():
@@ -152,15 +153,15 @@ def _tagged(value: Any) -> Any:
         case str():
             return _TAG + value if value.startswith(_TAG) else value
         case list() | tuple():
-            return [_tagged(item) for item in value]
+            return [_tag(item) for item in value]
         case Mapping():
             if not all(isinstance(key, str) for key in value):
                 raise StoreError("mappings are stored with string keys only.")
-            return {key: _tagged(item) for key, item in value.items()}
+            return {key: _tag(item) for key, item in value.items()}
     raise StoreError(f"{type(value).__qualname__} cannot be stored as JSON; store numbers, text, lists and mappings.")
 
 
-def _untagged(value: Any) -> Any:
+def _untag(value: Json) -> Json:
     match value:
         case str() if value.startswith(_TAG):
             if value.startswith(_TAG * 2):
@@ -169,11 +170,11 @@ def _untagged(value: Any) -> Any:
                 raise ValueError(f"unknown tag {value!r}")
             return _INFINITIES[value]
         case list():
-            return [_untagged(item) for item in value]
+            return [_untag(item) for item in value]
         case dict():
-            return {key: _untagged(item) for key, item in value.items()}
+            return {key: _untag(item) for key, item in value.items()}
     return value
 
 
-def _no_constant(text: str) -> Any:
+def _no_constant(text: str) -> Json:
     raise ValueError(f"{text} is not allowed in stored JSON")

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import diskcache
 
@@ -20,6 +20,7 @@ from pillar_core.store.entry import make_private
 _BATCH = 4096
 _SECONDS = 5.0
 _LOWER_BYTE = 0xFF
+T = TypeVar("T")
 _NOT_ITS_FAULT = (
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_LOCKED,
@@ -37,26 +38,26 @@ class ForeignIndex(Exception):
 class PlainDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache carries no types
     """Text keys and text values, nothing else in either direction."""
 
-    def __init__(self, directory: str, **_: Any) -> None:
+    def __init__(self, directory: str, **_: object) -> None:
         """The arguments come from the database's own settings table, so they are ignored."""
         super().__init__(directory, min_file_size=1 << 30, pickle_protocol=0)
 
-    def put(self, key: Any) -> tuple[str, bool]:
+    def put(self, key: object) -> tuple[str, bool]:
         if type(key) is not str:
             raise ForeignIndex("an index key that is not text")
         return key, True
 
-    def get(self, key: Any, raw: Any) -> str:
+    def get(self, key: object, raw: object) -> str:
         if not raw or type(key) is not str:
             raise ForeignIndex("an index key that is not text")
         return key
 
-    def store(self, value: Any, read: bool, key: Any = None) -> tuple[int, int, None, str]:
+    def store(self, value: object, read: bool, key: object = None) -> tuple[int, int, None, str]:
         if read or type(value) is not str:
             raise ForeignIndex("an index value that is not text")
         return 0, diskcache.core.MODE_RAW, None, value
 
-    def fetch(self, mode: int, filename: str | None, value: Any, read: bool) -> str:
+    def fetch(self, mode: int, filename: str | None, value: object, read: bool) -> str:
         if mode != diskcache.core.MODE_RAW or filename is not None or read or type(value) is not str:
             raise ForeignIndex("an index value that is not text")
         return value
@@ -101,7 +102,7 @@ class Index:
         self.flush()
         self._with_cache(lambda cache: self._drop(cache, names))
 
-    def _with_cache(self, action: Callable[[Any], Any]) -> Any:
+    def _with_cache(self, action: Callable[[diskcache.Cache], T]) -> T | None:
         for attempt in range(2):
             try:
                 make_private(self._folder, parents_of=self._folder.parent)
@@ -119,13 +120,13 @@ class Index:
         return None
 
     @staticmethod
-    def _write(cache: Any, pending: dict[str, str]) -> None:
+    def _write(cache: diskcache.Cache, pending: dict[str, str]) -> None:
         with cache.transact():
             for name, value in pending.items():
                 cache.set(name, value)
 
     @staticmethod
-    def _read(cache: Any) -> dict[str, float]:
+    def _read(cache: diskcache.Cache) -> dict[str, float]:
         uses: dict[str, float] = {}
         for name in cache:
             value = cache.get(name)
@@ -134,7 +135,7 @@ class Index:
         return uses
 
     @staticmethod
-    def _drop(cache: Any, names: list[str]) -> None:
+    def _drop(cache: diskcache.Cache, names: list[str]) -> None:
         with cache.transact():
             for name in names:
                 cache.delete(name)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pillar_core import params
+from pillar_core.arrays import Json
 from pillar_core.errors import SettingError
 from pillar_core.params import Param
 from pillar_core.registry import Registry, toml_tables
@@ -120,7 +121,7 @@ class Calculator:
     eta_is_tail: bool = False
     has_rates: bool = False
 
-    def __call__(self, **inputs: Any) -> Outcome:
+    def __call__(self, **inputs: Json) -> Outcome:
         """The theorem's numbers at these inputs; inputs left out take their defaults.
 
         Raises:
@@ -169,9 +170,9 @@ def register(name: str, numbers: Callable[[Inputs], Numbers], *, ends: Callable[
     CALCULATORS.register(Calculator(name, settings=settings, compute=compute, ranges=ranges, **words))
 
 
-def _range(said: Mapping[str, Any], known: Mapping[str, float]) -> Range:
-    sides = {word: float(known.get(one, one)) for word, one in said.items() if word in ("value", "low", "high")}
-    return Range(**{**said, **sides, "form": Form[said.get("form", "printed").upper()]})
+def _range(fields: Mapping[str, Json], known: Mapping[str, float]) -> Range:
+    sides = {word: float(known.get(one, one)) for word, one in fields.items() if word in ("value", "low", "high")}
+    return Range(**{**fields, **sides, "form": Form[fields.get("form", "printed").upper()]})
 
 
 def ratio(numerator: float, denominator: float) -> float:

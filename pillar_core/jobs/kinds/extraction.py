@@ -1,8 +1,8 @@
 """Extraction as a job: a data set's images through a backbone, into the store, where every page and run finds the features."""
 
 from collections.abc import Mapping
-from typing import Any
 
+from pillar_core.arrays import Json
 from pillar_core.backbones import is_ready, revision
 from pillar_core.data import uploads
 from pillar_core.errors import DataError
@@ -17,10 +17,10 @@ def specification(
     dataset: str,
     backbone: str,
     *,
-    settings: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Json] | None = None,
     device: str = "auto",
     batch_size: int = 64,
-) -> dict[str, Any]:
+) -> dict[str, Json]:
     """What to submit for a data set's features, by names; other weights under the backbone's name make it another job."""
     return {
         "kind": KIND,
@@ -33,7 +33,7 @@ def specification(
     }
 
 
-def run(task: Task, progress: Progress, cancelled: StopRequested) -> dict[str, Any]:
+def run(task: Task, progress: Progress, cancelled: StopRequested) -> dict[str, Json]:
     """The size of the features and the notes on them; the features themselves are in the store.
 
     Raises:
@@ -56,7 +56,7 @@ def run(task: Task, progress: Progress, cancelled: StopRequested) -> dict[str, A
     return {"n_train": len(features.x_train), "n_test": n_test, "width": features.d, "notes": list(features.notes)}
 
 
-def cached(payload: Task) -> dict[str, Any] | None:
+def cached(payload: Task) -> dict[str, Json] | None:
     """The answer without any work, where the features are in the store."""
     dataset = uploads.load_rows(str(payload["dataset"]), payload["dataset_settings"])
     name, device = str(payload["backbone"]), str(payload["device"])

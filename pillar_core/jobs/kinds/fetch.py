@@ -1,7 +1,6 @@
 """Fetching as a job: files of a data set and of weights from their sources; then the features, as a job of their own."""
 
-from typing import Any
-
+from pillar_core.arrays import Json
 from pillar_core.backbones import BACKBONES
 from pillar_core.data import DATASETS, downloading, uploads
 from pillar_core.jobs import api
@@ -13,7 +12,7 @@ from pillar_core.types import Dataset, Progress, StopRequested
 KIND = "fetch"
 
 
-def specification(dataset: str, *, backbone: str | None = None) -> dict[str, Any]:
+def specification(dataset: str, *, backbone: str | None = None) -> dict[str, Json]:
     """What to submit to have a data set here, the weights of a backbone (None: `backbone_of` it), and the features."""
     return {"kind": KIND, "dataset": dataset, "backbone": backbone or backbone_of(dataset)}
 
@@ -24,7 +23,7 @@ def backbone_of(dataset: str) -> str | None:
     return card.backbone or (BACKBONE if card.kind == "images" else None)
 
 
-def run(task: Task, progress: Progress, cancelled: StopRequested) -> dict[str, Any]:
+def run(task: Task, progress: Progress, cancelled: StopRequested) -> dict[str, Json]:
     """The rows that came, and the id of the job that extracts their features ("": none does).
 
     Raises:
@@ -41,7 +40,7 @@ def run(task: Task, progress: Progress, cancelled: StopRequested) -> dict[str, A
     return {"n_train": len(data.x_train), "extraction": follows}
 
 
-def cached(payload: Task) -> dict[str, Any] | None:
+def cached(payload: Task) -> dict[str, Json] | None:
     """An answer where the files are here already."""
     name, backbone = str(payload["dataset"]), payload["backbone"]
     is_here = (uploads.is_name(name) or DATASETS[name].is_here()) and not (backbone and BACKBONES[backbone].needs_fetching)

@@ -1,16 +1,15 @@
 """Separators and margins as jobs: groups of pairs side by side, weights into the store, so that pages draw at once."""
 
-from typing import Any
-
 from pillar_core import geometry as geo
 from pillar_core import store
+from pillar_core.arrays import Json
 from pillar_core.jobs.kind import JOB_KINDS, JobKind, Task
 from pillar_core.splits import Transform
 from pillar_core.studies import geometry
 from pillar_core.types import Progress, StopRequested
 
 
-def split_separators(payload: Task) -> list[dict[str, Any]]:
+def split_separators(payload: Task) -> list[dict[str, Json]]:
     """The payload's groups of pairs."""
     return geometry.separator_tasks(payload, geometry.rows_of_payload(payload))
 
@@ -39,7 +38,7 @@ def cached_separators(payload: Task) -> list[str] | None:
     return keys if all(store.default().has("arrays", key) for key in keys) else None
 
 
-def split_margins(payload: Task) -> list[dict[str, Any]]:
+def split_margins(payload: Task) -> list[dict[str, Json]]:
     """The payload once per k."""
     return geometry.margin_tasks(payload, _basis(payload)[2].rank)
 

@@ -2,9 +2,9 @@
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from pillar_core import mode, store
+from pillar_core.arrays import Json
 from pillar_core.errors import Cancelled, SettingError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.jobs.kind import JOB_KINDS, Asked, JobKind, Task
@@ -16,7 +16,7 @@ TASK_CELLS = 24
 """Cells of one task, and of one batched call: many enough to train together, few enough that another job's work need not wait long."""
 SMALL_TASK_CELLS, MANY_CELLS = 8, 64
 """Pieces are put together up to the first where the grid has the second or more."""
-Answer = str | dict[str, Any]
+Answer = str | dict[str, Json]
 
 
 def split(payload: Task) -> list[Task]:
@@ -29,14 +29,14 @@ def split(payload: Task) -> list[Task]:
     return [{"cells": [cell.form for cell in cells]} for cells in _packed(pieces)]
 
 
-def run(task: Task, progress: Progress, cancelled: StopRequested) -> list[dict[str, Any]]:
+def run(task: Task, progress: Progress, cancelled: StopRequested) -> list[dict[str, Json]]:
     """The record of each cell, in JSON form.
 
     Raises:
         Cancelled: asked to stop; the batches before are kept.
     """
     cells = [RunSpec(**form) for form in task["cells"]]
-    records: list[dict[str, Any]] = []
+    records: list[dict[str, Json]] = []
     for batch in _batches(cells):
         if cancelled():
             raise Cancelled(f"stopped after {len(records)} of {len(cells)} cells.")
@@ -46,7 +46,7 @@ def run(task: Task, progress: Progress, cancelled: StopRequested) -> list[dict[s
     return records
 
 
-def keep(task: Task, records: Sequence[dict[str, Any]]) -> list[Answer]:
+def keep(task: Task, records: Sequence[dict[str, Json]]) -> list[Answer]:
     """For each cell the key of its record in this store, or a refusal that the store does not keep as {"cell": …, "error": …}."""
     cache, answers = store.default(), []
     for form, record in zip(task["cells"], records, strict=True):
@@ -99,7 +99,7 @@ def _batches(cells: Sequence[RunSpec]) -> Iterator[list[RunSpec]]:
         yield from (group[start : start + TASK_CELLS] for start in range(0, len(group), TASK_CELLS))
 
 
-def _groups(payload: Mapping[str, Any]) -> list[list[RunSpec]]:
+def _groups(payload: Mapping[str, Json]) -> list[list[RunSpec]]:
     grid = payload.get("grid")
     if not isinstance(grid, Mapping):
         raise SettingError(f"a sweep needs a mapping under 'grid'; got {grid!r:.200}.")
