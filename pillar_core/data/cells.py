@@ -16,11 +16,14 @@ GAPS_OF_WORDS = frozenset(
 """What marks a gap among words, in small letters: pandas' own list, and a question mark. A label is never read so."""
 GAPS = GAPS_OF_WORDS | {"-", "--", "–", ".", "unknown", "missing", "k.a.", "k. a."}
 """What marks a gap among numbers."""
+FIRST_DAY = 1900_00_00
 SENTINELS = (-999.0, -9999.0, -99.0, 999.0, 9999.0, 99999.0)
 _CURRENCY = r"(?:[$€£¥₹]|EUR|USD|GBP|CHF|JPY|SEK|NOK|DKK|PLN)"
-_ADORNED = re.compile(rf"(?:{_CURRENCY}\s*)?([^%]*?)(?:\s*(?:{_CURRENCY}|(%)))?")
+_ADORNED = re.compile(rf"([+-]?)(?:{_CURRENCY}\s*)?([^%]*?)(?:\s*(?:{_CURRENCY}|(%)))?")
 _GROUPS = re.compile(r"(?<=\d)[ '’\u00a0\u2009\u202f](?=\d{3}(?!\d))")
 _POINT = re.compile(r"[+-]?(?:\d+|\d{1,3}(?:,\d{3})+)?(?:\.\d*)?(?:[eE][+-]?\d+)?")
+_UNCERTAIN = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})?")
+"""A cell whose point may stand between thousands."""
 _COMMA = re.compile(r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)?(?:,\d*)?(?:[eE][+-]?\d+)?")
 
 
@@ -43,7 +46,7 @@ def with_numbers(frame: pd.DataFrame, notes: list[str], *, as_written: str | Non
     comma = any(_says_comma(values) for _, values in texts.values())
     read = {name: pair for name, (codes, values) in texts.items() if (pair := _read(codes, values, comma)) is not None}
     converted = {name: column for name, (column, _) in read.items()}
-    for way in ("percent", "currency", "comma", "thousands"):
+    for way in _WAYS:
         if names := [name for name, (_, ways) in read.items() if way in ways]:
             notes.append(f"{_WAYS[way]}: {join(names)}.")
     for name in frame.select_dtypes("number"):
@@ -57,6 +60,7 @@ _WAYS = {
     "currency": "Signs of currency were taken off",
     "comma": "A decimal comma is read (1.041,50 as 1041.5)",
     "thousands": "Signs between thousands were taken off (1,041 as 1041)",
+    "point": "Points are read as decimal points: take them out where they stand between thousands (1.041 for 1041)",
 }
 
 
@@ -84,6 +88,13 @@ def sentinels_of(column: pd.Series) -> tuple[float, ...]:
     return tuple(value for value in present if value < min(low, 0) - (high - low) / 2 or value > high + (high - low) / 2)
 
 
+def are_days(values: Array) -> bool:
+    """Whether all numbers read as days of the years 1900 to 2100, such as 20210512."""
+    month, day = values // 100 % 100, values % 100
+    is_day = (values > FIRST_DAY) & (values <= 2100_12_31) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
+    return bool(len(values)) and bool((is_day & (values == np.rint(values))).all())
+
+
 def _distinct(column: pd.Series) -> tuple[Array, list[str]]:
     codes, values = pd.factorize(column)
     return codes, [str(value).strip() for value in values]
@@ -91,10 +102,10 @@ def _distinct(column: pd.Series) -> tuple[Array, list[str]]:
 
 def _bare(text: str) -> tuple[str, str]:
     """(a cell without currency, percent sign and blanks between thousands, which of them it had)."""
-    text = text.strip()
+    text = text.strip().replace("\u2212", "-")
     match = _ADORNED.fullmatch(text)
-    bare = match[1].strip() if match else text
-    way = "percent" if match and match[2] else "currency" if bare != text else ""
+    bare = match[1] + match[2].strip() if match else text
+    way = "percent" if match and match[3] else "currency" if bare != text else ""
     return _GROUPS.sub("", bare), way
 
 
@@ -127,6 +138,8 @@ def _read(codes: Array, values: list[str], comma: bool) -> tuple[pd.Series, set[
             ways |= {"thousands"} if _GROUPS.search(value) else set()
         else:
             results.append(value)
+    if "." in "".join(values) and all(value.lower() in GAPS or _UNCERTAIN.fullmatch(_bare(value)[0]) for value in values):
+        ways |= {"point"} if pattern is _POINT else set()
     counts = np.bincount(codes[codes >= 0], minlength=len(values))
     is_word = np.array([isinstance(result, str) for result in results], dtype=bool)
     is_value = np.array([not isinstance(result, str) and result == result for result in results], dtype=bool)

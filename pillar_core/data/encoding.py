@@ -34,7 +34,7 @@ FEWEST_NAMES = 10
 _MONTH = r"(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])[a-zä]*\.?"
 _DATE = (
     r"(?i)^\s*(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|"
-    rf"\d{{1,2}}\.?[ -]?{_MONTH}[ ,-]*\d{{2,4}}|{_MONTH} \d{{1,2}},? \d{{4}})"
+    rf"\d{{1,2}}\.?[ -]?{_MONTH}[ ,-]*\d{{2,4}}|{_MONTH} \d{{1,2}},? \d{{4}}|\d{{1,2}}:\d{{2}}(?::\d{{2}})?\s*(?:[ap]m)?\s*$)"
 )
 _PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _IDENTIFYING = re.compile(
@@ -86,8 +86,7 @@ def columns_of(frame: pd.DataFrame, label: str, *, public: pd.DataFrame | None =
         digest = hashlib.sha256(pd.util.hash_pandas_object(column, index=False).to_numpy().tobytes()).digest()
         twin = first.setdefault(digest, name)
         kind = COPY if twin != name and column.equals(seen[twin]) else _kind(name, column)
-        gaps = column.isna() if kind != NUMBERS else ~np.isfinite(_numbers(column))
-        columns.append(Column(name, kind, int(np.asarray(gaps).sum())))
+        columns.append(Column(name, kind, int(column.isna().sum()) if kind != NUMBERS else _n_gaps(column)))
     return tuple(columns)
 
 
@@ -169,9 +168,7 @@ def encode_columns(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recip
 def count_gaps(frame: pd.DataFrame, columns: Sequence[Column]) -> tuple[Column, ...]:
     """The columns with how many cells are empty in this table, where it has them."""
     return tuple(
-        dataclasses.replace(column, gaps=int((~np.isfinite(_numbers(frame[column.name]))).sum()))
-        if column.kind == NUMBERS and column.name in frame
-        else column
+        dataclasses.replace(column, gaps=_n_gaps(frame[column.name])) if column.kind == NUMBERS and column.name in frame else column
         for column in columns
     )
 
@@ -269,12 +266,19 @@ def _kind(name: str, column: pd.Series) -> str:
         return IDENTIFIER if is_name else WORDS
     numbers = _numbers(values)
     numbers = numbers[np.isfinite(numbers)]
+    if cells.are_days(numbers):
+        return DATE
     is_counted = distinct == len(values) and bool((numbers == np.rint(numbers)).all())
     return IDENTIFIER if is_counted and _IDENTIFYING.search(name) else NUMBERS
 
 
 def _numbers(column: pd.Series) -> Array:
     return np.asarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)
+
+
+def _n_gaps(column: pd.Series) -> int:
+    """How many cells of a column of numbers are empty or infinite; a word among them is no gap."""
+    return int((~np.isfinite(_numbers(column))).sum()) - len(cells.unreadable(column))
 
 
 def _words(column: pd.Series, categories: Sequence[str] = ()) -> Array:

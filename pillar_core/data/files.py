@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pillar_core.arrays import Array
-from pillar_core.data import arrays, frames, tables
+from pillar_core.data import arrays, frames, labels, tables
 from pillar_core.data.npz import KEYS, SAVED, arrays_of, read_npz, shapes_of
 from pillar_core.data.packing import pack
 from pillar_core.data.parts import Parts, open_source
@@ -31,6 +31,7 @@ CONVERSIONS = {
     (".json",): "pandas.read_json('{}').to_csv('rows.csv', index=False)",
     (".dta",): "pandas.read_stata('{}').to_csv('rows.csv', index=False)",
     (".sav",): "pandas.read_spss('{}').to_csv('rows.csv', index=False)",
+    (".dcm",): "PIL.Image.fromarray(pydicom.dcmread('{}').pixel_array).save('rows.png')  # one file for each image",
     (".tar", ".gz", ".tgz", ".rar", ".7z"): "shutil.unpack_archive('{}', 'rows')  # then give the folder",
 }
 """How files of other endings become files that are read; the names in them are the usual ones."""
@@ -67,6 +68,10 @@ def checked_features(parts: Parts, *, name: str) -> FeatureSet:
     if parts.holds_images:
         shape = np.shape(parts.x_train)[1:]
         raise DataError(f"the file holds images of shape {shape}, not features: read it with load_images, then choose a backbone.")
+    y = labels.as_array(parts.y_train)
+    values = np.unique(y) if y.dtype.kind in "iuf" and parts.classes is None else ()
+    if len(values) > max(tables.MOST_CLASSES_OF_NUMBERS, y.size / 10) and values[-1] - values[0] >= len(values):
+        raise DataError(tables.TOO_MANY_NUMBERS.format("the labels hold", len(values)))
     features = arrays.features(parts.x_train, parts.y_train, parts.x_test, parts.y_test, parts.classes)
     fields = {field: getattr(parts, field) for field in ("persons", "caveats", "names", "recipe", "test_drawn")}
     return dataclasses.replace(features, name=name, notes=parts.all_notes + features.notes, **fields)

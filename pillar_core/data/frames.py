@@ -78,6 +78,11 @@ def frame_of(content: io.BytesIO | Path, ending: str, *, as_written: str | None 
     notes = frame.attrs.pop("notes", [])
     frame.columns = [str(name).strip() or f"Unnamed: {place}" for place, name in enumerate(frame.columns)]
     frame = _without_empty(frame, notes)
+    if 0 < len(frame.columns) / 2 < (nameless := sum(name.startswith("Unnamed: ") for name in frame.columns)):
+        raise DataError(
+            f"the first row names {len(frame.columns) - nameless} of {len(frame.columns)} columns, as a title does: take away what stands "
+            "above the row of names."
+        )
     repeated = frame.columns[frame.columns.duplicated()]
     if len(repeated) or not len(frame) or len(frame.columns) < 2:
         raise DataError(
@@ -224,7 +229,7 @@ def _wider(content: io.BytesIO | Path, how: dict[str, Any]) -> dict[str, Any]:
     if unnamed:
         raise DataError(
             f"{len(unnamed):,} rows have more cells than the header has names, {len(header)} (rows {join(unnamed)}): put numbers with a "
-            "comma inside in quotes, or use semicolons between cells."
+            "comma inside in quotes, or use semicolons between cells. If the first cells are names of rows, name their column, too."
         )
     names = [*header, *(f"Unnamed: {place}" for place in range(len(header), widest))]
     return {"names": names, "header": None, "skiprows": how["skiprows"] + (how["names"] is None)}
@@ -232,7 +237,10 @@ def _wider(content: io.BytesIO | Path, how: dict[str, Any]) -> dict[str, Any]:
 
 def _read_excel(content: io.BytesIO | Path) -> pd.DataFrame:
     try:
-        frame = pd.read_excel(content, keep_default_na=False, na_values=[""])
+        with pd.ExcelFile(content) as book:
+            first, *others = book.sheet_names
+            frame = pd.read_excel(book, keep_default_na=False, na_values=[""])
+        frame.attrs["notes"] = [f"The sheet {first!r} was read; left out: {join(others)}."] if others else []
     except ImportError as error:
         raise MissingDependencyError(
             f"reading xlsx needs {how_to_get(error)}. Or save the sheet as csv (File, Save as, CSV UTF-8)."

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,14 @@ def as_array(values: Any) -> Array:
         return np.empty(0, dtype=object)
 
 
+def alike(names: Iterable[str]) -> tuple[tuple[str, ...], ...]:
+    """Labels that differ in nothing but small or large letters and outer blanks, each group sorted."""
+    groups: dict[str, set[str]] = {}
+    for name in names:
+        groups.setdefault(name.strip().casefold(), set()).add(name)
+    return tuple(tuple(sorted(group)) for group in groups.values() if len(group) > 1)
+
+
 def names_and_order(train: Plain, classes: tuple[str, ...] | None) -> tuple[tuple[str, ...], Array, list[str], list[str]]:
     """(class names, label values in the order of their codes, problems, notes); the values are what `codes` looks up."""
     present = np.unique(train.values[~train.missing])
@@ -73,7 +82,9 @@ def names_and_order(train: Plain, classes: tuple[str, ...] | None) -> tuple[tupl
         names = tuple(str(value) for value in present)
         identity = numeric and np.array_equal(present, np.arange(len(present)))
         mapping = ", ".join(f"{value} → {code}" for code, value in enumerate(names[:20])) + (" …" if len(names) > 20 else "")
-        return names, present, [], [] if identity else [f"Labels were mapped in sorted order: {mapping}."]
+        notes = [] if identity else [f"Labels were mapped in sorted order: {mapping}."]
+        notes += [f"Labels that differ by case or blanks alone: {join(map(repr, group))}. Are they one class?" for group in alike(names)]
+        return names, present, [], notes
     names = classes
     if len(set(names)) < len(names):
         return names, present, [f"classes must differ from each other; got {join(names)}."], []

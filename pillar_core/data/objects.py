@@ -52,7 +52,9 @@ def read_object(source: Any) -> Any:
     else:
         raise DataError(f"source must be {KINDS}; got {type(source).__name__}.")
     if is_table(rows):
-        return rows.assign(**{str(getattr(y, "name", None) or "label"): np.asarray(y)})
+        names = _class_names(classes, y)
+        y_values = labels.as_array(y) if names is None else np.asarray(names)[labels.as_array(y)]
+        return rows.assign(**{str(getattr(y, "name", None) or "label"): y_values})
     rows = labels.as_array(rows)
     is_named = names is not None and rows.ndim == 2 and len(names) == rows.shape[1]
     parts = Parts(rows, y, classes=_class_names(classes, y), names=tuple(map(str, names)) if is_named else None)

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pillar_core.arrays import Array
 from pillar_core.data import cells, encoding, files, frames, matching, objects, recipes, tables
 from pillar_core.data.encoding import NUMBERS, Column, Recipe
@@ -217,12 +219,16 @@ def plain_features(frame: pd.DataFrame, *, name: str) -> FeatureSet:
 def _refuse_words(frame: pd.DataFrame, inputs: list[str], label: str, left_out: Iterable[str]) -> None:
     """Refuses columns that are more than numbers, each by name."""
     try:
-        tables.numbers_of(frame, inputs)
+        x = tables.numbers_of(frame, inputs)
     except DataError as refusal:
         columns = [column for column in encoding.columns_of(frame, label) if column.name in inputs]
         problems = encoding.problems_of(columns, Recipe(label, tuple(left_out)), is_scaled=True)
-        cells = [line for line in refusal.problems if line.startswith("table row") and problems]
-        raise DataError(*cells, *(problems or refusal.problems), WAYS) from refusal
+        cells_of_words = [line for line in refusal.problems if line.endswith("not a number.")]
+        rest = problems or [line for line in refusal.problems if line not in cells_of_words]
+        raise DataError(*cells_of_words, *rest, *([WAYS] if rest else [])) from refusal
+    large = [inputs[place] for place in np.flatnonzero(x.min(axis=0) > cells.FIRST_DAY)]  # float32 rounds such numbers
+    if days := [name for name in large if cells.are_days(frame[name].to_numpy(np.float64))]:
+        raise DataError(*(f"column {name!r} {encoding.ADVICE[encoding.DATE]}." for name in days))
 
 
 def _without_gaps(frame: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from pillar_core.arrays import Array
 from pillar_core.data import cells
 from pillar_core.data.arrays import not_finite
 from pillar_core.data.frames import frame_of, notes_of
-from pillar_core.data.labels import plain
+from pillar_core.data.labels import alike, plain
 from pillar_core.data.partition import stratify
 from pillar_core.data.parts import Parts
 from pillar_core.data.wording import join
@@ -23,6 +23,10 @@ from pillar_core.errors import DataError
 LABEL_NAMES = ("label", "labels", "y", "target", "class", "outcome", "diagnosis")
 """Names that make a column of labels certain, in any case: the first wins, of the others there may be one."""
 MOST_CLASSES_OF_NUMBERS = 20
+TOO_MANY_NUMBERS = (
+    "{} {:,} different numbers, and learners here predict a class: cut it into bins (`pillar_core.data.tables.bins(column, edges)`, or a "
+    "formula in your spreadsheet)."
+)
 LONGEST_QUOTED = 80
 DRAWN = "No column says train or test: a stratified fifth of the rows became the test rows (the same fifth every time)."
 FEWEST_DISTINCT = 20
@@ -123,11 +127,8 @@ def joined_labels(column: pd.Series) -> pd.Series:
 
 
 def alike_labels(column: pd.Series) -> tuple[tuple[str, ...], ...]:
-    """Labels that differ in nothing but small or large letters and outer blanks, each group sorted."""
-    groups: dict[str, set[str]] = {}
-    for value in column.dropna().unique():
-        groups.setdefault(str(value).strip().casefold(), set()).add(str(value))
-    return tuple(tuple(sorted(group)) for group in groups.values() if len(group) > 1)
+    """The labels of a column that `labels.alike` groups."""
+    return alike(map(str, column.dropna().unique()))
 
 
 def distinct_of(column: pd.Series) -> tuple[Array, pd.Series]:
@@ -174,10 +175,7 @@ def labels_of(column: pd.Series) -> Array:
         raise DataError(f"label column has no label in table rows {join(np.flatnonzero(vector.missing))}: fill them, or remove the rows.")
     names, counts = np.unique(vector.values, return_counts=True)
     if not is_text(column) and len(names) > max(MOST_CLASSES_OF_NUMBERS, len(column) / 10):
-        raise DataError(
-            f"column {column.name!r} holds {len(names):,} different numbers, and learners here predict a class: cut it into bins "
-            "(`pillar_core.data.tables.bins(column, edges)`, or a formula in your spreadsheet)."
-        )
+        raise DataError(TOO_MANY_NUMBERS.format(f"column {column.name!r} holds", len(names)))
     if len(names) > 1 and counts.min() < 2:
         rare = join(names[counts < 2])
         why = f"the classes {rare} have one row each, which cannot be in train and test rows"

@@ -22,6 +22,8 @@ SPLITS = {
     "val": VALIDATION,
     "valid": VALIDATION,
     "validation": VALIDATION,
+    "dev": VALIDATION,
+    "eval": VALIDATION,
 }
 EXTRAS = frozenset({"sample", "samples", "pred", "prediction", "example", "examples", "preview", "unlabeled", "unlabelled", "seg_pred"})
 """Folders beside splits that hold no further rows."""
@@ -44,7 +46,10 @@ def arrange(members: Sequence[Member]) -> Layout:
     notes = _notes_on_files([member for member in visible if not member.is_image])
     if not images:
         hint = f" {HEIC}" if any(member.path.suffix.lower() in HEIC_ENDINGS for member in visible) else ""
-        raise DataError(f"there are no image files ({', '.join(sorted(IMAGE_ENDINGS))}): put each class into a folder of its own.{hint}")
+        others = f" It holds {join([m.path for m in visible], shown=3)}: unzip a table or npz and give that file." if visible else ""
+        raise DataError(
+            f"there are no image files ({', '.join(sorted(IMAGE_ENDINGS))}): put each class into a folder of its own.{hint or others}"
+        )
     paths = _without_wrappers({member: member.path.parts for member in images})
     stray_at_top = [member for member, parts in paths.items() if len(parts) == 1]
     if len(stray_at_top) <= max(min(STRAY_FILES, len(images) / 10), UNREADABLE_SHARE * len(images)) and not tables:
@@ -62,6 +67,15 @@ def arrange(members: Sequence[Member]) -> Layout:
         raise DataError(
             f"{len(flat)} images lie in no class folder ({join([member.path for member in flat], most=3)}): put each class into a "
             "folder of its own, or add labels.csv with the columns file and label."
+        )
+    below: dict[str, set[str]] = {}
+    for parts in paths.values():
+        below.setdefault(parts[0], set()).add(parts[1] if len(parts) > 2 else "")
+    first, *rest = below.values()
+    if len(first) > 1 and "" not in first and rest and all(names == first for names in rest):
+        raise DataError(
+            f"which folders are the classes is not certain: each of {join(below)} holds {join(sorted(first))}. Put each class into one "
+            "folder (below train and test where they are these), or add labels.csv with the columns file and label."
         )
     return Layout(tuple(dataclasses.replace(m, label=parts[0], in_test=in_test[m]) for m, parts in paths.items()), tuple(notes))
 
@@ -129,6 +143,8 @@ def _named_by_table(tables: Sequence[Member], images: Sequence[Member], in_test:
         notes.append(f"Classes come from column {label!r} of {table.path}.")
         if absent := len(images) - len(classes):
             notes.append(f"{absent} images that {table.path} does not name were left out.")
+        if missing := sorted(set(frame[column].str.strip()) - set(by_name)):
+            notes.append(f"{len(missing)} images that {table.path} names are missing: {join(missing)}.")
         return Layout(tuple(dataclasses.replace(m, label=word, in_test=in_test[m]) for m, word in classes.items()), tuple(notes))
     names = join([table.path for table in tables])
     raise DataError(f"the images lie in no class folders, and {names} does not name them: one row a file, with the columns file and label.")

@@ -147,7 +147,8 @@ def _sides(
 
 def _check_shape(rows: Array, title: str) -> None:
     if rows.ndim not in (3, 4) or not rows.size or (rows.ndim == 4 and rows.shape[3] not in (1, 3)):
-        raise DataError(f"{title} must hold images of shape (n, height, width) or (n, height, width, 3); got {rows.shape}.")
+        hint = " Move the channels: x.transpose(0, 2, 3, 1)." if rows.ndim == 4 and rows.shape[1] in (1, 3) else ""
+        raise DataError(f"{title} must hold images of shape (n, height, width) or (n, height, width, 3); got {rows.shape}.{hint}")
     if rows.dtype != np.uint8:
         raise DataError(f"{title} must hold uint8 pixels, 0 … 255; got dtype {rows.dtype}. Scale and round them first.")
 

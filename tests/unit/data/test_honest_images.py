@@ -103,6 +103,19 @@ def test_folders_that_may_be_splits_are_asked_about() -> None:
         read(files)
 
 
+@pytest.mark.parametrize("tops", [("fold1", "fold2", "fold3"), ("Training", "Holdout")])
+def test_folders_that_hold_the_same_classes_are_asked_about(tops: tuple[str, ...]) -> None:
+    with pytest.raises(DataError, match="which folders are the classes is not certain"):
+        read({f"{top}/{name}": content for top in tops for name, content in in_classes(grey).items()})
+    nested = {f"{label}/{place}/{number}.png": grey() for label, place in (("cat", "left"), ("dog", "right")) for number in range(5)}
+    assert read(nested).classes == ("cat", "dog")
+
+
+def test_a_zip_without_images_names_what_it_holds() -> None:
+    with pytest.raises(DataError, match=r"It holds train\.csv: unzip"):
+        read({"train.csv": b"a,label\n1,x\n"})
+
+
 def test_a_class_may_be_called_train() -> None:
     assert read({f"{label}/{number}.png": grey() for label in ("bus", "train") for number in range(5)}).classes == ("bus", "train")
 
@@ -130,6 +143,8 @@ def test_a_table_names_the_classes_of_a_flat_folder(name: str, tmp_path: Path) -
         assert data.classes == CLASSES
         assert data.y_train is not None
         assert ((data.x_train[:, 0, 0] // 10) % 2 == data.y_train).all()
+    more = "\n".join([table.decode(), "absent,cat"]).encode()
+    assert any("absent" in note for note in read(flat | {"labels.csv": more}).notes)
 
 
 def test_a_table_that_names_no_image_says_what_it_needs() -> None:

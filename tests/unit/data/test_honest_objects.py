@@ -73,6 +73,11 @@ def test_a_pair_of_npy_files_has_labels_and_one_alone_has_none(tmp_path: Path) -
         pc.load_features(tmp_path / "objects.npy")
 
 
+def test_a_number_to_predict_is_no_class() -> None:
+    with pytest.raises(DataError, match="cut it into bins"):
+        pc.load_features((X, 10 * np.arange(len(X))))
+
+
 @pytest.mark.parametrize("source", [3, (X,), {"rows": X}, object()])
 def test_other_objects_are_refused_with_what_is_read(source: Any) -> None:
     with pytest.raises(DataError, match="TensorDataset"):

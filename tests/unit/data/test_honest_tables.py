@@ -81,6 +81,7 @@ def test_one_column_with_a_decimal_comma_decides_for_its_file() -> None:
         (["3.5", "-", "?"], [3.5, np.nan, np.nan]),
         (["3.5", "NA", "k.A."], [3.5, np.nan, np.nan]),
         (["1e3", "-2.5E-1", "+4"], [1000.0, -0.25, 4.0]),
+        (["-£985", "$-3", "\u22124 €"], [-985.0, -3.0, -4.0]),
     ],
 )
 def test_cells_are_the_numbers_that_people_wrote(written: list[str], values: list[float]) -> None:
@@ -170,7 +171,7 @@ def test_labels_that_differ_by_case_or_blanks_are_found() -> None:
     assert alike_labels(pd.Series(["Yes", "yes", "NO ", "No", "maybe"])) == (("Yes", "yes"), ("NO ", "No"))
 
 
-@pytest.mark.parametrize("written", ["2024-03-01 10:00", "01.03.2024", "3/1/24", "1 March 2024", "Mar 1, 2024", "1. Mai 2024"])
+@pytest.mark.parametrize("written", ["2024-03-01 10:00", "01.03.2024", "3/1/24", "1 March 2024", "Mar 1, 2024", "1. Mai 2024", "14:05"])
 def test_dates_of_all_kinds_are_dates(written: str) -> None:
     frame = pd.DataFrame({"seen": [written, "2024-03-02"] * 4, "label": ["a", "b"] * 4})
     assert [column.kind for column in encoding.columns_of(frame, "label")] == [encoding.DATE]
@@ -213,3 +214,46 @@ def test_minus_999_is_said_and_kept() -> None:
     assert cells.sentinels_of(frame["w"]) == ()
     assert frame["v"].min() == -999
     assert any("-999" in note for note in frame.attrs["notes"])
+
+
+def test_points_that_may_stand_between_thousands_are_asked_about() -> None:
+    asks = [
+        any("between thousands" in note for note in read("a;label\n" + f"{cell};x\n985;y\n" * 4).attrs["notes"])
+        for cell in ("1.041", "1.04")
+    ]
+    assert asks == [True, False]
+
+
+def test_days_written_as_numbers_are_dates() -> None:
+    with pytest.raises(DataError, match="'seen' holds dates"):
+        pc.load_features(ROWS.assign(seen=[20240131, 20231201] * 10))
+    assert "visits" in pc.load_features(ROWS.assign(visits=[20240131, 20239901] * 10)).names
+
+
+def test_gaps_and_words_among_numbers_are_told_apart() -> None:
+    """A column is named once, with how many cells are empty; a cell with a word is no empty one."""
+    with pytest.raises(DataError) as gaps:
+        pc.load_features(ROWS.assign(age=[None, 61, 39, 47] * 5))
+    assert "'age' has 5 empty cells" in gaps.value.problems[0]
+    with pytest.raises(DataError, match="'4l', not a number") as word:
+        pc.load_features(ROWS.assign(age=["4l", *["61"] * 19]))
+    assert len(word.value.problems) == 1
+
+
+def test_a_title_above_the_names_is_said() -> None:
+    with pytest.raises(DataError, match="as a title does"):
+        read("Patients of ward 3,,\n,,\na,b,label\n1,2,x\n3,4,y\n")
+
+
+def test_other_sheets_are_named() -> None:
+    pytest.importorskip("openpyxl")
+    buffer = io.BytesIO()
+    with pd.ExcelWriter(buffer) as book:
+        ROWS.to_excel(book, sheet_name="data", index=False)
+        ROWS.to_excel(book, sheet_name="legend", index=False)
+    assert "The sheet 'data' was read; left out: legend." in read(buffer.getvalue(), ".xlsx").attrs["notes"]
+
+
+def test_labels_alike_but_for_case_are_asked_about() -> None:
+    notes = pc.load_features(ROWS.assign(label=["Yes", "yes", "No", "NO "] * 5)).notes
+    assert sum("Are they one class?" in note for note in notes) == 2
