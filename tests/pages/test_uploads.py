@@ -337,3 +337,14 @@ def test_one_private_row_decides_no_column(start: Start, is_shared: bool) -> Non
                 box.set_value("0, 100").run()
             widths.append(NO_EPSILON.format(COLUMNS_SEEN) in words(app))
     assert widths == ([[], []] if is_shared else [True, True])
+
+
+def test_what_was_understood_of_a_file_is_said_and_absent_columns_are_called_so(start: Start) -> None:
+    text = "a;b;ward;label\n" + "".join(f"{row};1.{row:03};{'xy'[row % 2]};{row // 2 % 2}\n" for row in range(10, 70))
+    app = start("data").file_uploader(key="upload").set_value([("rows.csv", text.encode(), "text/csv")]).run()
+    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
+    assert "semicolons between cells" in words(app)
+    assert "stand between thousands" in words(app)
+    public = "".join(line.partition(";")[2] + "\n" for line in text.splitlines()[:40])
+    app = app.file_uploader(key="upload-candidates").set_value([("public.csv", public.encode(), "text/csv")]).run()
+    assert "a (missing in the public file)" in next(item for item in app.multiselect if item.label == "Columns to leave out").options

@@ -16,6 +16,7 @@ from pages.parts.data.brought import FILE, File, Maker
 from pillar_core.arrays import Array
 from pillar_core.data import encoding, persons, raw, reports, room, uploads
 from pillar_core.data.encoding import Column, Recipe
+from pillar_core.data.frames import notes_of
 from pillar_core.data.parts import COLUMNS_SEEN
 from pillar_core.data.tables import (
     MOST_CLASSES_OF_NUMBERS,
@@ -34,6 +35,7 @@ from pillar_core.types import FeatureSet, Unit
 MOST_OF_A_PERSON = 16
 Tables = tuple[pd.DataFrame, list[tuple[Callable[[], pd.DataFrame], str]]]
 """A private table, and what reads each public one, with its title."""
+_ABSENT = "missing in the public file"
 _UNNAMED = "{} does not name its persons: you state that none of them is private, too."
 
 
@@ -126,7 +128,7 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
             frame, sources = answers.tables()
     known = sources[0][0]() if sources else None
     columns = encoding.columns_of(frame if person is None else frame.drop(columns=person), label, public=known)
-    left_out = _left_out(columns, label)
+    left_out = _left_out(columns, label, known)
     if remedies := _remedies(columns, left_out, known):
         _offer_to_leave_out(remedies, left_out, label)
         return
@@ -159,7 +161,7 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
             "may show them. They are kept as a set of their own.",
             is_shared=True,
         )
-    for line in (*rows.notes, *(_UNNAMED.format(Path(name).name) for name in unnamed)):
+    for line in (*notes_of(_table(private, None)), *rows.notes, *(_UNNAMED.format(Path(name).name) for name in unnamed)):
         st.caption(plain.text(line))
     if words := [name for name in recipe.categories if name not in left_out]:
         st.caption(plain.text(f"Columns of words that become categories: {join(words)}."))
@@ -231,7 +233,7 @@ def _remedies(columns: tuple[Column, ...], left_out: list[str], known: pd.DataFr
     used = [column for column in columns if column.name not in left_out]
     reasons = {column.name: encoding.ADVICE[column.kind] for column in used if column.kind in encoding.ADVICE}
     if known is not None:
-        reasons |= {column.name: "is missing in the public file" for column in used if column.name not in known}
+        reasons |= {column.name: f"is {_ABSENT}" for column in used if column.name not in known}
     return reasons
 
 
@@ -279,9 +281,9 @@ def _said_of_persons(n_rows: int, counts: Array, most: int) -> str:
     return " ".join([summary, left_out, *([f"Used would be {', '.join(more)}; the noise grows with that number."] if more else [])])
 
 
-def _left_out(columns: tuple[Column, ...], label: str) -> list[str]:
+def _left_out(columns: tuple[Column, ...], label: str, known: pd.DataFrame | None) -> list[str]:
     suggested = [column.name for column in columns if column.kind in encoding.LEFT_OUT]
-    kinds = {column.name: column.kind for column in columns}
+    kinds = {column.name: column.kind if known is None or column.name in known else _ABSENT for column in columns}
     hint = "Identifiers and free text say who somebody is. Suggested: what looks like one of them, and columns of one value."
     return st.multiselect(
         "Columns to leave out",

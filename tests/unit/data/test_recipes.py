@@ -203,3 +203,22 @@ def test_rows_without_test_rows_give_a_fifth_which_public_sets_have_back(tmp_pat
     split = pc.split(private, public=uploads.load(uploads.keep(public)))
     assert len(split.public_x) == 50
     assert pc.run("pillar_kalman", split, epsilon=8.0).accuracy is not None
+
+
+def test_a_person_is_wholly_a_train_or_a_test_person_in_every_source(tmp_path) -> None:
+    """Table, npz and images: one stratified fifth of the persons, the same every time."""
+    of, y = np.repeat(np.arange(60), 3), np.repeat(np.arange(60) % 2, 3)
+    x = np.stack([of, np.arange(180)], axis=1).astype(np.float32)
+    pd.DataFrame({"who": x[:, 0], "row": x[:, 1], "p": of, "label": y}).to_csv(tmp_path / "rows.csv", index=False)
+    np.savez(tmp_path / "rows.npz", x_train=x, y_train=y, persons=of, rows_per_person=3)
+    pictures = np.repeat(of, 16).reshape(180, 4, 4).astype(np.uint8)
+    np.savez(tmp_path / "pictures.npz", x_train=pictures, y_train=y, persons=of, rows_per_person=3)
+    table = pc.load_features(tmp_path / "rows.csv", label="label", person="p")
+    features, again = pc.load_features(tmp_path / "rows.npz"), pc.load_features(tmp_path / "rows.npz")
+    images = pc.load_images(tmp_path / "pictures.npz")
+    for data, size in ((table, 12), (features, 36), (images, 36)):
+        train, test = (set(rows.reshape(len(rows), -1)[:, 0].tolist()) for rows in (data.x_train, data.x_test))
+        assert not train & test
+        assert (len(test), len(data.x_test)) == (12, size)
+        assert np.bincount(data.y_test).tolist() == [size // 2] * 2
+    assert (features.x_test == again.x_test).all()
