@@ -69,7 +69,7 @@ def checked_features(parts: Parts, *, name: str) -> FeatureSet:
         shape = np.shape(parts.x_train)[1:]
         raise DataError(f"the file holds images of shape {shape}, not features: read it with load_images, then choose a backbone.")
     y = labels.as_array(parts.y_train)
-    values = np.unique(y) if y.dtype.kind in "iuf" and parts.classes is None else ()
+    values = np.unique(y) if y.dtype.kind in "iuf" and parts.classes is None else np.empty(0)
     if len(values) > max(tables.MOST_CLASSES_OF_NUMBERS, y.size / 10) and values[-1] - values[0] >= len(values):
         raise DataError(tables.TOO_MANY_NUMBERS.format("the labels hold", len(values)))
     features = arrays.features(parts.x_train, parts.y_train, parts.x_test, parts.y_test, parts.classes)

@@ -46,7 +46,7 @@ def arrange(members: Sequence[Member]) -> Layout:
     notes = _notes_on_files([member for member in visible if not member.is_image])
     if not images:
         hint = f" {HEIC}" if any(member.path.suffix.lower() in HEIC_ENDINGS for member in visible) else ""
-        others = f" It holds {join([m.path for m in visible], shown=3)}: unzip a table or npz and give that file." if visible else ""
+        others = f" It holds {join([m.path for m in visible], most=3)}: unzip a table or npz and give that file." if visible else ""
         raise DataError(
             f"there are no image files ({', '.join(sorted(IMAGE_ENDINGS))}): put each class into a folder of its own.{hint or others}"
         )
