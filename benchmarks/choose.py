@@ -1,8 +1,10 @@
 """What the paid choice reaches against the best choice in hindsight, for docs/advice.md: regret, and how often its range held.
 
     PYTHONPATH=. python benchmarks/choose.py measure runs.jsonl [folder of feature files]
+    PYTHONPATH=. python benchmarks/choose.py backbones runs.jsonl
     PYTHONPATH=. python benchmarks/choose.py table runs.jsonl
 
+`backbones`: each of the image sets here beside the others with their labels, and three backbones to choose among.
 Measuring goes on where the file ends. Beside each private set: a tenth of its own rows, the sets of equal width, uniform noise, and none.
 The best choice is found on the other half of the seeds, with the whole ε for its training, so that it is no winner's maximum.
 """
@@ -21,6 +23,7 @@ from pillar_core.types import FeatureSet
 
 EPSILONS, SEEDS, ROWS, FOREIGN = (0.3, 1.0, 3.0), (0, 1, 2, 3), 5000, 600
 SETS = {"mnist": "efficientnet_lite0", "fashion_mnist": "efficientnet_lite0", "pneumonia_mnist": "efficientnet_lite0"}
+BACKBONES, PAIR = ("efficientnet_lite0", "raw_pixels", "scattering"), (0, 1)
 LEARNERS = {"own": ("adamix", "pillar_kalman"), "none": ("dp_raft",)}
 
 
@@ -43,20 +46,54 @@ def measure(path: Path, folder: Path | None) -> None:
                         file.write(json.dumps(line) + "\n")
 
 
+def measure_backbones(path: Path) -> None:
+    """Adds a line for each image set, seed and ε that the file lacks, with the best of all backbones."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    done = {(line["set"], line["seed"], line["epsilon"]) for line in lines}
+    images = {name: pc.load_dataset(name) for name in SETS}
+    for seed, epsilon, name in ((seed, epsilon, name) for seed in PAIR for epsilon in EPSILONS for name in SETS):
+        if (name, seed, epsilon) in done:
+            continue
+        others, reached = {other: rows for other, rows in images.items() if other != name}, {}
+        for backbone in BACKBONES:
+            own = pc.split(pc.load_features(images[name], backbone), public_fraction=0.1, seed=seed)
+            for side, method, record in _runs(own, {o: pc.load_features(rows, backbone) for o, rows in others.items()}, epsilon, seed):
+                reached[f"{side}, {method}, {backbone}"] = record.accuracy
+        own = pc.split(pc.load_features(images[name], BACKBONES[0]), public_fraction=0.1, seed=seed)
+        alone = dataclasses.replace(own, public_x=own.public_x[:0], public_y=None)
+        chosen = _choices(own, alone, others, epsilon, seed, backbones=BACKBONES)
+        line = {"set": name, "seed": seed, "epsilon": epsilon, "n": len(own.private), "reached": reached, "chosen": chosen}
+        with path.open("a") as file:
+            file.write(json.dumps(line | {"default": f"none, dp_raft, {BACKBONES[0]}"}) + "\n")
+
+
 def _cell(own, others, epsilon, seed):
-    alone = dataclasses.replace(
-        own.features, x_train=own.features.x_train[own.private], y_train=own.features.y_train[own.private], images=None
-    )
-    sides = {"own": own, "none": pc.split(alone)} | {name: pc.split(alone, public=one) for name, one in others.items()}
-    every = [(name, method) for name in sides for method in LEARNERS.get(name, ("pillar_kalman",))]
-    reached = {f"{name}, {method}": pc.run(method, sides[name], epsilon=epsilon, seed=seed).accuracy for name, method in every}
+    reached = {f"{side}, {method}": record.accuracy for side, method, record in _runs(own, others, epsilon, seed)}
+    return {"reached": reached, "chosen": _choices(own, _alone(own), others, epsilon, seed)}
+
+
+def _alone(own):
+    x, y = own.features.x_train[own.private], own.features.y_train[own.private]
+    return dataclasses.replace(own.features, x_train=x, y_train=y, images=None)
+
+
+def _runs(own, others, epsilon, seed):
+    alone = _alone(own)
+    sides = {"own": own, "none": pc.split(alone)} | {name: pc.split(alone, public=rows) for name, rows in others.items()}
+    for side, rows in sides.items():
+        for method in LEARNERS.get(side, ("pillar_kalman",)):
+            yield side, method, pc.run(method, rows, epsilon=epsilon, seed=seed)
+
+
+def _choices(own, alone, others, epsilon, seed, **request):
     chosen = {}
     for kind, private in (("own", own), ("foreign", alone)):
-        one = pc.choose(private, others, epsilon=epsilon, seed=seed)
-        low, high = one.expected_accuracy
-        is_inside = low <= one.record.metrics[one.metric] <= high
-        chosen[kind] = {"public": one.public, "accuracy": one.record.accuracy, "inside": is_inside}
-    return {"reached": reached, "chosen": chosen}
+        choice = pc.choose(private, others, epsilon=epsilon, seed=seed, **request)
+        low, high = choice.expected_accuracy
+        is_inside = low <= choice.record.metrics[choice.metric] <= high
+        chosen[kind] = {"public": choice.public, "accuracy": choice.record.accuracy, "inside": is_inside, "backbone": choice.backbone}
+        chosen[kind]["reasons"] = choice.reasons
+    return chosen
 
 
 def _cut(rows):
@@ -78,8 +115,15 @@ def table(path: Path) -> None:
             able = [name for name in line["reached"] if kind == "own" or not name.startswith("own,")]
             best = max(able, key=lambda name, other=other: np.mean([reached[name] for reached in other]))
             cell = {name: line[name] for name in ("set", "epsilon", "seed")}
-            cell |= {"candidates": kind, "chosen": chosen["public"], "best": best, "inside": chosen["inside"]}
-            cell["regret"], over = (100 * (line["reached"][name] - chosen["accuracy"]) for name in (best, "none, dp_raft"))
+            cell |= {
+                "candidates": kind,
+                "chosen": f"{chosen['public']} {chosen.get('backbone') or ''}",
+                "best": best,
+                "inside": chosen["inside"],
+            }
+            cell["regret"], over = (
+                100 * (line["reached"][name] - chosen["accuracy"]) for name in (best, line.get("default", "none, dp_raft"))
+            )
             rows.append(cell | {"default": -over})
     every = pd.DataFrame(rows)
     means = every.groupby(["set", "candidates", "epsilon"]).agg(regret=("regret", "mean"), default=("default", "mean")).reset_index()
@@ -99,4 +143,4 @@ if __name__ == "__main__":
     if sys.argv[1] == "measure":
         measure(place, Path(sys.argv[3]) if len(sys.argv) > 3 else None)
     else:
-        table(place)
+        measure_backbones(place) if sys.argv[1] == "backbones" else table(place)

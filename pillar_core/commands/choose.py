@@ -17,6 +17,7 @@ def add_to(commands: Commands) -> None:
     shared.add_data_options(parser)
     shared.add_column_options(parser)
     parser.add_argument("--candidates", nargs="+", default=[], help="public sets to choose among: registered names or files")
+    parser.add_argument("--backbones", nargs="+", help="backbones of the images to choose among, without ε; the first is the default")
     parser.add_argument("--epsilon", type=float, required=True, help="privacy budget ε of choice and training together")
     parser.add_argument("--delta", type=float, default=params.DELTA.default)
     parser.add_argument("--relation", default="add_or_remove_one", help="add_or_remove_one or replace_one")
@@ -30,16 +31,20 @@ def add_to(commands: Commands) -> None:
 
 def command(options: argparse.Namespace) -> int:
     """Chooses, trains and prints what was chosen."""
+    options.backbone = options.backbones[0] if options.backbones else options.backbone
     split = shared.load_split(options, seed=options.seed)
     candidates = {name: name if is_table_file(name) else features_of(name, options.backbone, {}) for name in options.candidates}
-    request = {name: getattr(options, name) for name in ("epsilon", "delta", "relation", "methods")}
+    request = {name: getattr(options, name) for name in ("epsilon", "delta", "relation", "methods", "backbones")}
     if options.release and options.export:
         training = receipts.training_on(split, "A choice and a training", (options.epsilon, options.delta, options.relation))
         receipts.keep(receipts.content_of(split.features), training)
     choice = choose(split, candidates, **request, seed=None if options.release else options.seed)
     if options.json:
         names = ("public", "method", "settings", "expected_accuracy", "reasons", "sentence")
-        plain = {name: getattr(choice, name) for name in names} | {"backbone": options.backbone, "accuracy": choice.record.accuracy}
+        plain = {name: getattr(choice, name) for name in names} | {
+            "backbone": choice.split.features.backbone,
+            "accuracy": choice.record.accuracy,
+        }
         print(json.dumps(plain | {"guarantee": guarantee_card(choice.guarantee)}, indent=2, ensure_ascii=False))
     else:
         print("\n".join([choice.sentence, *(f"why  {line}" for line in choice.reasons)]))

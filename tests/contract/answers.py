@@ -82,6 +82,18 @@ def chosen(private: FeatureSet, relation: str, seed: int | None, *, candidates: 
     return {guarantee.relation: guarantee.epsilon.upper}
 
 
+def chosen_with_backbone(private: FeatureSet, relation: str, seed: int | None) -> Promise:
+    """The rows as images of large pixels, through one of two backbones."""
+    sets = {name: images(one) for name, one in CANDIDATES.items() if name != "own"}
+    choice_ = pc.choose(images(private), sets, epsilon=EPSILON, relation=relation, backbones=["raw_pixels", "scattering"], seed=seed)
+    return {choice_.guarantee.relation: choice_.guarantee.epsilon.upper}
+
+
+def images(rows_: FeatureSet) -> Dataset:
+    cells = np.clip(128 + 16 * np.pad(rows_.x_train, ((0, 0), (0, 4))), 0, 255).astype(np.uint8).reshape(-1, 4, 4)
+    return Dataset(rows_.name, cells.repeat(4, axis=1).repeat(4, axis=2), rows_.y_train, classes=rows_.classes)
+
+
 def tuned(private: FeatureSet, relation: str, seed: int | None, *, way: str, **asked: Any) -> Promise:
     spec = RunSpec.of("noisy_gd", epsilon=EPSILON, relation=relation, seed=seed, steps=2)
     guarantee = getattr(selection, way)(spec, pc.split(private, public=PUBLIC), **asked).record.guarantee
@@ -95,12 +107,12 @@ ONE_RELEASE: dict[str, Ask] = {
     "paid choice, unlabelled": functools.partial(chosen, candidates={name: without_labels(one) for name, one in CANDIDATES.items()}),
 }
 """Those whose first release is their own, and hangs on the rows alone."""
-ANSWERS: dict[str, Ask] = {**ONE_RELEASE, "screen": ranked_by_gradients}
+ANSWERS: dict[str, Ask] = {**ONE_RELEASE, "screen": ranked_by_gradients, "paid choice, backbones": chosen_with_backbone}
 TUNE: Ask = functools.partial(tuned, way="tune", grid=GRID, mean_trials=2.0)
 """Beside the others: what it promises is no composition of its trials."""
 
 
-PLAYS = ((choice, "predict"),)
+PLAYS = ((choice, "predict"), (choice, "mean_play"))
 """What runs learners on public rows alone (tests/unit/studies holds it)."""
 
 

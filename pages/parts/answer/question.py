@@ -1,5 +1,6 @@
 """What is asked: which public sets could be used, and the advice about them, computed once."""
 
+import contextlib
 import dataclasses
 
 import streamlit as st
@@ -8,10 +9,13 @@ import pillar_core as pc
 from pages.frame import core, local, memory, session, sidebar
 from pages.frame.settings import PART, RULE, Settings
 from pages.parts.data import brought, extraction
+from pillar_core import mode
+from pillar_core.backbones import is_ready
 from pillar_core.data import uploads, visitors
-from pillar_core.errors import DataError
+from pillar_core.errors import DataError, PillarError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.studies.advice import Advice, Prediction, free
+from pillar_core.types import Dataset
 
 MOST = 4
 """Public sets that are weighed at once: all learners are tried on each."""
@@ -81,6 +85,22 @@ def are_numbers(settings: Settings, names: list[str]) -> bool:
     with st.expander("What turns the images into numbers", icon=":material/photo_filter:", expanded=core.backbone(settings) is not None):
         st.caption("Pixels need nothing else; a network trained on other images usually lets far more be learnt within one ε.")
         return extraction.panel(settings, public_sets=names)
+
+
+def backbones(settings: Settings, names: list[str]) -> list[str]:
+    """The backbones that the paid choice is among, of those through which private images and candidates went before; none of numbers."""
+    if mode.binds() or not _holds_images(settings):
+        return []
+    usual = core.backbone(settings) or "raw_pixels"
+    sets = [core.raw(dataclasses.replace(settings, data=name)) for name in dict.fromkeys([settings.data, *names]) if name != PART]
+    here = [usual]
+    for card in pc.BACKBONES.values():
+        with contextlib.suppress(PillarError):
+            if card.takes == "images" and all(isinstance(data, Dataset) and is_ready(data, backbone=card.name) for data in sets):
+                here.append(card.name)
+    here = list(dict.fromkeys(here))
+    titles = {name: pc.BACKBONES[name].title for name in here}
+    return local.choices("answer-backbones", here, [usual], title=titles.get) if len(here) > 1 else []
 
 
 def _holds_images(settings: Settings) -> bool:

@@ -44,10 +44,11 @@ def paid(settings: Settings, names: list[str]) -> None:
     )
     split = core.split(dataclasses.replace(settings, public=PART)) if PART in names else pc.split(core.features(settings))
     others = {question.title(name): core.candidate(name, settings) for name in names if name != PART}
-    budget = {name: getattr(settings, name) for name in ("epsilon", "delta", "relation")}
+    request = {name: getattr(settings, name) for name in ("epsilon", "delta", "relation")}
+    request["backbones"] = question.backbones(settings, names)
 
     def train() -> tuple[RunRecord, SemiPrivateSplit]:
-        choice = pc.choose(split, others, **budget, seed=None)
+        choice = pc.choose(split, others, **request, seed=None)
         return choice.record, choice.split
 
     _offer(train, settings, split, "A choice and a training", key="answer-paid", label="Choose within ε and train")

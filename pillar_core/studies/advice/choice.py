@@ -7,6 +7,8 @@ Guarantee: (ε, δ) for choice and training together, the same whatever is chose
 they are one Gaussian of √SHARE·μ (a replaced row 2, a person with m rows m). Each set's training is solved before the choice and refused
 unless all its releases are Gaussians of at most √(1 − SHARE)·μ together, so that one Gaussian of that μ dominates it whichever it is
 (Dong, Roth & Su 2022, Corollary 3.3, Theorem 3.2): curves that cross could not be charged by the one that was chosen. Public size. Exact.
+The backbone costs nothing: it is a function of labelled public rows, the budget and the numbers of private rows and classes, which
+neighbours share, as `blind` leaves nothing else. So the argument holds for each backbone, and for the one that is taken.
 Source: ours; rule and shares measured in docs/advice.md.
 """
 
@@ -19,22 +21,25 @@ import numpy as np
 
 from pillar_core import accounting
 from pillar_core import ledger as events
+from pillar_core.backbones.cards import identity_of
+from pillar_core.data import uploads
 from pillar_core.errors import DataError, SettingError, UnsupportedError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import Ledger, compose
+from pillar_core.memo import Memo
 from pillar_core.methods import METHODS
 from pillar_core.numerics import round_up
 from pillar_core.rng import Streams
-from pillar_core.runs.loading import load_features
+from pillar_core.runs.loading import load_features, read
 from pillar_core.runs.run import RunPlan, run_many, solve
 from pillar_core.runs.splitting import is_known, load_named_features, match_private, public_features
 from pillar_core.runs.splitting import split as split_of
 from pillar_core.screening import class_signal
 from pillar_core.studies.advice.free import FITTED, NONE, OWN, Prediction, held_words, kind_of, predict, preferred_prediction, range_words
-from pillar_core.studies.advice.simulation import blind
+from pillar_core.studies.advice.simulation import blind, can_play, mean_play, with_own_classes
 from pillar_core.studies.compare.learners import obstacle
 from pillar_core.studies.tuning.selection import guarantee_of, refuse_more_than
-from pillar_core.types import FeatureSet, Guarantee, NeighboringRelation, PrivacyBudget, RunRecord, SemiPrivateSplit
+from pillar_core.types import Dataset, FeatureSet, Guarantee, NeighboringRelation, PrivacyBudget, RunRecord, SemiPrivateSplit
 
 SHARE = 0.2
 """Of μ² that the choice spends."""
@@ -89,26 +94,34 @@ def choose(
     """The public set that suits the private rows, asked of these within (ε, δ), and the model that was trained with it.
 
     private: what `load_features` takes, or a split, whose public rows are then a candidate by the name "own". candidates: public sets by
-    name, or registered names and files. No public rows, "none", are always one. backbones: the one network that all images go through.
+    name, or registered names and files. No public rows, "none", are always one. backbones: what all images may go through; of several,
+    the one is taken whose learners do best when they are played on labelled public rows, which costs no ε, or the first without labels.
     methods: learners to take from, by default those that free advice prefers. seed: as in `run`; None draws secret noise.
 
     Guarantee: see the module; `Choice.guarantee`.
 
     Raises:
         DataError: private rows without labels, or candidates none of which fits. BudgetError, SettingError: a budget, relation or name that
-        cannot be. UnsupportedError: ε = ∞, several backbones, or a learner that is no full Gaussian run.
+        cannot be, or weights that are not here. UnsupportedError: ε = ∞, backbones for rows that are no images, or a learner that is no
+        full Gaussian run.
     """
     budget = PrivacyBudget(epsilon, delta, NeighboringRelation.of(relation))
     if math.isinf(epsilon):
         raise UnsupportedError("without noise nothing is paid; lower ε.")
-    if len(backbones or ()) > 1:
-        raise UnsupportedError("signals of several backbones cannot be compared yet; choose through one at a time: backbones=[name].")
-    backbone = backbones[0] if backbones else None
-    sides, refused = _sides(private, candidates, backbone)
-    alone = sides[NONE]
     total = accounting.mu_of(epsilon, delta) * (1 - ROOM)
     rest = total * math.sqrt(1 - SHARE)
     after = dataclasses.replace(budget, epsilon=accounting.epsilon_of_mu(rest * (1 - ROOM), delta))
+    names = list(dict.fromkeys(backbones or ()))
+    backbone, rehearsal = names[0] if names else None, list[str]()
+    if len(names) > 1:
+        for each in names:
+            identity_of(each)
+        candidates = {name: _images(data, name) for name, data in _named(candidates).items()}
+        private = private if isinstance(private, SemiPrivateSplit) else _images(private, "the private rows")
+        backbone, reason = _rehearsed(private, candidates, names, after, methods, seed or 0)
+        rehearsal.append(reason)
+    sides, refused = _sides(private, candidates, backbone)
+    alone = sides[NONE]
     firsts = {name: _learner(name, blind(rows), after, methods, seed or 0) for name, rows in sides.items()}
     trainings = {name: _training(firsts[name].method, rows, after, seed) for name, rows in sides.items()}
     for plan in trainings.values():
@@ -122,26 +135,32 @@ def choose(
     assumptions = (*record.guarantee.assumptions, CHOSEN_WITHIN)
     guarantee = guarantee_of(spent, delta, "auto", assumptions, alone.rows_per_person, budget.relation)
     title = METHODS[record.method].title
-    named = f"the public set {name!r} was chosen on private rows, the learner {title} from public rows alone"
-    record = dataclasses.replace(record, guarantee=dataclasses.replace(guarantee, paid_choice=named))
+    public_choice = f"the backbone {backbone} and the learner {title}" if rehearsal else f"the learner {title}"
+    named_choice = f"the public set {name!r} was chosen on private rows, {public_choice} from public rows alone"
+    record = dataclasses.replace(record, guarantee=dataclasses.replace(guarantee, paid_choice=named_choice))
     first, kind = firsts[name], kind_of(sides[name])
     if kind in ("labelled", "unlabelled") and not is_near:  # what holds for rows like the private ones does not hold for these
         first = predict(name, "pillar_kalman", blind(sides[name]), after, seed or 0, "foreign")
     price = f"paid: {SHARE:.0%} of μ² of the total ε = {epsilon:g} went into the choice among {len(sides)}, the rest into training"
     left_out = (f"{candidate} is left out: {reason}" for candidate, reason in refused.items())
-    reasons = (why, price, held_words(first.held), *left_out)
+    reasons = (why, *rehearsal, price, held_words(first.held), *left_out)
     return Choice(name, backbone, record.method, record.settings, record, sides[name], first.accuracy, reasons, first.metric, first.middle)
+
+
+def _named(candidates: Mapping[str, Any] | Sequence[str]) -> Mapping[str, Any]:
+    return candidates if isinstance(candidates, Mapping) else {name: name for name in candidates}
 
 
 def _sides(
     private: Any, candidates: Mapping[str, Any] | Sequence[str], backbone: str | None
 ) -> tuple[dict[str, SemiPrivateSplit], dict[str, str]]:
     """The same private rows beside each candidate and beside none, by name; and why other candidates do not fit."""
-    named: Mapping[str, Any] = candidates if isinstance(candidates, Mapping) else {name: name for name in candidates}
+    named = _named(candidates)
     sides, refused = dict[str, SemiPrivateSplit](), dict[str, str]()
     if isinstance(private, SemiPrivateSplit):
         if private.settings.get("public") is not None:
             raise SettingError("the split's public rows were brought from elsewhere: split without them, and name them as a candidate.")
+        private = private if backbone in (None, private.features.backbone) else _through(private, backbone)
         sides |= {OWN: private} if len(private.public_x) else {}
         rows = _private_rows(private)
     else:
@@ -169,6 +188,54 @@ def _sides(
             "private persons are among a candidate's: leave their rows out of the private ones, so that all choices train on the same."
         )
     return sides, refused
+
+
+def _rehearsed(
+    private: SemiPrivateSplit | Dataset,
+    candidates: Mapping[str, Dataset],
+    backbones: Sequence[str],
+    budget: PrivacyBudget,
+    methods: Sequence[str] | None,
+    seed: int,
+) -> tuple[str, str]:
+    """The backbone through which learners do best on labelled public rows, and why: rows drawn from the private set where there are any,
+    else each candidate in its classes. Guarantee: as `blind`."""
+    reached = dict[str, dict[str, float]]()
+    for backbone in backbones:
+        sides = {name: blind(rows) for name, rows in _sides(private, candidates, backbone)[0].items()}
+        plays = {name: with_own_classes(rows) for name, rows in sides.items()}
+        named = [OWN] if OWN in plays and can_play(plays[OWN]) else [name for name, rows in plays.items() if can_play(rows)]
+        learners = {name: _learner(name, sides[name], budget, methods, seed).method for name in named}
+        reached[backbone] = {name: mean_play(learners[name], plays[name], budget, seed) for name in named}
+    common = [name for name in reached[backbones[0]] if all(name in of_set for of_set in reached.values())]
+    if not common:
+        return backbones[0], f"no candidate has labels enough to rehearse on, so the first backbone was taken: {backbones[0]}"
+    means = {backbone: float(np.mean([of_set[name] for name in common])) for backbone, of_set in reached.items()}
+    shares = ", ".join(f"{backbone} {100 * means[backbone]:.0f} %" for backbone in sorted(means, key=lambda name: -means[name]))
+    return max(means, key=lambda name: means[name]), f"free: learners played on labelled public rows ({', '.join(common)}): {shares}"
+
+
+def _images(source: Any, name: str) -> Dataset:
+    """The images behind a source, which several backbones need."""
+    if isinstance(source, str) and is_known(source):
+        rows = uploads.load_rows(source)
+    else:
+        rows = source if isinstance(source, FeatureSet | Dataset) else read(source)
+    images = rows.images if isinstance(rows, FeatureSet) else rows
+    if images is None or not images.is_images or len(images.x_train) != len(rows.x_train):
+        raise UnsupportedError(f"several backbones need images, and {name} holds none: pass data sets of images, or name one backbone.")
+    labels = {name: getattr(rows, name) for name in ("y_train", "y_test", "classes", "persons")}
+    return dataclasses.replace(images, **labels)
+
+
+def _through(split: SemiPrivateSplit, backbone: str) -> SemiPrivateSplit:
+    """The split with the same rows in each role, its images through another backbone."""
+    features = load_features(_images(split.features, "the split"), backbone)
+    public = np.setdiff1d(np.arange(len(features.x_train)), np.concatenate([split.private, split.validation]))
+    if len(split.public_x) and not np.array_equal(split.features.x_train[public], split.public_x):
+        raise UnsupportedError("several backbones need to know which rows are public: split the images without persons or imbalance.")
+    public = public[: len(split.public_x)]
+    return dataclasses.replace(split, features=features, public_x=features.x_train[public], text_embeddings=None, memo=Memo())
 
 
 def _features(source: Any, backbone: str | None, private: FeatureSet | None = None) -> FeatureSet:

@@ -45,6 +45,14 @@ def blind(split: SemiPrivateSplit, public: FeatureSet | None = None) -> SemiPriv
     )
 
 
+def with_own_classes(rows: SemiPrivateSplit) -> SemiPrivateSplit:
+    """`rows` as public rows of the private classes, where their labels are of others."""
+    if rows.other_y is None:
+        return rows
+    features = dataclasses.replace(rows.features, classes=rows.other_classes)
+    return dataclasses.replace(rows, features=features, public_y=rows.other_y, other_y=None, other_classes=(), memo=Memo())
+
+
 def can_play(rows: SemiPrivateSplit) -> bool:
     """Whether public rows carry labels enough for a play."""
     return rows.public_y is not None and len(rows.public_x) >= ROWS_A_CLASS * rows.features.n_classes and np.ptp(rows.public_y) > 0

@@ -11,7 +11,7 @@ import pytest
 import pillar_core as pc
 from pillar_core import rng
 from pillar_core.__main__ import main
-from pillar_core.errors import DataError, SettingError, UnsupportedError
+from pillar_core.errors import DataError, SettingError, UnknownNameError, UnsupportedError
 from pillar_core.studies.advice import choice as choice_module
 from pillar_core.studies.advice import free, simulation
 from pillar_core.types import FeatureSet
@@ -193,8 +193,14 @@ def test_what_cannot_be_chosen_among_is_refused_before_any_private_row_is_read(s
         pc.choose(private, public, epsilon=1.0, methods=["prototypes", "dp_raft"])
     with pytest.raises(UnsupportedError, match="lower ε"):
         pc.choose(private, public, epsilon=float("inf"))
-    with pytest.raises(UnsupportedError, match="backbones"):
-        pc.choose(private, public, epsilon=1.0, backbones=["raw_pixels", "scattering"])
+    pairs = [(private, public), (digits.images or private, public | {"numbers": private})]
+    for rows, sides in pairs:
+        with pytest.raises(UnsupportedError, match="several backbones need images"):
+            pc.choose(rows, sides, epsilon=1.0, backbones=["raw_pixels", "scattering"])
+    with pytest.raises(UnknownNameError, match="no_such"):
+        pc.choose(private, public, epsilon=1.0, backbones=["raw_pixels", "no_such"])
+    with pytest.raises(SettingError, match="weights"):
+        pc.choose(private, public, epsilon=1.0, backbones=["raw_pixels", "resnet50:byol"])
     for asked, error in (({}, DataError), ({"none": public["near"]}, SettingError)):
         with pytest.raises(error, match="public"):
             pc.choose(private, asked, epsilon=1.0)
@@ -206,6 +212,66 @@ def test_what_cannot_be_chosen_among_is_refused_before_any_private_row_is_read(s
         pc.choose(private, public | {"mine": dataclasses.replace(private, y_train=None, classes=())}, epsilon=1.0)
     with pytest.raises(SettingError, match="none of the methods"):
         pc.choose(private, public, epsilon=1.0, methods=["pillar"])
+
+
+@pytest.fixture(scope="module")
+def images():
+    """(a split of private images, candidates of other classes, some without labels)"""
+    digits, clothes = (_cut(pc.load_dataset(name), 300) for name in ("mnist", "fashion_mnist"))
+    return pc.split(digits), {"clothes": clothes, "bare": dataclasses.replace(clothes, y_train=None, y_test=None, classes=())}
+
+
+def _cut(data, n):
+    return dataclasses.replace(data, x_train=data.x_train[:n], y_train=data.y_train[:n], x_test=data.x_test[:60], y_test=data.y_test[:60])
+
+
+def test_labelled_public_rows_choose_the_backbone_and_no_private_row_does(images, monkeypatch):
+    split, candidates = images
+    names, own = ["raw_pixels", "scattering"], split.features.images
+    generator = rng.stream(0, "private rows of a rehearsal")
+    noise = generator.integers(256, size=own.x_train.shape).astype(np.uint8)
+    labels = generator.permutation(own.y_train)
+    changed = dataclasses.replace(own, x_train=noise, y_train=labels, x_test=noise[:60], y_test=labels[:60])
+    budget = choice_module.PrivacyBudget(1.0)
+    first, second = (choice_module._rehearsed(rows, candidates, names, budget, None, 0) for rows in (own, changed))
+    assert first == second
+    assert "played on labelled public rows (clothes)" in first[1]
+    widths = {name: pc.load_features(own, name).d for name in names}
+    for best in names:  # whichever plays better is taken, and the same is charged
+        monkeypatch.setattr(choice_module, "mean_play", lambda _, rows, *rest, best=best: float(rows.features.d == widths[best]))
+        choice = pc.choose(split, candidates, epsilon=1.0, backbones=names)
+        assert (choice.backbone, choice.split.features.backbone) == (best, best)
+        assert f"the backbone {best} and the learner" in pc.statement(choice.record).text
+        alone = pc.choose(own, candidates, epsilon=1.0, backbones=[best])
+        assert (choice.guarantee.epsilon, choice.guarantee.events) == (alone.guarantee.epsilon, alone.guarantee.events)
+        assert not any("played" in reason for reason in alone.reasons)
+
+
+def test_a_share_of_the_private_images_rehearses_alone_and_keeps_its_rows(images):
+    _, candidates = images
+    split = pc.split(images[0].features, public_fraction=0.3, seed=1)
+    backbone, reason = choice_module._rehearsed(split, candidates, ["scattering", "raw_pixels"], choice_module.PrivacyBudget(3.0), None, 0)
+    assert "rows (own)" in reason
+    other = choice_module._through(split, backbone)
+    there = pc.split(pc.load_features(split.features.images, backbone), public_fraction=0.3, seed=1)
+    assert other.fingerprint == there.fingerprint
+
+
+def test_the_first_backbone_is_taken_where_no_candidate_has_labels(images):
+    choice = pc.choose(images[0], {"bare": images[1]["bare"]}, epsilon=1.0, backbones=["scattering", "raw_pixels"])
+    assert choice.backbone == "scattering"
+    assert any("no candidate has labels enough" in reason for reason in choice.reasons)
+
+
+def test_the_command_chooses_a_backbone_and_its_zip_names_it(tmp_path, capsys):
+    for name, rows in (("rows", _cut(pc.load_dataset("mnist"), 200)), ("other", _cut(pc.load_dataset("fashion_mnist"), 200))):
+        np.savez(tmp_path / f"{name}.npz", x_train=rows.x_train, y_train=rows.y_train, x_test=rows.x_test, y_test=rows.y_test)
+    model = tmp_path / "model.zip"
+    asked = ["choose", "--dataset", str(tmp_path / "rows.npz"), "--candidates", str(tmp_path / "other.npz"), "--epsilon", "1", "--json"]
+    assert main([*asked, "--backbones", "raw_pixels", "scattering", "--release", "--export", str(model)]) == 0
+    backbone = json.loads(capsys.readouterr().out.partition("\nmodel written")[0])["backbone"]
+    assert backbone in ("raw_pixels", "scattering")
+    assert backbone in json.dumps(pc.load_model(model).card)
 
 
 def test_the_command_chooses_and_hands_out_a_release(tmp_path, capsys):
