@@ -35,7 +35,18 @@ from pillar_core.runs.run import RunPlan, run_many, solve
 from pillar_core.runs.splitting import is_known, load_named_features, match_private, public_features
 from pillar_core.runs.splitting import split as split_of
 from pillar_core.screening import class_signal
-from pillar_core.studies.advice.free import FITTED, NONE, OWN, Prediction, held_words, kind_of, predict, preferred_prediction, range_words
+from pillar_core.studies.advice.free import (
+    FITTED,
+    MARGIN,
+    NONE,
+    OWN,
+    Prediction,
+    held_words,
+    kind_of,
+    predict,
+    preferred_prediction,
+    range_words,
+)
 from pillar_core.studies.advice.simulation import blind, can_play, mean_play, with_own_classes
 from pillar_core.studies.compare.learners import obstacle
 from pillar_core.studies.tuning.selection import guarantee_of, refuse_more_than
@@ -95,7 +106,7 @@ def choose(
 
     private: what `load_features` takes, or a split, whose public rows are then a candidate by the name "own". candidates: public sets by
     name, or registered names and files. No public rows, "none", are always one. backbones: what all images may go through; of several,
-    the one is taken whose learners do best when they are played on labelled public rows, which costs no ε, or the first without labels.
+    the one is taken whose learners do best when they are played on labelled public rows, which costs no ε; the first unless it is clear.
     methods: learners to take from, by default those that free advice prefers. seed: as in `run`; None draws secret noise.
 
     Guarantee: see the module; `Choice.guarantee`.
@@ -199,7 +210,7 @@ def _rehearsed(
     seed: int,
 ) -> tuple[str, str]:
     """The backbone through which learners do best on labelled public rows, and why: rows drawn from the private set where there are any,
-    else each candidate in its classes. Guarantee: as `blind`."""
+    else each candidate in its classes, where the first backbone stays unless another is above it by `MARGIN`. Guarantee: as `blind`."""
     reached = dict[str, dict[str, float]]()
     for backbone in backbones:
         sides = {name: blind(rows) for name, rows in _sides(private, candidates, backbone)[0].items()}
@@ -212,7 +223,9 @@ def _rehearsed(
         return backbones[0], f"no candidate has labels enough to rehearse on, so the first backbone was taken: {backbones[0]}"
     means = {backbone: float(np.mean([of_set[name] for name in common])) for backbone, of_set in reached.items()}
     shares = ", ".join(f"{backbone} {100 * means[backbone]:.0f} %" for backbone in sorted(means, key=lambda name: -means[name]))
-    return max(means, key=lambda name: means[name]), f"free: learners played on labelled public rows ({', '.join(common)}): {shares}"
+    best, needed = max(means, key=lambda name: means[name]), 0.0 if common == [OWN] else MARGIN
+    best = best if means[best] > means[backbones[0]] + needed else backbones[0]
+    return best, f"free: learners played on labelled public rows ({', '.join(common)}): {shares}; {best} was taken"
 
 
 def _images(source: Any, name: str) -> Dataset:
