@@ -7,7 +7,7 @@ import pandas as pd
 
 from pillar_core.arrays import Json
 from pillar_core.plots import marks
-from pillar_core.plots.intervals import over_seeds
+from pillar_core.plots.intervals import best, over_seeds
 from pillar_core.plots.theme import INK, Figure, Mode, epsilon_colour, epsilon_label, log_ticks
 
 CEILING, FLOOR, PUBLIC_ALONE = "non_private", "dp_sgd", "only_public"
@@ -54,6 +54,24 @@ def end(curve: pd.DataFrame, epsilon: float, mode: Mode) -> tuple[float, float, 
 def k_axis(figure: Figure, ks: Sequence[float], *, title: str, largest: float = math.inf) -> None:
     """A logarithmic axis whose ticks are k that were measured; round ones where nothing was."""
     figure.update_xaxes(marks.log_axis(log_ticks(list(ks)) or marks.round_ticks(1, largest), title))
+
+
+def compare_best_k(curve: pd.DataFrame, *, ruled: int | None = None, predicted: int | None = None) -> str:
+    """One sentence on the best k of a measured curve, the rule's and the model's, and on which k the seeds cannot tell apart.
+
+    curve: of one ε, as in `by_budget`. "" below two seeds, because nothing is known of the spread then.
+    """
+    if curve.empty or curve["high"].isna().any():
+        return ""
+    top = best(curve)
+    level = curve[curve["high"] >= top["low"]]
+    others = " and ".join(f"{name} {k:,}" for name, k in (("the rule chooses", ruled), ("the model predicts", predicted)) if k)
+    said = f"Best measured k: {top['k']:g}{f'; {others}' if others else ''}. "
+    spread = 100 * (level["mean"].max() - level["mean"].min())
+    between = f"k from {level['k'].min():g} to {level['k'].max():g}"
+    if len(level) < 2:
+        return said + "No other k reaches it."
+    return said + f"The seeds do not tell {between} apart: their means differ by {spread:.1f} points."
 
 
 def axis_range(span: tuple[float, float]) -> list[float]:

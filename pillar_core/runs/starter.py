@@ -38,9 +38,8 @@ OPENING_K = {
     "mnist": (3, 10, 20, 40, 160),
     "pneumonia_mnist": (3, 10, 20, 40, 80),
     "digits": (3, 5, 10, 20, 40),
-    "breast_cancer": (2, 3, 5, 10, 20),
 }
-"""The k of the curves that Explore opens with for each further set that ships, at three seeds."""
+"""The k of the curves that Explore opens with for each further set of images that ships, at three seeds."""
 
 
 def grids() -> list[Mapping[str, Any]]:

@@ -18,7 +18,7 @@ def test_a_move_draws_no_curve_and_looks_for_no_page_again(start: Start, monkeyp
     drawn: list[Any] = []
     accuracy_curves = accuracy.accuracy_curves
     monkeypatch.setattr(accuracy, "accuracy_curves", lambda *args, **looks: drawn.append(1) or accuracy_curves(*args, **looks))
-    app = start("explore", k="5")
+    app = start("explore", k="7")  # no record of it ships, so the rows are loaded already
     before, pages = len(drawn), navigation._targets.cache_info().misses
     for k in (8, 15):  # no points of the curves, which a run would add to
         app.select_slider(key="control.k").set_value(k).run()
@@ -28,11 +28,11 @@ def test_a_move_draws_no_curve_and_looks_for_no_page_again(start: Start, monkeyp
 
 def test_two_data_sets_with_nothing_measured_keep_their_own_curves(start: Start) -> None:
     start("home")
-    digits, mnist = (curves.read(Settings(data=name)) for name in ("digits", "mnist"))
-    assert (digits.cached, mnist.cached) == (0, 0)
-    assert digits.grids[0]["dataset"] == "digits"
-    assert mnist.grids[0]["dataset"] == "mnist"
-    assert digits.key != mnist.key
+    digits, letters = (curves.read(Settings(data=name)) for name in ("drawn_digits", "drawn_letters"))
+    assert (digits.cached, letters.cached) == (0, 0)
+    assert digits.grids[0]["dataset"] == "drawn_digits"
+    assert letters.grids[0]["dataset"] == "drawn_letters"
+    assert digits.key != letters.key
 
 
 @pytest.fixture

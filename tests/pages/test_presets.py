@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 
 from page_reading import Start
-from pages.frame import core
 from pages.frame.settings import Settings
 from pages.parts.explore import curves
 from pillar_core.plots import k_curves
@@ -54,14 +53,8 @@ def test_the_mark_without_privacy_stands_beside_the_classes_of_x_rays() -> None:
     assert runs_without_k(table, k_curves.CEILING)["seed"].nunique() == 3
 
 
-def test_five_directions_of_a_medical_table_do_as_well_as_all() -> None:
-    curve, floor = means("medical")
-    assert curve.loc[5, "mean"] >= floor
-    assert core.largest_k(Settings(data="breast_cancer")) == 30
-
-
 @pytest.mark.parametrize("dataset", starter.OPENING_K)
-def test_every_set_that_ships_opens_with_curves(dataset: str) -> None:
+def test_every_set_of_images_that_ships_opens_with_curves(dataset: str) -> None:
     measured = curves.read(Settings(data=dataset))
     assert measured.seeds == (3, 3)
     assert set(measured.table["method"]) == {"pillar", "dp_sgd", "non_private", "only_public"}

@@ -14,7 +14,7 @@ from pages.parts.explore import budgets, classes, costs, kalman, noise, result
 from pages.parts.explore.curves import Curves, method_of, read
 from pillar_core import plots, store
 from pillar_core.params import params_of
-from pillar_core.plots import accuracy
+from pillar_core.plots import accuracy, k_curves
 from pillar_core.runs import sweep
 from pillar_core.types import RunRecord
 
@@ -88,6 +88,8 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
     runs = accuracy.runs(measured, present=star, history=history.table(settings), mode=theme.mode())
     info = FigureInfo("accuracy_against_k", settings, seeds=curves.seeds, is_accuracy=True)
     show_figure(measured, lambda: _with_star(curves.table, settings), info, base=base, runs=runs)
+    curve = k_curves.by_budget(curves.table, method_of(settings)).get(settings.epsilon, pd.DataFrame())
+    st.caption(k_curves.compare_best_k(curve, ruled=core.rule_k(settings)) or "With two seeds or more, this line says which k are as good.")
     if record.method == "pillar":
         changes = {"method": kalman.LEARNER, "k": codec.RULE, "view": "why"}
         navigation.link("explore", "No k to choose: PILLAR Kalman at the same ε, and why it works", changes=changes)

@@ -14,6 +14,7 @@ from pages.parts.explore import curves
 from pages.parts.geometry import shapes
 from pillar_core import geometry as geo
 from pillar_core import plots
+from pillar_core.plots import k_curves
 from pillar_core.studies import geometry
 
 _WHICH = {"pairs": "pairs of classes", "one_versus_rest": "each class against the rest"}
@@ -101,14 +102,17 @@ def _best(settings: Settings) -> None:
     is_drawn = settings.epsilon in set(runs["epsilon"])
     info = FigureInfo("predicted_accuracy", settings, [badges.NON_PRIVATE, badges.THEORY], seeds if is_drawn else None, is_accuracy=True)
     show_figure(figure, at_budget, info)
+    measured = k_curves.by_budget(runs, method).get(settings.epsilon, pd.DataFrame())
+    model = geo.best_k(at_budget)
+    st.caption(k_curves.compare_best_k(measured, ruled=core.rule_k(settings), predicted=int(model["k"].iloc[0]) if len(model) else None))
     if _is_uneven(settings):
         st.caption(
             ":orange[Many classes of unequal size]: a rougher guide. On such a set (GTSRB, 43 classes) the predicted k lost up to 3 points "
             "of accuracy, and the curve was off by 3 to 10. Measure before you trust it."
         )
     if len(runs) and not is_drawn:
-        measured = ", ".join(f"{epsilon:g}" for epsilon in sorted(set(runs["epsilon"])))
-        st.caption(f"Measured curves exist at ε = {measured}; choose one of those in the sidebar to see them on the prediction.")
+        budgets = ", ".join(f"{epsilon:g}" for epsilon in sorted(set(runs["epsilon"])))
+        st.caption(f"Measured curves exist at ε = {budgets}; choose one of those in the sidebar to see them on the prediction.")
     measured_best = geo.best_k(runs) if len(runs) else None
     best = geo.best_k(predicted)
     figure = plots.best_k_against_epsilon(best, measured_best, mode=theme.mode())

@@ -166,7 +166,8 @@ def _answer(this: Step, place: int, guess: int | None, settings: Settings) -> No
     show_figure(_figure(place, position, theme.mode()), table, info)
     st.markdown(f":material/key: {this.moral}")
     if this.is_watched and local.toggle("lesson-watch"):
-        noise.panel(Settings(**{**this.explore, "k": min(int(position), this.explore["k"])}))
+        shown: dict[str, Any] = {**this.explore, "k": min(int(position), int(this.explore["k"]))}
+        noise.panel(Settings(**shown))
     where = " in the explorer" if this.page == "explore" else ""
     navigation.link(this.page, f"Try it live{where}", changes={**explore_settings(this, settings), "lesson": place})
 

@@ -619,7 +619,7 @@ def test_a_visitors_limit_is_that_of_the_job_and_of_no_process(still: Path, monk
     monkeypatch.setattr(jobs_process, "_start", lambda *_: None)
     monkeypatch.setattr(jobs_server._Server, "_start_engine", lambda _: types.SimpleNamespace(alive=True))
     monkeypatch.setattr(jobs_server._Server, "_begin", lambda *_: None)
-    grid = {"dataset": "digits", "method": "pillar", "public_fraction": 0.1, "k": 3, "epsilon": 1.0}
+    grid = {"dataset": "digits", "method": "pillar", "public_fraction": 0.1, "k": 7, "epsilon": 1.0}
     server = jobs_server._Server(Folder(still), -1, 60.0)
 
     def advanced(job_id: str) -> None:
@@ -631,18 +631,18 @@ def test_a_visitors_limit_is_that_of_the_job_and_of_no_process(still: Path, monk
     for is_public in ("0", "1"):
         monkeypatch.setenv(mode.DEMO, is_public)
         monkeypatch.setattr(mode, "binds", lambda: True)
-        job_id = jobs.submit({"kind": "sweep", "grid": {**grid, "k": 3 + int(is_public)}})
+        job_id = jobs.submit({"kind": "sweep", "grid": {**grid, "k": 7 + int(is_public)}})
         with pytest.raises(JobError, match="works 90 s on a job"):
             advanced(job_id)
         monkeypatch.setattr(mode, "binds", lambda: False)
-        assert jobs.submit({"kind": "sweep", "grid": {**grid, "k": 3 + int(is_public)}}) == job_id
+        assert jobs.submit({"kind": "sweep", "grid": {**grid, "k": 7 + int(is_public)}}) == job_id
         advanced(job_id)
 
 
 def test_a_visitor_stops_no_job_that_the_operator_asked_for_since(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever once asked for the same work, and stopped it, could stop it and forget it when the operator did."""
     monkeypatch.setattr(jobs_process, "_start", lambda *_: None)
-    grid = {"kind": "sweep", "grid": {"dataset": "digits", "method": "pillar", "public_fraction": 0.1, "k": 3, "epsilon": 1.0}}
+    grid = {"kind": "sweep", "grid": {"dataset": "digits", "method": "pillar", "public_fraction": 0.1, "k": 7, "epsilon": 1.0}}
     monkeypatch.setattr(mode, "JOBS", mode.Jobs())
     monkeypatch.setattr(mode, "binds", lambda: True)
     job_id = jobs.submit(grid)

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from pillar_core import plots
-from pillar_core.plots import theme
+from pillar_core.plots import k_curves, theme
 from pillar_core.plots.steps import training_in_steps
 
 KS = (2, 8, 32, 128)
@@ -222,3 +222,12 @@ def test_the_training_plays_a_frame_a_step_and_leaves_the_rows_where_they_are() 
     assert [trace.type for trace in figure.frames[0].data] == drawn
     assert [step.label for step in figure.layout.sliders[0].steps] == ["1", "2"]
     assert not training_in_steps(**steps(), strip=True).frames
+
+
+def test_a_sentence_says_which_k_the_seeds_cannot_tell_apart() -> None:
+    curve = pd.DataFrame({"k": [3, 10, 40], "mean": [0.5, 0.71, 0.72], "low": [0.48, 0.7, 0.7], "high": [0.52, 0.72, 0.74], "seeds": 5})
+    words = k_curves.compare_best_k(curve, ruled=19, predicted=13)
+    assert words.startswith("Best measured k: 40; the rule chooses 19 and the model predicts 13. ")
+    assert words.endswith("The seeds do not tell k from 10 to 40 apart: their means differ by 1.0 points.")
+    assert k_curves.compare_best_k(curve.iloc[[0, 2]]) == "Best measured k: 40. No other k reaches it."
+    assert k_curves.compare_best_k(curve.assign(high=math.nan)) == ""
