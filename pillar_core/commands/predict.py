@@ -33,7 +33,7 @@ def command(options: argparse.Namespace) -> int:
         use.positive_place(model.classes, threshold=options.threshold, positive=options.positive)
     except ValueError as refusal:
         raise SettingError(str(refusal)) from refusal
-    x = model.features(options.rows)
+    x = options.rows if model.is_large(options.rows) else model.features(options.rows)
     for note in model.notes:
         print(f"note: {note}", file=sys.stderr)
     try:
@@ -47,10 +47,15 @@ def command(options: argparse.Namespace) -> int:
     return 0
 
 
-def _probabilities(model: Model, x: Array) -> Iterator[Array]:
-    show, count = printer(), 0
+def _probabilities(model: Model, x: Array | str) -> Iterator[Array]:
+    show, count, total = printer(), 0, _count_lines(x) - 1 if isinstance(x, str) else len(x)
     for p in model.blocks(x):
         yield p
         count += len(p)
-        if len(x) > use.AT_ONCE:
-            show(count, len(x))
+        if total > use.AT_ONCE:
+            show(count, total)
+
+
+def _count_lines(path: str) -> int:
+    with place_of(path).open("rb") as file:
+        return sum(piece.count(b"\n") for piece in iter(lambda: file.read(2**20), b""))

@@ -244,6 +244,21 @@ def unknown_word_notes(frame: pd.DataFrame, columns: Sequence[Column], recipe: R
     return [f"Words that are none of the categories count as none: {join(cells)}."] if cells else []
 
 
+def replaced_cell_notes(frame: Any, columns: Sequence[Column], recipe: Recipe) -> list[str]:
+    """Notes that count, by column, the gaps that new rows had filled and their numbers out of range. columns: as `count_gaps` counts."""
+    filled = {column.name: column.gaps for column in columns if column.kind == NUMBERS and column.name in recipe.fills}
+    outside = {}
+    for name, (low, high) in recipe.ranges.items():
+        values = _numbers(frame[name])
+        outside[name] = int(((values < low) | (values > high))[np.isfinite(values)].sum())
+    said = {
+        "Cells without a number took the model's value for gaps": filled,
+        "Numbers outside the model's range count as its nearest end": outside,
+    }
+    cells = {what: [f"{count:,} of {name!r}" for name, count in counts.items() if count] for what, counts in said.items()}
+    return [f"{what}: {join(some)}." for what, some in cells.items() if some]
+
+
 def _used_columns(columns: Sequence[Column], left_out: Sequence[str]) -> list[Column]:
     without = frozenset(left_out)
     return [column for column in columns if column.name not in without]

@@ -120,7 +120,8 @@ def new_rows(source: Any, recipe: Recipe) -> tuple[Array, tuple[str, ...]]:
     if unfilled:
         columns_text = join(f"{column.name} ({column.gaps:,})" for column in unfilled)
         raise DataError(f"the columns {columns_text} have empty cells, and the model has no value for gaps there: fill them.")
-    return x, (*notes, *encoding.unknown_word_notes(frame, columns, recipe))
+    replaced = encoding.replaced_cell_notes(frame, columns, recipe)
+    return x, (*notes, *encoding.unknown_word_notes(frame, columns, recipe), *replaced)
 
 
 def learnt_recipe(frame: pd.DataFrame, roles: Roles, public: pd.DataFrame | None = None) -> tuple[Recipe, list[str]]:

@@ -159,6 +159,13 @@ def by_class(metrics: Values, rows: Sequence[int], classes: Sequence[str]) -> di
     return measures | {RAREST: _mean(recalls, rows, _rarest(rows))}
 
 
+def threshold_at(p: Array, is_positive: Array, sensitivity: float) -> tuple[float, float, float]:
+    """(the largest threshold of four digits that finds so large a share of the positive rows, the share, the specificity)."""
+    found = np.sort(p[is_positive])[::-1]
+    threshold = math.floor(1e4 * found[max(math.ceil(sensitivity * len(found) - 1e-9), 1) - 1]) / 1e4
+    return threshold, float((p[is_positive] >= threshold).mean()), float((p[~is_positive] < threshold).mean())
+
+
 def _rarest(rows: Sequence[int]) -> list[int]:
     """The quarter of the classes (at least one) with the fewest rows, among those that have any; of equals the first."""
     present = sorted((count, label) for label, count in enumerate(rows) if count)

@@ -29,6 +29,8 @@ from pillar_core.splits import Transform
 from pillar_core.types import Dataset
 
 FORMER = "pillar-explorer-model-1"
+LARGE = 2**27
+"""Bytes of a csv beyond which it is not read at once."""
 
 
 class Model:
@@ -58,9 +60,24 @@ class Model:
         return np.concatenate(list(self.blocks(rows)))
 
     def blocks(self, rows: Any) -> Iterator[Array]:
-        """`predict_proba`, some thousand rows at a time."""
+        """`predict_proba`, some thousand rows at a time; of a table that `is_large` no more is in memory."""
+        if self.is_large(rows):
+            return map(use.probabilities, map(self._scores, self._streamed(place_of(rows))))
         x = self.features(rows)
         return (use.probabilities(self._scores(x[start : start + use.AT_ONCE])) for start in range(0, len(x), use.AT_ONCE))
+
+    def is_large(self, rows: Any) -> bool:
+        """Whether rows are a csv that is read piece by piece, as `use.py` reads it: plain numbers alone, and no decimal comma."""
+        if not isinstance(rows, str | Path) or (self.card.get("input") or {}).get("kind") != "table":
+            return False
+        place = place_of(rows)
+        return place.suffix.lower() in (".csv", ".tsv", ".txt") and place.is_file() and place.stat().st_size > LARGE
+
+    def _streamed(self, place: Path) -> Iterator[Array]:
+        try:
+            yield from use.read(place, self.card["input"], self.classifier.width)
+        except ValueError as refusal:
+            raise DataError(str(refusal)) from refusal
 
     def _scores(self, x: Array) -> Any:
         head = self.classifier
@@ -165,6 +182,8 @@ def _reading(source: Any) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any]]]:
             if not isinstance(card, dict) or card.get("format") not in (FORMAT, FORMER):
                 raise ValueError(f"this version reads the formats {FORMAT!r} and {FORMER!r}")
             yield archive, card
+    except FileNotFoundError as cause:
+        raise DataError(f"there is no file {source}: check the path.") from cause
     except (*UNREADABLE, SafetensorError) as cause:
         if isinstance(cause, DataError):
             raise

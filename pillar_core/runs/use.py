@@ -27,8 +27,11 @@ LABELS = ("label", "labels", "y", "target", "class", "outcome", "diagnosis")
 FEATURES = """import numpy, pillar_core as pc
 x = pc.load_model("model.zip").features("a folder of images")
 numpy.savez("features.npz", x=x)"""
+UNKNOWN, FILLED = "Words that are none of the categories count as none", "Cells without a number took the model's value for gaps"
+OUTSIDE = "Numbers outside the model's range count as its nearest end"
 PARTS = ("mean", "scale", "projection")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+NUMBERS = re.compile(rf"(?:(?:{NUMBER.pattern})\n)*")
 FORMULA = re.compile(r"(^|[;\t\r\n])(?![+-]?[\d.]+(?:e[+-]?\d+)?(?:;|$))(?=[=+\-@\t\r＝＋－＠])")
 
 
@@ -89,9 +92,10 @@ def write(out: Any, blocks: Iterable[Any], classes: Sequence[str], *, threshold:
     place = positive_place(classes, threshold=threshold, positive=positive)
     least = 0.5 if threshold is None else threshold
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["row", "label", *(cell(f"p_{name}") for name in classes)])
     names, row = [cell(name) for name in classes], itertools.count()
-    for p in blocks:
+    for number, p in enumerate(blocks):  # the header after the first block: what is refused at once writes nothing
+        if not number:
+            writer.writerow(["row", "label", *(cell(f"p_{name}") for name in classes)])
         labels = p.argmax(axis=1) if place is None else np.where(p[:, place] >= least, place, 1 - place)
         writer.writerows([next(row), names[label], *map("{:.9g}".format, values)] for label, values in zip(labels, p.tolist(), strict=True))
 
@@ -130,8 +134,8 @@ def read(path: Path, form: Mapping[str, Any], width: int) -> Iterator[Any]:
         sys.stderr.write(f"note: {note}\n" if note else "")
         blocks = (x[start : start + AT_ONCE] for start in range(0, len(x), AT_ONCE))
     for x in blocks:
-        if x.ndim != 2 or x.shape[1] != width or not np.isfinite(x).all():
-            raise ValueError(f"rows must be finite numbers of shape (n, {width}); got {x.shape}, or NaN among them.")
+        if x.ndim != 2 or x.shape[1] != width or x.dtype.kind not in "biuf" or not np.isfinite(x).all():
+            raise ValueError(f"rows must be finite numbers of shape (n, {width}); got {x.dtype} {x.shape}, or NaN among them.")
         yield x.astype(np.float32)
 
 
@@ -160,7 +164,7 @@ def _of_table(path: Path, form: Mapping[str, Any]) -> Iterator[Any]:
         if wrong := [column["name"] for column in columns if header.count(column["name"]) != 1]:
             raise ValueError(f"the table lacks the columns {', '.join(wrong)}, or has them twice; it has {', '.join(header)}.")
         gaps = form.get("recipe", {}).get("gaps", ())
-        done, unknown = 0, dict[str, int]()
+        done, counts = 0, {UNKNOWN: dict[str, int](), FILLED: dict[str, int](), OUTSIDE: dict[str, int]()}
         while block := list(itertools.islice(rows, AT_ONCE)):
             if long := [done + place for place, row in enumerate(block) if any(text.strip() for text in row[len(header) :])]:
                 raise ValueError(f"row {long[0]} has more cells than the header has names: put cells with {separator!r} inside in quotes.")
@@ -168,20 +172,29 @@ def _of_table(path: Path, form: Mapping[str, Any]) -> Iterator[Any]:
             for column in columns:
                 place = header.index(column["name"])
                 texts = [row[place].strip() if place < len(row) else "" for row in block]
+                name = column["name"]
                 if column["categories"] is None:
-                    parts.append(_numbers(texts, column, gaps, done))
+                    values, filled, outside = _numbers(texts, column, gaps, done)
+                    parts.append(values)
+                    counts[FILLED][name] = counts[FILLED].get(name, 0) + filled
+                    counts[OUTSIDE][name] = counts[OUTSIDE].get(name, 0) + outside
                     continue
-                words = [_word(text, column["categories"], gaps) for text in texts]
+                meant = {text: _word(text, column["categories"], gaps) for text in set(texts)}
+                words = [meant[text] for text in texts]
                 count = sum(word not in ("", *column["categories"]) for word in words)
-                unknown[column["name"]] = unknown.get(column["name"], 0) + count
-                parts += [np.array([word == category for word in words], dtype=np.float32) for category in column["categories"]]
+                counts[UNKNOWN][name] = counts[UNKNOWN].get(name, 0) + count
+                parts += [(np.array(words) == category).astype(np.float32) for category in column["categories"]]
             done += len(block)
             yield np.stack(parts, axis=1)
     if not done:
         raise ValueError("the table holds no rows.")
-    for name, count in unknown.items():
-        if count:
-            print(f"note: {count} words of {name!r} are none of the categories and count as none.", file=sys.stderr)
+    sys.stderr.writelines(f"note: {note}\n" for note in notes_on(counts))
+
+
+def notes_on(counts: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """What was done to cells, in words, with how many of each column."""
+    cells = {what: [f"{count:,} of {name!r}" for name, count in of.items() if count] for what, of in counts.items()}
+    return [f"{what}: {', '.join(some)}." for what, some in cells.items() if some]
 
 
 def _unnamed(header: list[str]) -> list[dict[str, Any]]:
@@ -191,9 +204,11 @@ def _unnamed(header: list[str]) -> list[dict[str, Any]]:
     return [{"name": name, "categories": None, "fill": None, "low": None} for name in names]
 
 
-def _numbers(texts: list[str], column: Mapping[str, Any], gaps: Sequence[Any], start: int) -> Any:
-    values = np.empty(len(texts))
-    for place, text in enumerate(texts):
+def _numbers(texts: list[str], column: Mapping[str, Any], gaps: Sequence[Any], start: int) -> tuple[Any, int, int]:
+    """The numbers of a column, how many gaps were filled, and how many lie outside its range."""
+    filled, outside, is_plain = 0, 0, not gaps and NUMBERS.fullmatch("\n".join([*texts, ""])) is not None
+    values = np.array(texts, dtype=np.float64) if is_plain else np.full(len(texts), np.inf)
+    for place, text in enumerate(texts if not np.isfinite(values).all() else ()):
         is_number = NUMBER.fullmatch(text) is not None
         if not is_number and text.lower() not in GAPS and text not in gaps:
             raise ValueError(f"column {column['name']!r} holds {text!r} in row {start + place}: write a plain number such as 1041.5.")
@@ -201,11 +216,12 @@ def _numbers(texts: list[str], column: Mapping[str, Any], gaps: Sequence[Any], s
         if not np.isfinite(value) or value in gaps or text in gaps:
             if column["fill"] is None:
                 raise ValueError(f"column {column['name']!r} is empty in row {start + place}, and the model has no value for gaps.")
-            value = column["fill"]
+            value, filled = column["fill"], filled + 1
         values[place] = value
     if column["low"] is not None:
+        outside = int(((values < column["low"]) | (values > column["high"])).sum())
         values = np.clip((values - column["low"]) / (column["high"] - column["low"]), 0, 1)
-    return values.astype(np.float32)
+    return values.astype(np.float32), filled, outside
 
 
 def _word(text: str, categories: Sequence[str], gaps: Sequence[Any]) -> str:

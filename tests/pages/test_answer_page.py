@@ -268,3 +268,23 @@ def test_a_training_that_another_visit_was_ahead_of_is_not_begun(start):
     assert not app.exception
     assert "No model was made: another training of these rows came at the same time" in " ".join(item.value for item in app.warning)
     assert "in 1 training," in " ".join(item.value for item in app.info)
+
+
+def test_a_threshold_is_chosen_by_sensitivity_on_public_rows_until_test_rows_are_looked_at(start):
+    app = start("answer", data="breast_cancer", epsilon="8")
+    assert "Choose a threshold" not in [expander.label for expander in app.expander]
+    app.button(key="answer-train").click().run()
+    assert not app.exception
+    assert "public rows, which may have trained the model" in words(app)
+    found = []
+    for wanted in (0.7, 0.99):
+        app.select_slider(key="local-widget.answer-sensitivity").set_value(wanted).run()
+        assert not app.exception
+        (code,) = [item.value for item in app.code if "--threshold" in item.value]
+        found.append(float(re.search(r"--threshold (0\.\d{4}) --positive benign", code)[1]))
+        shares = re.search(r"finds ([\d.]+) % of benign and is right on ([\d.]+) % of malignant", words(app))
+        assert float(shares[1]) >= 100 * wanted - 0.1
+    assert found[0] > found[1]
+    app.toggle(key="local-widget.answer-look").set_value(True).run()
+    assert not app.exception
+    assert re.search(r"on [\d,]+ test rows\.", words(app)), re.findall(r"From a prob[^\n]*", words(app))

@@ -31,6 +31,11 @@ def remember(settings: Settings, record: RunRecord, split: SemiPrivateSplit) -> 
     _TRAINED.get(_key(settings), lambda: (record, split))
 
 
+def trained(settings: Settings) -> tuple[RunRecord, SemiPrivateSplit] | None:
+    """The model of these settings that was trained last, and its split, if this process still has them."""
+    return _TRAINED.get(_key(settings), _forgotten) if _key(settings) in _TRAINED else None
+
+
 def is_locked(settings: Settings) -> bool:
     """Whether a private test of these rows was asked for, here or earlier, so that no exact figure of them is shown."""
     return not mode.binds() and (bool(local.value(_ASKED, False)) or bool(private_tests.of_rows(receipts.contents(settings)[1])))
@@ -60,12 +65,11 @@ def panel(settings: Settings) -> None:
         st.button(
             "Spend it and test", on_click=_spend, args=(settings, arguments), help="It tests the model that you trained above.", **style
         )
-        if _key(settings) not in _TRAINED:
+        if (model := trained(settings)) is None:
             st.caption("First train a model above; then press.")
             return
-        record, split = _TRAINED.get(_key(settings), _forgotten)
         tests = private_tests.of_rows(receipts.contents(settings)[1])
-        _results(settings, record, split, tests, has_coin)
+        _results(settings, *model, tests, has_coin)
 
 
 def _spend(settings: Settings, arguments: dict[str, Any]) -> None:

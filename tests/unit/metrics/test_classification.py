@@ -7,6 +7,7 @@ import pytest
 
 from pillar_core.errors import DataError
 from pillar_core.metrics import METRICS, RAREST, by_class, evaluate, interval, over_runs
+from pillar_core.metrics.classification import threshold_at
 from pillar_core.numerics import wilson
 
 SCORES = np.array([[3, 1, 0], [0, 2, 1], [5, 0, 1], [0, 1, 4]], dtype=np.float32)
@@ -120,3 +121,14 @@ def test_the_interval_of_a_balanced_accuracy_covers_as_often_as_it_says() -> Non
         inside += low <= sum(truth) / 2 <= high
     # Binomial(1000, 0.95): five standard deviations are 0.034.
     assert abs(inside / 1_000 - 0.95) < 0.034
+
+
+def test_a_threshold_finds_at_least_the_share_that_is_wanted_and_no_larger_one_of_four_digits_does():
+    draw = np.random.default_rng(0)
+    is_positive = draw.uniform(size=500) < 0.3
+    p = np.clip(draw.normal(0.4 + 0.2 * is_positive, 0.15), 0, 1)
+    for wanted in (0.5, 0.9, 1.0):
+        threshold, sensitivity, specificity = threshold_at(p, is_positive, wanted)
+        assert sensitivity == (p[is_positive] >= threshold).mean() >= wanted
+        assert specificity == (p[~is_positive] < threshold).mean()
+        assert (p[is_positive] >= threshold + 1e-4).mean() < wanted

@@ -20,7 +20,7 @@ import pillar_core as pc
 from pillar_core import rng
 from pillar_core.__main__ import main
 from pillar_core.errors import DataError, SettingError
-from pillar_core.runs import use
+from pillar_core.runs import loaded, use
 from pillar_core.spreadsheets import without_formulas
 from pillar_core.types import Dataset
 
@@ -176,6 +176,34 @@ def test_wrong_tables_are_refused(tables, change, said):
     assert (done.returncode, said in done.stderr) == (2, True), done.stderr
 
 
+def test_gaps_that_were_filled_and_numbers_out_of_range_are_counted(tables, capsys):
+    """A column in months under a model of years gave labels without a word."""
+    folder, path, new, *_ = tables
+    new.assign(age=(new["age"] * 12).round(3)).to_csv(folder / "months.csv", index=False)
+    assert main(["predict", str(path), str(folder / "months.csv")]) == 0
+    done = alone(path, folder / "months.csv", folder=folder)
+    for said in (capsys.readouterr().err, done.stderr):
+        assert f"took the model's value for gaps: {new['age'].isna().sum()} of 'age'" in said
+        assert f"count as its nearest end: {(new['age'] * 12 > 100).sum()} of 'age'" in said
+
+
+def test_a_large_table_is_read_piece_by_piece(tables, monkeypatch, capsys):
+    folder, path, new, *_ = tables
+    many = pd.concat([new] * 200, ignore_index=True)
+    many.to_csv(folder / "many.csv", index=False)
+    model = pc.load_model(path)
+    whole = model.predict_proba(folder / "many.csv")
+    monkeypatch.setattr(loaded, "LARGE", 1000)
+    assert max(map(len, model.blocks(folder / "many.csv"))) == use.AT_ONCE
+    np.testing.assert_allclose(model.predict_proba(folder / "many.csv"), whole, atol=1e-6)
+    assert main(["predict", str(path), str(folder / "many.csv"), "--output", str(folder / "many-labels.csv")]) == 0
+    assert "11,400 of 11,400 rows" in capsys.readouterr().err
+    assert len(pd.read_csv(folder / "many-labels.csv")) == len(many)
+    many.assign(age=many["age"].astype(str).str.replace(".", ",")).to_csv(folder / "many.csv", index=False)
+    with pytest.raises(DataError, match="write a plain number"):
+        model.predict(folder / "many.csv")
+
+
 def test_gaps_that_nobody_filled_are_refused(tmp_path):
     frame = ward(200, 3)[["age", "sick"]].dropna()
     frame["more"] = frame["age"] ** 2
@@ -202,9 +230,13 @@ def test_features_in_files(tmp_path, capsys):
         agree(path, tmp_path / name, tmp_path, capsys)
     for option in ("--threshold=0.5", "--positive=0"):
         assert main(["predict", str(path), str(tmp_path / "rows.npz"), option]) == 2
-    np.savez(tmp_path / "rows.npz", x=x[:, :4])
-    assert main(["predict", str(path), str(tmp_path / "rows.npz")]) == 2
-    assert alone(path, tmp_path / "rows.npz", folder=tmp_path).returncode == 2
+    for wrong in (x[:, :4], x.astype(complex), x.astype("datetime64[s]"), x.astype(str), x[:0], x[0]):
+        np.savez(tmp_path / "rows.npz", x=wrong)
+        assert main(["predict", str(path), str(tmp_path / "rows.npz")]) == 2
+        done = alone(path, tmp_path / "rows.npz", folder=tmp_path)
+        assert (done.returncode, done.stdout) == (2, "")
+    assert main(["predict", str(tmp_path / "gone.zip"), str(tmp_path / "rows.npz")]) == 2
+    assert "there is no file" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")
@@ -241,7 +273,7 @@ def test_pixels_as_images_as_arrays_and_in_both_ranges(images, tmp_path, capsys)
     assert "load_model" in alone(path, folder / "new", folder=tmp_path).stderr
 
 
-def test_images_go_through_the_backbone_that_the_card_names(images, tmp_path):
+def test_images_go_through_the_backbone_that_the_card_names(images, tmp_path, monkeypatch):
     folder, data = images
     split = pc.split(pc.load_features(data, "scattering"), public_fraction=0.2)
     path = pc.save_model(pc.run("pillar_one_shot", split, **RELEASE), tmp_path / "model.zip", split=split)
@@ -251,7 +283,11 @@ def test_images_go_through_the_backbone_that_the_card_names(images, tmp_path):
     expected = model.predict_proba(split.features.x_train)
     np.testing.assert_allclose(model.predict_proba(folder / "new"), expected, atol=1e-6)
     np.testing.assert_allclose(model.predict_proba(data.x_train), expected, atol=1e-6)
-    np.savez(tmp_path / "features.npz", x=model.features(folder / "new"))
+    shutil.copytree(folder / "new", tmp_path / "a folder of images")
+    monkeypatch.chdir(tmp_path)
+    with zipfile.ZipFile(path) as archive:
+        lines = archive.read("README.md").decode().partition("These lines of the library make them:\n\n```python\n")[2]
+    exec(lines.partition("\n```")[0], {})  # as they are written
     np.testing.assert_allclose(answers(alone(path, tmp_path / "features.npz", folder=tmp_path).stdout)[1], expected, atol=1e-6)
     with pytest.raises(DataError, match="uint8 of shape"):
         model.predict(data.x_train[:, :20])
