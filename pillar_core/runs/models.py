@@ -202,7 +202,7 @@ def _again(record: RunRecord, split: SemiPrivateSplit) -> str:
     """How to train it once more."""
     command = command_of(record, split)
     files = [f"`{word}`" for word in shlex.split(command) if word.endswith(".npz")]
-    saved = f" It reads {' and '.join(files)}, which the page Data & backbone saves." if files else ""
+    saved = f" It reads {' and '.join(files)}, which Data & backbone saves, or your own file in its place." if files else ""
     return (
         "## Train it again\n\nThis command trains an experiment with the same settings, on any machine. With `--release --export "
         f"again.zip` it makes a model, which spends as much once more.{saved}\n\n```bash\n{command}\n```\n\n"
