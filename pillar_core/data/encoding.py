@@ -244,7 +244,7 @@ def unknown_word_notes(frame: pd.DataFrame, columns: Sequence[Column], recipe: R
     return [f"Words that are none of the categories count as none: {join(cells)}."] if cells else []
 
 
-def replaced_cell_notes(frame: Any, columns: Sequence[Column], recipe: Recipe) -> list[str]:
+def replaced_cell_notes(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe) -> list[str]:
     """Notes that count, by column, the gaps that new rows had filled and their numbers out of range. columns: as `count_gaps` counts."""
     filled = {column.name: column.gaps for column in columns if column.kind == NUMBERS and column.name in recipe.fills}
     outside = {}
