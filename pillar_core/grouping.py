@@ -18,5 +18,5 @@ def grouped(keys: Iterable[Hashable]) -> list[list[int]]:
 def by_label(labels: Array) -> dict[int, Array]:
     """The ascending positions of each label that occurs in (n,) `labels`, smallest label first: one sort, however many labels there are."""
     order = np.argsort(labels, kind="stable")
-    found, starts = np.unique(labels[order], return_index=True)
-    return dict(zip(found.tolist(), np.split(order, starts[1:]), strict=True)) if len(order) else {}
+    values, starts = np.unique(labels[order], return_index=True)
+    return dict(zip(values.tolist(), np.split(order, starts[1:]), strict=True)) if len(order) else {}

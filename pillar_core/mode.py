@@ -125,8 +125,8 @@ class Jobs:
             return
         count = sum(self.is_own(job) for job in unfinished)
         if count >= limit("jobs") or len(unfinished) >= limit("all_jobs"):
-            whose = f"You have {count} jobs" if count >= limit("jobs") else f"{len(unfinished)} jobs of all visitors are"
-            raise UnsupportedError(f"{whose} under way, and this public server takes no more at a time: ask again when one has ended.")
+            holder = f"You have {count} jobs" if count >= limit("jobs") else f"{len(unfinished)} jobs of all visitors are"
+            raise UnsupportedError(f"{holder} under way, and this public server takes no more at a time: ask again when one has ended.")
         self._asked[job_id] = session(), spec
         for job in [job for job in self._asked if job not in unfinished][:-_MOST_REMEMBERED]:
             del self._asked[job]

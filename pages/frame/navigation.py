@@ -56,16 +56,16 @@ def bar(present: str) -> None:
     """
     targets, query = _targets(), codec.to_query(session.current())
     places = {place: [page for page in PAGES if page[2] == place] for _, _, place in PAGES}
-    here = next(place for name, _, place in PAGES if name == present)
+    current = next(place for name, _, place in PAGES if name == present)
     with st.container(key="navigation", gap=None):
         with st.container(horizontal=True, vertical_alignment="center", gap=None, key="places"):
             st.markdown(":violet[:material/shield_lock:] PILLAR explorer", width="content")
             for place, members in places.items():
-                with st.container(width="content", key="place-here" if place == here else f"place-{members[0][0]}"):
+                with st.container(width="content", key="place-here" if place == current else f"place-{members[0][0]}"):
                     st.page_link(targets[members[0][0]], label=place, query_params=query)
-        if len(places[here]) > 1:
+        if len(places[current]) > 1:
             with st.container(horizontal=True, gap=None, key="members"):
-                for name, title, _ in places[here]:
+                for name, title, _ in places[current]:
                     st.page_link(targets[name], label=title, query_params=query)
 
 

@@ -102,14 +102,14 @@ def _draw_advanced(settings: Settings, *, knows_data: bool) -> None:
 def _k(settings: Settings, limit: int | None, place: str) -> None:
     """Draws a switch that leaves k to the rule, and a slider that then stands at the rule's k; moving it switches the rule off."""
     ruled = core.rule_k(settings)
-    shown = settings.k or ruled
+    position = settings.k or ruled
     name = core.words_of_rule(settings.method) if ruled is None else f"{ruled:,}"
     session.fill("control.k-auto", settings.k == RULE)
-    changes = {"k": (shown or limit or KS[0]) if settings.k == RULE else RULE}
+    changes = {"k": (position or limit or KS[0]) if settings.k == RULE else RULE}
     hint = "On: a rule chooses k from public facts: n, ε and the number of classes."
     st.toggle(f"Auto k ({name})", key="control.k-auto", help=hint, on_change=session.change, kwargs=changes)
-    if shown:
-        st.select_slider(options=_ladder(KS, shown, limit), format_func="{:,}".format, **session.widget("k", place, shown=shown))
+    if position:
+        st.select_slider(options=_ladder(KS, position, limit), format_func="{:,}".format, **session.widget("k", place, shown=position))
 
 
 def _ladder(values: Sequence[float], now: float, limit: float | None) -> list[float]:

@@ -194,4 +194,4 @@ class BlindSpot:
     caught_by: str
 
 
-BLIND_SPOTS = tuple(BlindSpot(**said) for said in _WORDS["spots"])
+BLIND_SPOTS = tuple(BlindSpot(**fields) for fields in _WORDS["spots"])

@@ -23,19 +23,19 @@ def p_values(runs: Sequence[Sequence[Array]]) -> dict[str, float]:
 
     Noise that is used twice, between releases, numbers or runs, as it is or with its sign turned, has p = 0.
     """
-    whole = np.stack([np.concatenate([np.ravel(part) for part in run]) for run in runs]).astype(np.float64)
+    numbers = np.stack([np.concatenate([np.ravel(part) for part in run]) for run in runs]).astype(np.float64)
     few = np.stack([np.concatenate([np.ravel(part)[:PLACES] for part in run[:RELEASES]]) for run in runs]).astype(np.float64)
     p = {
-        "law": law(whole.ravel()),
-        "variance": variance(whole.ravel()),
-        "largest": largest(whole.ravel()),
-        "used twice": used_twice(whole.ravel()),
-        "pairs of runs": pairs(whole),
+        "law": law(numbers.ravel()),
+        "variance": variance(numbers.ravel()),
+        "largest": largest(numbers.ravel()),
+        "used twice": used_twice(numbers.ravel()),
+        "pairs of runs": pairs(numbers),
         "pairs of numbers": pairs(few.T),
-        "neighbouring numbers": likeness(whole[:, 1:], whole[:, :-1]),
-        "neighbouring runs": likeness(whole[1:], whole[:-1]),
+        "neighbouring numbers": likeness(numbers[:, 1:], numbers[:, :-1]),
+        "neighbouring runs": likeness(numbers[1:], numbers[:-1]),
     }
-    steps = [(one, other) for run in runs for one, other in itertools.pairwise(run) if one.shape == other.shape]
+    steps = [(first, second) for run in runs for first, second in itertools.pairwise(run) if first.shape == second.shape]
     if steps:
         p["releases in a row"] = likeness(*(np.concatenate([np.ravel(pair[side]) for pair in steps]) for side in (0, 1)))
     return p
@@ -66,9 +66,9 @@ def used_twice(noise: Array) -> float:
     return float(stats.poisson.sf(count - 1, len(noise) ** 2 * SAME / np.sqrt(np.pi))) if count else 1.0
 
 
-def likeness(one: Array, other: Array) -> float:
+def likeness(first: Array, second: Array) -> float:
     """The cosine of two independent normal vectors of m numbers has cos² ~ Beta(1/2, (m − 1)/2)."""
-    a, b = np.ravel(one).astype(np.float64), np.ravel(other).astype(np.float64)
+    a, b = np.ravel(first).astype(np.float64), np.ravel(second).astype(np.float64)
     return _tail(np.array((a @ b) ** 2 / max(float((a @ a) * (b @ b)), 1e-300)), len(a))
 
 

@@ -46,13 +46,13 @@ class BatchDistance:
         values, vectors = eigh(self.gram[np.ix_(batch, batch)], subset_by_index=[m - k, m - 1], check_finite=False)
         if not values[0] > 1e-10 * values[-1]:
             raise DataError(f"the batch's gradients span fewer than k = {k} directions: many rows are alike. Lower k.")
-        held = (vectors / np.sqrt(values)).T @ self.shared[batch]
-        return math.sqrt(max(0.0, 1.0 - float(np.square(held).sum()) / k))
+        inside = (vectors / np.sqrt(values)).T @ self.shared[batch]
+        return math.sqrt(max(0.0, 1.0 - float(np.square(inside).sum()) / k))
 
 
 def movements(distance: BatchDistance, batch: Array, candidates: Array) -> tuple[Array, Array]:
     """(distance with each candidate, distance without it), (n,) float64 each; candidates are numbers out of `batch`."""
-    return np.full(len(candidates), distance(batch)), np.array([distance(batch[batch != one]) for one in candidates])
+    return np.full(len(candidates), distance(batch)), np.array([distance(batch[batch != candidate]) for candidate in candidates])
 
 
 def known_others(with_row: Array, without_row: Array, *, decimals: int | None) -> Rate:
@@ -63,8 +63,8 @@ def known_others(with_row: Array, without_row: Array, *, decimals: int | None) -
     """
     released = [values if decimals is None else np.round(values, decimals) for values in (with_row, without_row)]
     differs = np.abs(released[0] - released[1]) > SAME
-    told = clopper_pearson(int(differs.sum()), len(differs))
-    return Rate(*((1 + share) / 2 for share in (told.value, told.low, told.high)))
+    share = clopper_pearson(int(differs.sum()), len(differs))
+    return Rate((1 + share.value) / 2, (1 + share.low) / 2, (1 + share.high) / 2)
 
 
 def known_part(distances: Array, included: Array) -> Rate:
@@ -76,9 +76,9 @@ def known_part(distances: Array, included: Array) -> Rate:
     """
     heads, right = len(distances), []
     for target in range(heads):
-        others = [head for head in range(heads) if head // 2 != target // 2]
-        reference = np.broadcast_to(distances[others, None], (len(others), included.shape[1]))
-        ratio = lira.online(np.full(included.shape[1], distances[target]), reference, included[others])
+        references = [head for head in range(heads) if head // 2 != target // 2]
+        reference = np.broadcast_to(distances[references, None], (len(references), included.shape[1]))
+        ratio = lira.online(np.full(included.shape[1], distances[target]), reference, included[references])
         right.append(float(((ratio > 0) == included[target]).mean()))
     pairs = np.array(right).reshape(-1, 2).mean(axis=1)
     mean, half = float(pairs.mean()), NORMAL_95 * float(pairs.std(ddof=1)) / math.sqrt(len(pairs))

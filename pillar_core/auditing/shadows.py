@@ -43,8 +43,8 @@ def confidences(state: torch.Tensor, rows: HeadRows, *, bias: bool) -> Array:
     logits = _logits(state, _with_bias(rows.z) if bias else rows.z)
     index = rows.y.expand(len(state), 1, -1)
     labelled = logits.gather(1, index)[:, 0]
-    others: torch.Tensor = torch.logsumexp(logits.scatter(1, index, -torch.inf), dim=1)
-    return (labelled - others).double().numpy()
+    rest: torch.Tensor = torch.logsumexp(logits.scatter(1, index, -torch.inf), dim=1)
+    return (labelled - rest).double().numpy()
 
 
 def halves(count: int, n_rows: int, stream: Stream) -> Array:

@@ -109,27 +109,27 @@ def basis_of(
         case BasisKind.PUBLIC_PCA:
             if not rows.has_public:
                 raise DataError("public_pca needs public rows; split the data first, or choose private_pca (non-private).")
-            picked = _picked(rows.public, n_public, seed)
-            components = public_basis(_scaled(picked, space), standardise=False, centre=space.mean is not None)
+            picked = _pick_rows(rows.public, n_public, seed)
+            components = public_basis(_divide_by_scale(picked, space), standardise=False, centre=space.mean is not None)
             return Basis(chosen, components.vectors, components.eigenvalues, Provenance.PUBLIC, len(picked))
         case BasisKind.PRIVATE_PCA:
-            components = public_basis(_scaled(rows.x, space), standardise=False, centre=space.mean is not None)
+            components = public_basis(_divide_by_scale(rows.x, space), standardise=False, centre=space.mean is not None)
             return Basis(chosen, components.vectors, components.eigenvalues, Provenance.NON_PRIVATE, len(rows.x))
         case BasisKind.DP_PCA:
-            return _noised(rows, space, noise_multiplier, seed, ledger)
+            return _noisy_basis(rows, space, noise_multiplier, seed, ledger)
         case BasisKind.RANDOM:
-            frame = rng.stream(seed, PUBLIC_SEED_PURPOSE, "random").standard_normal((d, _drawn(d)))
+            frame = rng.stream(seed, PUBLIC_SEED_PURPOSE, "random").standard_normal((d, _direction_count(d)))
             return Basis(chosen, np.linalg.qr(frame)[0].astype(np.float32), None, Provenance.PUBLIC, 0)
     variances = np.square(space(rows.public).astype(np.float64)).mean(axis=0)
     order = np.argsort(-variances, kind="stable")
-    order = order[: _drawn(d)]
+    order = order[: _direction_count(d)]
     vectors = np.zeros((d, len(order)), dtype=np.float32)
     vectors[order, np.arange(len(order))] = 1.0
     provenance = Provenance.PUBLIC if rows.has_public else Provenance.NON_PRIVATE
     return Basis(chosen, vectors, variances[order], provenance, len(rows.public))
 
 
-def _drawn(d: int) -> int:
+def _direction_count(d: int) -> int:
     """Directions of d features that are held: all of them up to 2,896, then fewer the more features there are."""
     return min(d, max(1, MOST_NUMBERS // d))
 
@@ -141,7 +141,7 @@ def _kind(kind: str) -> BasisKind:
         raise SettingError(f"kind must be one of {', '.join(BasisKind)}; got {kind!r}.") from None
 
 
-def _picked(public: Array, n_public: int | None, seed: int) -> Array:
+def _pick_rows(public: Array, n_public: int | None, seed: int) -> Array:
     if n_public is None or n_public == len(public):
         return public
     if isinstance(n_public, bool) or not 2 <= n_public <= len(public) or n_public != int(n_public):
@@ -150,12 +150,12 @@ def _picked(public: Array, n_public: int | None, seed: int) -> Array:
     return public[np.sort(order[: int(n_public)])]
 
 
-def _scaled(x: Array, space: Transform) -> Array:
+def _divide_by_scale(x: Array, space: Transform) -> Array:
     """Rows divided by the space's scale; the mean is taken anew from these very rows."""
     return x if space.scale is None else x / space.scale
 
 
-def _noised(rows: Rows, space: Transform, noise_multiplier: float | None, seed: int, ledger: Ledger | None) -> Basis:
+def _noisy_basis(rows: Rows, space: Transform, noise_multiplier: float | None, seed: int, ledger: Ledger | None) -> Basis:
     """Principal directions of a second moment with Gaussian noise, symmetrised (Dwork, Talwar, Thakurta & Zhang 2014)."""
     if noise_multiplier is None or not noise_multiplier > 0:
         raise SettingError(

@@ -43,8 +43,8 @@ class Coordinates:
 def coordinates(rows: Rows, basis: Basis, *, space: Transform | None = None) -> Coordinates:
     """`rows` in `space`, then in `basis`."""
     space = rows.space() if space is None else space
-    whole = Transform(space.mean, space.scale, basis.vectors)
-    return Coordinates(whole(rows.x), rows.y, rows.classes)
+    transform = Transform(space.mean, space.scale, basis.vectors)
+    return Coordinates(transform(rows.x), rows.y, rows.classes)
 
 
 def margin_at(values: Array, quantile: float) -> float:
@@ -78,13 +78,13 @@ def refitted_margins(
     present = set(rows.y.tolist())
     pairs = tuple(pair for pair in pairs_of(rows.classes, "one_versus_rest") if pair[0] in present)
     lines: list[tuple[int, str, float, float, float]] = []
-    for done, k in enumerate(ks):
+    for place, k in enumerate(ks):
         z = np.ascontiguousarray(rows.z[:, :k])
         separators = separators_of(z, rows.y, pairs, classes=rows.classes, regularisation=regularisation, cancelled=cancelled)
         distances = z @ separators.weights.T.astype(np.float32) + separators.offsets
         lines += _lines(k, distances, separators.offsets, np.einsum("ij,ij->i", z, z), rows, separators, quantile)
         if progress is not None:
-            progress(done + 1, len(ks), "margins")
+            progress(place + 1, len(ks), "margins")
     return pd.DataFrame(lines, columns=["k", "class", "quantile", "cosine_margin", "distance_margin"])
 
 

@@ -79,10 +79,10 @@ def checked_ks(k: int | Sequence[int], *, most: int, why: str) -> list[int]:
     Raises:
         SettingError: no k, or one that is not a whole number in 1 … `most`; `why` says what limits it.
     """
-    given = [k] if isinstance(k, int | float | np.number) else list(k)
-    for value in given:
+    values = [k] if isinstance(k, int | float | np.number) else list(k)
+    for value in values:
         if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 1 <= value <= most or value != int(value):
             raise SettingError(f"k must be a whole number in [1, {most}] ({why}); got {value!r}. Lower k or bring more public rows.")
-    if not given:
+    if not values:
         raise SettingError("k must be a whole number or several of them; got none.")
-    return sorted({int(value) for value in given})
+    return sorted({int(value) for value in values})

@@ -125,18 +125,18 @@ def separators_of(
         if not (y == index).any():
             raise DataError(f"class {classes[index]!r} has no rows here, so nothing separates it; leave it out of classes.")
     fits = []
-    for done, (a, b) in enumerate(pairs):
+    for place, (a, b) in enumerate(pairs):
         if cancelled is not None and cancelled():
             raise Cancelled("stopped between two separators.")
         part = np.ones(len(y), dtype=bool) if b == REST else (y == a) | (y == b)
-        fits.append(_one(x[part], y[part] == a, strength))
+        fits.append(_fit_separator(x[part], y[part] == a, strength))
         if progress is not None:
-            progress(done + 1, len(pairs), "separators")
+            progress(place + 1, len(pairs), "separators")
     weights, offsets, converged = zip(*fits, strict=True)
     return Separators(tuple(pairs), np.stack(weights), np.array(offsets), np.array(converged))
 
 
-def _one(x: Array, is_positive: Array, strength: float) -> tuple[Array, float, bool]:
+def _fit_separator(x: Array, is_positive: Array, strength: float) -> tuple[Array, float, bool]:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import LinearSVC
 
@@ -168,9 +168,9 @@ def xi_of(weights: Array, vectors: Array) -> Array:
     A zero weight vector has ξ = 1.
     """
     weights, vectors = checks.arrays("pairs d, d r", weights=weights, vectors=vectors)
-    held = np.cumsum(np.square(weights.astype(np.float64) @ vectors.astype(np.float64)), axis=1)
+    inside = np.cumsum(np.square(weights.astype(np.float64) @ vectors.astype(np.float64)), axis=1)
     total = np.square(weights.astype(np.float64)).sum(axis=1, keepdims=True)
-    share = np.divide(held, total, out=np.zeros_like(held), where=total > 0)
+    share = np.divide(inside, total, out=np.zeros_like(inside), where=total > 0)
     return np.asarray(1.0 - np.sqrt(np.clip(share, 0.0, 1.0)))
 
 

@@ -46,12 +46,12 @@ class ActiveJob:
         self.done = len(tasks) - len(self.pending)
         self.status = dataclasses.replace(self.status, total=len(tasks), fraction_at_start=self._fraction({}), message="")
 
-    def keep(self, number: int, given: bytes) -> None:
-        """Keep what a task gave."""
+    def keep(self, number: int, content: bytes) -> None:
+        """Keep the result of a task."""
         keep = jobs_kinds.JOB_KINDS[self.kind].keep
         if keep is not None and self.tasks is not None:
-            given = encode_json(keep(self.tasks[number], decode_json(given)))
-        self.job.append_part(number, given)
+            content = encode_json(keep(self.tasks[number], decode_json(content)))
+        self.job.append_part(number, content)
         self.done += 1
 
     def fail(self, error: BaseException, trace: str) -> None:
@@ -71,10 +71,10 @@ class ActiveJob:
         latest = next((mark["message"] for mark in marks.values() if mark.get("message")), self.status.message)
         message = "stopping" if self.cancelled_at is not None else latest
         fraction = max(self.status.fraction, self._fraction(marks))  # what a lost task had done is not taken back
-        shown = dataclasses.replace(self.status, done=self.done, failed=self.failed, fraction=fraction, message=message)
-        if shown != self.status:
-            self.status = shown
-            self.job.write(shown)
+        status = dataclasses.replace(self.status, done=self.done, failed=self.failed, fraction=fraction, message=message)
+        if status != self.status:
+            self.status = status
+            self.job.write(status)
 
     def finish(self, state: State) -> None:
         """Write the last state."""

@@ -39,7 +39,7 @@ def submit(spec: Mapping[str, Json]) -> str:
     _admit(folder, job, spec)
     before = job.status()
     asks = kind.cached is not None and (before is None or before.state not in UNFINISHED)
-    answer = _cached(kind, jobs_kinds.payload_of(spec)) if asks else None
+    answer = _find_answer(kind, jobs_kinds.payload_of(spec)) if asks else None
     try:
         with folder.exclusive():
             current = job.status()
@@ -85,13 +85,13 @@ def status(job_id: str | None = None) -> JobStatus | tuple[JobStatus, ...]:
         JobError: there is no such job.
     """
     folder = Folder(store.default().root)
-    statuses = folder.statuses() if job_id is None else [_known(folder.job(job_id))]
+    statuses = folder.statuses() if job_id is None else [_require_status(folder.job(job_id))]
     with contextlib.suppress(OSError):  # nobody can work where nothing can be written; a look is still free
         _attend(folder, statuses)
     if job_id is not None:
-        return _flagged(folder, statuses[0])
-    shown = (_flagged(folder, item) for item in statuses if mode.JOBS.is_own(item.job_id))
-    return tuple(sorted(shown, key=lambda item: item.submitted, reverse=True))
+        return _with_message(folder, statuses[0])
+    answers = (_with_message(folder, item) for item in statuses if mode.JOBS.is_own(item.job_id))
+    return tuple(sorted(answers, key=lambda item: item.submitted, reverse=True))
 
 
 def spec(job_id: str) -> dict[str, Json]:
@@ -101,7 +101,7 @@ def spec(job_id: str) -> dict[str, Json]:
         JobError: there is no such job.
     """
     job = _folder().job(job_id)
-    _known(job)
+    _require_status(job)
     return job.spec()
 
 
@@ -114,7 +114,7 @@ def cancel(job_id: str) -> bool:
     folder = _folder()
     job = folder.job(job_id)
     with folder.exclusive():
-        current = _own(job)
+        current = _require_own(job)
         if current.state not in UNFINISHED:
             return False
         job.cancel_flag.touch(mode=0o600)
@@ -127,19 +127,19 @@ def cancel(job_id: str) -> bool:
 
 
 def result(job_id: str, *, partial: bool = False) -> Json:
-    """What the job gave: its one task's result, or the list of its tasks' results in order.
+    """The result of the job's one task, or the list of its tasks' results in order.
 
-    With `partial`, what is there so far: None for the one task, or in the list for each task that is not done.
+    With `partial`, the results so far: None for each task that is not done.
 
     Raises:
         JobError: there is no such job; or, unless `partial`, it is not done (the message has the cause).
     """
     job = _folder().job(job_id)
-    current = _known(job)
+    current = _require_status(job)
     if current.state != "done" and not partial:
         why = f": {current.cause} {current.advice}" if current.state == "failed" else "."
         raise JobError(f"job {job_id} is {current.state}{why}")
-    answer = job.answered()
+    answer = job.read_answer()
     if answer is not None:
         return answer["value"]
     parts, tasks = job.parts(), job.tasks()
@@ -160,7 +160,7 @@ def retry(job_id: str) -> None:
     folder = _folder()
     job = folder.job(job_id)
     with folder.exclusive():
-        current = _own(job)
+        current = _require_own(job)
         _admit(folder, job, job.spec())
         if current.state not in UNFINISHED:
             kind = jobs_kinds.kind_of(job.spec())
@@ -219,7 +219,7 @@ def _identity(spec: Mapping[str, Json]) -> str:
     return fingerprint("job", kind.name, kind.version, jobs_kinds.payload_of(spec))
 
 
-def _cached(kind: jobs_kinds.JobKind, payload: Mapping[str, Json]) -> Json:
+def _find_answer(kind: jobs_kinds.JobKind, payload: Mapping[str, Json]) -> Json:
     try:
         return None if kind.cached is None else kind.cached(payload)
     except (KeyError, TypeError) as error:
@@ -236,23 +236,23 @@ def _admit(folder: Folder, job: Job, spec: Mapping[str, Json]) -> None:
         mode.JOBS.admit(job.job_id, spec, {item.job_id for item in folder.statuses() if item.state in UNFINISHED})
 
 
-def _known(job: Job) -> JobStatus:
+def _require_status(job: Job) -> JobStatus:
     current = job.status()
     if current is None:
         raise JobError(f"there is no job {job.job_id}; it may have been forgotten. Submit it again.")
     return current
 
 
-def _own(job: Job) -> JobStatus:
-    current = _known(job)
+def _require_own(job: Job) -> JobStatus:
+    current = _require_status(job)
     is_operators = mode.binds() and not job.visitor_flag.exists()  # who joined it since
     if is_operators or not mode.JOBS.is_own(job.job_id):
         raise JobError("this job was begun by somebody else, who alone can stop it, retry it or forget it.")
     return current
 
 
-def _flagged(folder: Folder, current: JobStatus) -> JobStatus:
-    """`found`, saying that it is being stopped where that was asked for, or that nobody can work on it."""
+def _with_message(folder: Folder, current: JobStatus) -> JobStatus:
+    """`current` with a message where the job is being stopped, or where no jobs process can work on it."""
     if current.state not in UNFINISHED:
         return current
     if folder.job(current.job_id).cancel_flag.exists():

@@ -73,12 +73,12 @@ def kind_of(spec: Mapping[str, Json]) -> JobKind:
 
 
 def payload_of(spec: Mapping[str, Json]) -> dict[str, Json]:
-    """What the kind's functions get: the specification without `kind` and `resources`."""
+    """The specification without `kind` and `resources`, for the kind's functions."""
     return {name: value for name, value in spec.items() if name not in ("kind", "resources")}
 
 
 def resources_of(spec: Mapping[str, Json]) -> dict[str, float]:
-    """What each task needs of its worker, such as {"GPU": 1}.
+    """The resources that each task needs of its worker, such as {"GPU": 1}.
 
     Raises:
         SettingError: something else than a mapping from name to a number above 0.

@@ -34,13 +34,13 @@ def serve(root: Path | str | None = None, *, idle_minutes: float = 10.0, lock: i
     """
     folder = Folder(store.default().root if root is None else Path(root).expanduser().absolute())
     folder.create()
-    held = folder.try_lock() if lock is None else lock
-    if held is None:
+    descriptor = folder.try_lock() if lock is None else lock
+    if descriptor is None:
         return False
-    os.set_inheritable(held, False)
+    os.set_inheritable(descriptor, False)
     os.environ["PILLAR_CACHE"] = str(folder.root)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    server = _Server(folder, held, idle_minutes * 60.0)
+    server = _Server(folder, descriptor, idle_minutes * 60.0)
     try:
         server.loop()
         server.sign_out()
@@ -51,7 +51,7 @@ def serve(root: Path | str | None = None, *, idle_minutes: float = 10.0, lock: i
         try:
             server.close()
         finally:  # workers that do not end in time on a busy machine keep nobody from the next jobs process
-            os.close(held)
+            os.close(descriptor)
     return True
 
 
@@ -71,10 +71,10 @@ class _Server:
         """Until idle, told to stop, or the folder has gone."""
         self._sign_in()
         self._recover()
-        while self._wanted() and not self._retired():
+        while self._is_wanted() and not self._retire():
             self._take_jobs()
             for active in list(self._jobs.values()):
-                self._guarded(active, self._advance)
+                self._guard(active, self._advance)
             wait = _WAIT_SECONDS if self._jobs else _IDLE_WAIT_SECONDS
             if self._engine is None:
                 time.sleep(wait)
@@ -82,7 +82,7 @@ class _Server:
                 for future, outcome in self._engine.collect(wait):
                     self._absorb(future, outcome)
             for active in list(self._jobs.values()):
-                self._guarded(active, ActiveJob.show)
+                self._guard(active, ActiveJob.show)
             if self._has_finished:
                 self._has_finished = False
                 with contextlib.suppress(OSError):
@@ -117,9 +117,9 @@ class _Server:
                 job = self._folder.job(job_id)
                 status = job.status()
                 if status is not None and status.state in UNFINISHED:
-                    self._guarded(ActiveJob(job, status, status.kind), lambda active: active.job.enqueue(active.kind, again=active.status))
+                    self._guard(ActiveJob(job, status, status.kind), lambda active: active.job.enqueue(active.kind, again=active.status))
 
-    def _wanted(self) -> bool:
+    def _is_wanted(self) -> bool:
         """Whether to go on; also the heartbeat."""
         if time.monotonic() - self._beat < _HEARTBEAT_SECONDS:
             return True
@@ -133,18 +133,18 @@ class _Server:
             self._n_workers = self._engine.meet()
         return same and not (self._folder.jobs / "stop").exists()
 
-    def _retired(self) -> bool:
+    def _retire(self) -> bool:
         """Whether to end for want of work. Decided while nobody can submit, so that no job is left without a process."""
         if self._jobs or time.monotonic() - self._busy < self._idle_seconds:
             return False
         with self._folder.exclusive():
-            if self._folder.queued():
+            if self._folder.queued_ids():
                 return False
             fcntl.flock(self._lock, fcntl.LOCK_UN)
             return True
 
     def _take_jobs(self) -> None:
-        for job_id in self._folder.queued():
+        for job_id in self._folder.queued_ids():
             if len(self._jobs) >= MAX_RUNNING:
                 return
             with self._folder.exclusive():
@@ -157,9 +157,9 @@ class _Server:
     def _admit(self, job: Job, status: JobStatus) -> None:
         status = dataclasses.replace(status, state="running", started=time.time(), message="starting")
         active = self._jobs[job.job_id] = ActiveJob(job, status, status.kind)
-        self._guarded(active, self._begin)
+        self._guard(active, self._begin)
 
-    def _guarded(self, active: ActiveJob, step: Callable[[ActiveJob], None]) -> None:
+    def _guard(self, active: ActiveJob, step: Callable[[ActiveJob], None]) -> None:
         """One step of one job; what goes wrong in it, by its files or by what a worker gave, ends the job and not the process."""
         try:
             step(active)
@@ -228,7 +228,7 @@ class _Server:
         for active in list(self._jobs.values()):
             if future.key in active.out:
                 _, number = active.out.pop(future.key)
-                self._guarded(active, functools.partial(self._count, future=future, number=number, outcome=outcome))
+                self._guard(active, functools.partial(self._count, future=future, number=number, outcome=outcome))
                 return
 
     def _count(self, active: ActiveJob, future: Future, number: int | None, outcome: Outcome) -> None:

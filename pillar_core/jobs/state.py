@@ -109,7 +109,7 @@ class Folder:
         statuses = (_status(f"{self.jobs}/{name}/state.json", name) for name in self.ids())
         return [status for status in statuses if status is not None]
 
-    def queued(self) -> list[str]:
+    def queued_ids(self) -> list[str]:
         """Jobs handed to the jobs process, oldest first."""
         items = []
         for item in os.scandir(self.jobs / "queue"):
@@ -130,7 +130,7 @@ class Folder:
         return try_lock(self.jobs / "server.lock")
 
     def about(self) -> dict[str, Json]:
-        """What the jobs process said about itself at its start; empty when it ended in order."""
+        """The jobs process's record of its start; empty when it ended in order."""
         try:
             return dict(json.loads((self.jobs / "server.json").read_bytes()))
         except (OSError, ValueError):
@@ -199,7 +199,7 @@ class Job:
         self._mark.unlink(missing_ok=True)
 
     def clear_parts(self) -> None:
-        """Forget what its tasks gave."""
+        """Delete the results of its tasks."""
         for path in (self.folder / "tasks.json", self.folder / "result.json", self._parts):
             path.unlink(missing_ok=True)
 
@@ -217,7 +217,7 @@ class Job:
         with self._parts.open("ab") as file:
             file.write(b'\n{"task":%d,"value":%s}\n' % (number, value))
 
-    def answered(self) -> dict[str, Json] | None:
+    def read_answer(self) -> dict[str, Json] | None:
         """{"value": …} for a job that needed no work, or None."""
         answer = self._read("result.json")
         return answer if isinstance(answer, dict) and "value" in answer else None
@@ -229,23 +229,23 @@ class Job:
         self.write(JobStatus(self.job_id, kind, "done", now, now, now, done=1, total=1, fraction=1.0, message="from the store"))
 
     def tasks(self) -> list[Json] | None:
-        """What the kind's `split` gave, or None when it has not run."""
+        """The tasks that the kind's `split` made, or None when it has not run."""
         tasks = self._read("tasks.json")
         return tasks if isinstance(tasks, list) else None
 
     def write_tasks(self, tasks: bytes) -> None:
-        """Keep what `split` gave, already JSON, so that numbers mean the same after a restart."""
+        """Keep the list of tasks, already JSON, so that numbers mean the same after a restart."""
         replace(self.folder / "tasks.json", tasks)
 
     def _read(self, name: str) -> Json:
-        """What a file of the job holds; None where it cannot be read."""
+        """The content of a file of the job; None where it cannot be read."""
         try:
             return decode_json((self.folder / name).read_bytes())
         except (OSError, ValueError):
             return None
 
     def running(self) -> dict[int, dict[str, Json]]:
-        """What runs now: by task, its process and progress."""
+        """Process and progress of each task that runs now, by its number."""
         marks = {}
         with contextlib.suppress(FileNotFoundError):
             for item in os.scandir(self.running_folder):

@@ -37,11 +37,11 @@ def run_task(place: Place, job_id: str, number: int, kind: str, task: Mapping[st
     job, how = _prepare(place, job_id, kind)
     splitting.SENT.clear()
     if job is None:
-        if how.needs is None or not {fingerprint(*asked) for asked in how.needs(task)} <= sent.keys():
+        if how.needs is None or not {fingerprint(*name) for name in how.needs(task)} <= sent.keys():
             return None
         splitting.SENT.update(sent)
         return encode_json(how.run(task, lambda *_: None, _is_dropped))
-    with _marked(job, number) as progress:
+    with _mark_running(job, number) as progress:
         if job.cancel_flag.exists():
             raise Cancelled("the job was cancelled.")
         return encode_json(how.run(task, progress, job.cancel_flag.exists))
@@ -50,7 +50,7 @@ def run_task(place: Place, job_id: str, number: int, kind: str, task: Mapping[st
 def split_job(place: Place, job_id: str, kind: str, payload: Mapping[str, Json]) -> bytes:
     """The job's tasks as JSON."""
     job, how = _prepare(place, job_id, kind)
-    with contextlib.nullcontext() if job is None else _marked(job, 0):
+    with contextlib.nullcontext() if job is None else _mark_running(job, 0):
         return encode_json([payload] if how.split is None else list(how.split(payload)))
 
 
@@ -96,7 +96,7 @@ def _one_thread() -> None:
 
 
 @contextlib.contextmanager
-def _marked(job: Job, number: int) -> Iterator[Progress]:
+def _mark_running(job: Job, number: int) -> Iterator[Progress]:
     """Leave a file while the task runs: which process has it, and how far it is."""
     from distributed import get_worker  # only workers have it loaded
 

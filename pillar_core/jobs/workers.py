@@ -96,10 +96,10 @@ class Engine:
 
     def run(self, job_id: str, number: int, kind: str, task: Mapping[str, Json], resources: Mapping[str, float]) -> Future:
         """One task, to come. Low numbers go first, so that jobs which run side by side take turns."""
-        needs = jobs_kinds.JOB_KINDS[kind].needs
-        asked = {} if self._cluster is not None or needs is None else {fingerprint(*asked): asked for asked in needs(task)}
-        sent = {key: self._sent[key] for key in asked if key in self._sent}
-        return self._submit(jobs_tasks.run_task, f"{job_id}-{number}", -number, resources, asked, job_id, number, kind, task, sent)
+        needs_of = jobs_kinds.JOB_KINDS[kind].needs
+        needs = {} if self._cluster is not None or needs_of is None else {fingerprint(*name): name for name in needs_of(task)}
+        sent = {key: self._sent[key] for key in needs if key in self._sent}
+        return self._submit(jobs_tasks.run_task, f"{job_id}-{number}", -number, resources, needs, job_id, number, kind, task, sent)
 
     def collect(self, seconds: float) -> list[tuple[Future, Outcome]]:
         """Futures that finished, waiting up to `seconds` for the first one, and what came with each."""
@@ -134,14 +134,14 @@ class Engine:
             self._cluster.close(timeout=5)
 
     def _submit(
-        self, function: Callable[..., bytes | None], name: str, priority: int, resources: Mapping[str, float], asked: Asked, *values: object
+        self, function: Callable[..., bytes | None], name: str, priority: int, resources: Mapping[str, float], needs: Asked, *values: object
     ) -> Future:
         key, place = f"{name}-{os.urandom(4).hex()}", (self._modules, str(self._root), versions.made_with()["source"])
         future = self._client.submit(function, place, *values, key=key, pure=False, resources=dict(resources) or None, priority=priority)
-        future.add_done_callback(functools.partial(self._receive, asked))
+        future.add_done_callback(functools.partial(self._receive, needs))
         return future
 
-    def _receive(self, asked: Asked, future: Future) -> None:
+    def _receive(self, needs: Asked, future: Future) -> None:
         """Fetch what a worker gave, or send it the features that it lacks; in Dask's thread, so that nobody else waits."""
         outcome: Outcome = None
         lacks_features = False
@@ -151,16 +151,16 @@ class Engine:
                     outcome = future.result()
                     lacks_features = outcome is None
             if lacks_features:
-                self._send(asked)
+                self._send(needs)
         except (PillarError, OSError, ImportError) as error:
             outcome = error
         finally:
             self._finished.put((future, outcome))
 
-    def _send(self, asked: Asked) -> None:
+    def _send(self, needs: Asked) -> None:
         """Have features on the cluster, as a task whose input the scheduler keeps if a worker dies."""
-        for key in asked.keys() - self._sent.keys():
-            features = splitting.load_named_features(*asked[key])
+        for key in needs.keys() - self._sent.keys():
+            features = splitting.load_named_features(*needs[key])
             self._sent[key] = self._client.submit(copy.copy, features, key=f"features-{features.fingerprint}")
 
     def _start(self) -> Client:

@@ -55,15 +55,15 @@ def per_class(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
     names, ink, figure = private["class"].astype(str), INK[mode], go.Figure()
     for model, symbol, size in (("no privacy", "line-ns", 14), ("no noise, same k", "diamond-open", 9)):
         rows = means[means["model"] == model]
-        looks: marks.Looks = {"symbol": symbol, "edge": (2.4 if size > 9 else 1.6, ink.muted), "name": model}
+        style: marks.Looks = {"symbol": symbol, "edge": (2.4 if size > 9 else 1.6, ink.muted), "name": model}
         if len(rows):
             hover = f"%{{y}}: %{{x:.1f}} %<extra>{model}</extra>"
-            marks.dots(figure, 100 * rows["mean"], rows["class"].astype(str), None, size=size, hover=hover, **looks)
+            marks.dots(figure, 100 * rows["mean"], rows["class"].astype(str), None, size=size, hover=hover, **style)
     seeds = table[table["model"] == "private"]
     has_seeds = seeds["seed"].nunique() > 1
     if has_seeds:
-        looks = {"name": "private, each seed", "hover": "%{y}: %{x:.1f} %<extra>one seed</extra>"}
-        marks.dots(figure, 100 * seeds["recall"], seeds["class"].astype(str), fade(ink.accent, 0.55), size=6, **looks)
+        style = {"name": "private, each seed", "hover": "%{y}: %{x:.1f} %<extra>one seed</extra>"}
+        marks.dots(figure, 100 * seeds["recall"], seeds["class"].astype(str), fade(ink.accent, 0.55), size=6, **style)
     marks.dots(
         figure,
         100 * private["mean"],

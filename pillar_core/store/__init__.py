@@ -48,11 +48,11 @@ def default() -> "Store":
     limit = os.environ.get("PILLAR_CACHE_BYTES") or str(DEFAULT_MAX_BYTES)
     if not limit.isdecimal() or int(limit) == 0:
         raise StoreError(f"PILLAR_CACHE_BYTES must be a whole number above 0; got {limit!r}. Unset it for {DEFAULT_MAX_BYTES}.")
-    return _shared(Path(root).expanduser().absolute(), int(limit))
+    return _shared_store(Path(root).expanduser().absolute(), int(limit))
 
 
 @functools.lru_cache(maxsize=8)
-def _shared(root: Path, max_bytes: int) -> "Store":
+def _shared_store(root: Path, max_bytes: int) -> "Store":
     store = Store(root, starter=installation.APP / "cache" / "starter", max_bytes=max_bytes)
     atexit.register(store.flush)
     return store
@@ -176,7 +176,7 @@ class Store:
 
     def verify(self, *, remove: bool = False) -> VerifyReport:
         """Every entry read and compared with its checksum, starter entries too; with `remove`, damaged ones are deleted."""
-        reports = {layer: upkeep.verified(layer) for layer in self._layers()}
+        reports = {layer: upkeep.verify(layer) for layer in self._layers()}
         if remove:
             for path, _ in reports[self.root].damaged:
                 path.unlink(missing_ok=True)

@@ -89,9 +89,9 @@ def read_payload(path: Path, kind: str, key: str) -> bytes:
         FileNotFoundError: no such entry.
         Damaged: wrong kind, key, length or checksum.
     """
-    whole = path.read_bytes()
-    size, checksum = _parse_header(whole[:HEADER_SIZE], kind, key)
-    payload = whole[HEADER_SIZE:]
+    content = path.read_bytes()
+    size, checksum = _parse_header(content[:HEADER_SIZE], kind, key)
+    payload = content[HEADER_SIZE:]
     if len(payload) != size or hashlib.sha256(payload).hexdigest() != checksum:
         raise Damaged("its checksum does not match its content")
     return payload
@@ -105,7 +105,7 @@ def check_file(path: Path, kind: str, key: str) -> None:
     """
     with path.open("rb") as file:
         size, checksum = _parse_header(file.read(HEADER_SIZE), kind, key)
-        if _summed(file) != (size, checksum):
+        if _size_and_checksum(file) != (size, checksum):
             raise Damaged("its checksum does not match its content")
 
 
@@ -143,12 +143,12 @@ def _write(file: BinaryIO, kind: str, key: str, fill: Callable[[BinaryIO], objec
     file.write(b" " * HEADER_SIZE)
     fill(file)
     file.seek(HEADER_SIZE)
-    size, checksum = _summed(file)
+    size, checksum = _size_and_checksum(file)
     file.seek(0)
     file.write(f"{_MAGIC} {kind} {key} {size} {checksum}".ljust(HEADER_SIZE - 1).encode() + b"\n")
 
 
-def _summed(file: BinaryIO) -> tuple[int, str]:
+def _size_and_checksum(file: BinaryIO) -> tuple[int, str]:
     """Bytes that are left in the file, and their SHA-256."""
     digest, size = hashlib.sha256(), 0
     while chunk := file.read(1 << 20):

@@ -38,12 +38,12 @@ class VerifyReport:
 def entries_below(root: Path, kind: str | None = None, last_used: Mapping[str, float] = MappingProxyType({})) -> list[Entry]:
     """Entries (of one kind), longest unused first; without a time in `last_used`, that of the writing counts."""
     entries = []
-    for one in KINDS if kind is None else (checked_kind(kind),):
-        for path in (root / one).glob(f"??/[!.]*{SUFFIX[one]}"):
+    for entry_kind in KINDS if kind is None else (checked_kind(kind),):
+        for path in (root / entry_kind).glob(f"??/[!.]*{SUFFIX[entry_kind]}"):
             with contextlib.suppress(FileNotFoundError):
                 status = path.stat()
-                used = max(last_used.get(f"{one}/{path.stem}", 0.0), status.st_mtime)
-                entries.append(Entry(one, path.stem, status.st_size, used))
+                used = max(last_used.get(f"{entry_kind}/{path.stem}", 0.0), status.st_mtime)
+                entries.append(Entry(entry_kind, path.stem, status.st_size, used))
     return sorted(entries, key=lambda item: (item.last_used, item.key))
 
 
@@ -53,16 +53,16 @@ def keys_below(root: Path, kind: str, prefix: str) -> list[str]:
     return sorted(path.stem for path in paths if path.stem.startswith(prefix))
 
 
-def brought(entries: list[Entry]) -> list[Entry]:
-    """Those of `entries` that somebody brought, and their cards."""
+def brought_entries(entries: list[Entry]) -> list[Entry]:
+    """The entries of files that a person brought, and their cards."""
     keys = {item.key.removeprefix(BROUGHT) for item in entries if item.kind == "blob" and item.key.startswith(BROUGHT)}
     return [item for item in entries if item.key.removeprefix(BROUGHT) in keys and item.kind in ("arrays", "blob")]
 
 
 def evictable(entries: list[Entry], max_bytes: int, *, with_brought: bool) -> list[Entry]:
-    """Which of `entries` must go so that at most `max_bytes` stay: arrays, blobs, calibrations, records; oldest first.
+    """Entries to delete so that at most `max_bytes` stay: arrays, blobs, calibrations, records; oldest first.
 
-    with_brought: what somebody brought goes, too.
+    with_brought: files that a person brought go, too.
 
     Raises:
         StoreError: a negative size.
@@ -70,8 +70,13 @@ def evictable(entries: list[Entry], max_bytes: int, *, with_brought: bool) -> li
     if not max_bytes >= 0:
         raise StoreError(f"max_bytes must be at least 0; got {max_bytes!r}.")
     total = sum(item.size for item in entries)
-    chosen, kept = [], {item for item in entries if item.key.startswith(SPENT)} | (set() if with_brought else set(brought(entries)))
-    for item in sorted((one for one in entries if one not in kept), key=lambda item: (EVICTION_ORDER.index(item.kind), item.last_used)):
+    chosen, spared = (
+        [],
+        {item for item in entries if item.key.startswith(SPENT)} | (set() if with_brought else set(brought_entries(entries))),
+    )
+    for item in sorted(
+        (entry for entry in entries if entry not in spared), key=lambda item: (EVICTION_ORDER.index(item.kind), item.last_used)
+    ):
         if total <= max_bytes:
             break
         total -= item.size
@@ -79,7 +84,7 @@ def evictable(entries: list[Entry], max_bytes: int, *, with_brought: bool) -> li
     return chosen
 
 
-def verified(root: Path) -> VerifyReport:
+def verify(root: Path) -> VerifyReport:
     """Every file below `root` compared with its name and its checksum."""
     whole, damaged = 0, []
     for kind in KINDS:

@@ -143,35 +143,38 @@ CALCULATORS: Registry[Calculator] = Registry("calculator", home="pillar_core.the
 
 def inputs_of(name: str) -> dict[str, Param]:
     """A theorem's inputs by symbol: as inputs.toml has them, with what the theorem says of its own."""
-    said = toml_tables(STATEMENTS)[name]
-    return {one: params.param_from(one, toml_tables(INPUTS)[one] | said.get("own", {}).get(one, {})) for one in said["inputs"]}
+    fields = toml_tables(STATEMENTS)[name]
+    return {
+        symbol: params.param_from(symbol, toml_tables(INPUTS)[symbol] | fields.get("own", {}).get(symbol, {}))
+        for symbol in fields["inputs"]
+    }
 
 
 def register(name: str, numbers: Callable[[Inputs], Numbers], *, ends: Callable[[Inputs], Mapping[str, float]] = lambda inputs: {}) -> None:
-    """Makes a theorem known: `numbers(inputs)` are the values whose formulas, with what else is said of it, are in statements.toml.
+    """Register a theorem: `numbers(inputs)` are the values whose formulas are in statements.toml.
 
-    ends(inputs): what stands there in ranges and is no input.
+    ends(inputs): names in its ranges that are no inputs.
     """
-    said = dict(toml_tables(STATEMENTS)[name])
-    formulas, stated = said.pop("values"), said.pop("ranges")
-    inputs = [(one.name, one.kind, params.setting(one)) for one in inputs_of(name).values()]
+    fields = dict(toml_tables(STATEMENTS)[name])
+    formulas, stated = fields.pop("values"), fields.pop("ranges")
+    inputs = [(param.name, param.kind, params.setting(param)) for param in inputs_of(name).values()]
     settings = dataclasses.make_dataclass(name, inputs, frozen=True)
 
-    def compute(chosen: Any) -> tuple[Value, ...]:
-        found = numbers(chosen)
-        return tuple(Value(**{**one, "form": Form[one["form"].upper()], "value": found[one["name"]][one["form"]]}) for one in formulas)
+    def compute(chosen: Inputs) -> tuple[Value, ...]:
+        values = numbers(chosen)
+        return tuple(Value(**{**f, "form": Form[f["form"].upper()], "value": values[f["name"]][f["form"]]}) for f in formulas)
 
-    def ranges(chosen: Any) -> tuple[Range, ...]:
+    def ranges(chosen: Inputs) -> tuple[Range, ...]:
         known = vars(chosen) | ends(chosen)
-        return tuple(_range(one, known) for one in stated)
+        return tuple(_range(stated_range, known) for stated_range in stated)
 
-    said["corrections"] = tuple(said.get("corrections", ()))
-    words = {word: one for word, one in said.items() if word not in ("inputs", "own", "curves")}
+    fields["corrections"] = tuple(fields.get("corrections", ()))
+    words = {word: value for word, value in fields.items() if word not in ("inputs", "own", "curves")}
     CALCULATORS.register(Calculator(name, settings=settings, compute=compute, ranges=ranges, **words))
 
 
 def _range(fields: Mapping[str, Json], known: Mapping[str, float]) -> Range:
-    sides = {word: float(known.get(one, one)) for word, one in fields.items() if word in ("value", "low", "high")}
+    sides = {word: float(known.get(end, end)) for word, end in fields.items() if word in ("value", "low", "high")}
     return Range(**{**fields, **sides, "form": Form[fields.get("form", "printed").upper()]})
 
 

@@ -42,7 +42,7 @@ def shifted_rows(rows: Array, direction: Array, *, eta: float, radius: float = 1
     return out
 
 
-def held(moment: Array, separator: Array, k: int) -> float:
+def share_inside(moment: Array, separator: Array, k: int) -> float:
     """‖A_kᵀw*‖/‖w*‖ for the top k directions of a second moment: 1 − ξ_k."""
     _, vectors = np.linalg.eigh(moment)
     return float(np.linalg.norm(vectors[:, -k:].T @ separator) / np.linalg.norm(separator))
@@ -72,16 +72,16 @@ def shift_curve(
     if not 1 <= k < len(values):
         raise SettingError(f"k must be in [1, {len(values) - 1}], below the number of eigenvalues; got {k!r}.")
     moment, gap = np.diag(values), float(values[k - 1] - values[k])
-    base = held(moment, separator, k)
+    base = share_inside(moment, separator, k)
     lines = []
     for eta in etas:
         shifted = shifted_rows(rows, direction, eta=eta, radius=radius, seed=seed).astype(np.float64)
         lines.append(
             (
                 float(eta),
-                held(shifted_moment(moment, direction, eta=eta, radius=radius), separator, k),
-                held(shifted.T @ shifted / len(shifted), separator, k),
-                *(_bound(base, gap, eta, radius, form) for form in (Form.CORRECTED, Form.PRINTED)),
+                share_inside(shifted_moment(moment, direction, eta=eta, radius=radius), separator, k),
+                share_inside(shifted.T @ shifted / len(shifted), separator, k),
+                *(_lower_bound(base, gap, eta, radius, form) for form in (Form.CORRECTED, Form.PRINTED)),
             )
         )
     return pd.DataFrame(lines, columns=["eta", "population", "sampled", "bound", "bound_printed"])
@@ -94,7 +94,7 @@ def _unit(direction: Array) -> Array:
     return np.asarray(direction / length)
 
 
-def _bound(base: float, gap: float, eta: float, radius: float, form: Form) -> float:
+def _lower_bound(base: float, gap: float, eta: float, radius: float, form: Form) -> float:
     """What Theorem 4 leaves of w*, before its 0.9 for sampling: 1 − ξ − 2·shift/Δ, at least 0."""
     shift = moment_shift(eta=eta, radius=radius, form=form)
     return max(base - ratio(2 * shift, min(gap, 1.0)), 0.0) if shift else base

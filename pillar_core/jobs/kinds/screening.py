@@ -16,13 +16,13 @@ def run_screening(task: Task, progress: Progress, cancelled: StopRequested) -> s
         As `screening_kept.computed`.
     """
 
-    def told(done: int, total: int, message: str = "") -> None:
+    def report(done: int, total: int, message: str = "") -> None:
         if cancelled():
             raise Cancelled("the job was cancelled.")
         progress(done, total, message)
 
     ask = screening_kept.Ask.of(task)
-    screening_kept.computed(ask, told)
+    screening_kept.computed(ask, report)
     if not store.default().has("record", ask.key):
         raise StoreError(store.default().unkept or "files of these sets changed while they were read: ask again.")
     return ask.key

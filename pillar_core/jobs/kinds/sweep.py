@@ -26,7 +26,7 @@ def split(payload: Task) -> list[Task]:
         SettingError: a grid that cannot be, or a run without seed, whose result may not be kept.
     """
     pieces = [group[start : start + TASK_CELLS] for group in _groups(payload) for start in range(0, len(group), TASK_CELLS)]
-    return [{"cells": [cell.form for cell in cells]} for cells in _packed(pieces)]
+    return [{"cells": [cell.form for cell in cells]} for cells in _pack(pieces)]
 
 
 def run(task: Task, progress: Progress, cancelled: StopRequested) -> list[dict[str, Json]]:
@@ -58,9 +58,9 @@ def keep(task: Task, records: Sequence[dict[str, Json]]) -> list[Answer]:
 
 def needs(task: Task) -> list[Asked]:
     """The private rows of each cell, and the public ones where these are another set."""
-    asked = [(form["data"]["dataset"], form["data"]["backbone"], form["data"]["dataset_settings"]) for form in task["cells"]]
-    asked += [(form["split"]["public"], form["data"]["backbone"], {}) for form in task["cells"] if form["split"].get("public")]
-    return asked
+    names = [(form["data"]["dataset"], form["data"]["backbone"], form["data"]["dataset_settings"]) for form in task["cells"]]
+    names += [(form["split"]["public"], form["data"]["backbone"], {}) for form in task["cells"] if form["split"].get("public")]
+    return names
 
 
 def cached(payload: Task) -> list[list[str]] | None:
@@ -79,7 +79,7 @@ def cached(payload: Task) -> list[list[str]] | None:
     return answers
 
 
-def _packed(pieces: list[list[RunSpec]]) -> list[list[RunSpec]]:
+def _pack(pieces: list[list[RunSpec]]) -> list[list[RunSpec]]:
     """Small pieces of a large grid put together, so that handing out a task costs little beside its cells."""
     if sum(map(len, pieces)) < MANY_CELLS:
         return pieces

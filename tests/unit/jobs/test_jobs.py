@@ -214,7 +214,7 @@ def test_strays_in_the_queue_hold_no_job(still: Path) -> None:
     assert jobs_server.serve(idle_minutes=0.0)
     signal.signal(signal.SIGTERM, previous)
     job._mark.touch()
-    assert Folder(still).queued() == [job.job_id]
+    assert Folder(still).queued_ids() == [job.job_id]
 
 
 class _Workers:
@@ -291,8 +291,8 @@ def test_a_full_disk_ends_no_jobs_process_and_loses_no_job(still: Path, monkeypa
 def loop_a_little(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The jobs process's loop, six times."""
     server = jobs_server._Server(Folder(still), 0, 0.0)
-    monkeypatch.setattr(server, "_wanted", iter([True] * 6 + [False]).__next__)
-    for name in ("_sign_in", "_recover", "_retired"):
+    monkeypatch.setattr(server, "_is_wanted", iter([True] * 6 + [False]).__next__)
+    for name in ("_sign_in", "_recover", "_retire"):
         monkeypatch.setattr(server, name, lambda: None)
     server.loop()
 
@@ -539,7 +539,7 @@ def test_workers_that_do_not_end_in_time_hold_no_lock(still: Path, monkeypatch: 
         raise TimeoutError("timed out after 5 s.")
 
     monkeypatch.setattr(jobs_server._Server, "close", close)
-    monkeypatch.setattr(jobs_server._Server, "_wanted", lambda _: False)  # as after `jobs.stop`
+    monkeypatch.setattr(jobs_server._Server, "_is_wanted", lambda _: False)  # as after `jobs.stop`
     previous = signal.getsignal(signal.SIGTERM)
     with pytest.raises(TimeoutError):
         jobs_server.serve()
