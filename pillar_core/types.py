@@ -17,7 +17,9 @@ from pillar_core.numerics import round_up
 from pillar_core.params import DELTA
 
 Values = Mapping[str, Any]
-"""Values by name: of settings, of metrics, of what is known about data."""
+"""Values by name: of settings, of metrics, of what is known about data, of a sweep's axes."""
+Form = dict[str, Any]
+"""The plain form of a record, a card, a specification or a grid, as the store, jobs and links hold it."""
 
 MOST_ROWS = 100
 """Of one person: beyond, ε for a person promises nothing at any useful noise."""

@@ -15,7 +15,7 @@ from pillar_core.commands.options import Commands, add_column_options, is_table_
 from pillar_core.runs.splitting import match_private
 from pillar_core.screening import MODELS, SCORES, screen
 from pillar_core.spreadsheets import without_formulas
-from pillar_core.studies.screening.answers import OWN_HALF, OWN_PART, Ask, computed, feature_sets_of, is_of_features, parted, sets_of
+from pillar_core.studies.screening.answers import OWN_HALF, OWN_PART, Ask, answer, feature_sets_of, is_of_features, part_candidates, sets_of
 from pillar_core.types import Dataset, FeatureSet
 
 Rows = Dataset | FeatureSet
@@ -52,7 +52,7 @@ def command(options: argparse.Namespace) -> int:
     ask = _question(options)
     key = ask.key
     private, public = sets = _sets(ask, options)
-    table = computed(ask, printer(unit="steps"), sets=sets, key=key) if _is_kept(options) else _rank(private, public, options)
+    table = answer(ask, printer(unit="steps"), sets=sets, key=key) if _is_kept(options) else _rank(private, public, options)
     notes = [*table.attrs["notes"], *(note for data in (private, *public.values()) for note in data.notes), _provenance(table, options)]
     print(table.drop(columns=["provenance"]).to_string(index=False, float_format=lambda value: f"{value:.4g}"))
     for note in notes:
@@ -89,7 +89,7 @@ def _sets(ask: Ask, options: argparse.Namespace) -> tuple[Json, dict[str, Json]]
         return feature_sets_of(ask) if is_of_features(ask) else sets_of(ask)
     named = [name for name in ask.public if name not in (OWN_PART, OWN_HALF)]
     private = private_of(ask.private, options, named)
-    return parted(ask, private, {name: match_private(public_of(name, private), private)[0] for name in named})
+    return part_candidates(ask, private, {name: match_private(public_of(name, private), private)[0] for name in named})
 
 
 def _rank(private: Rows, public: Mapping[str, Rows], options: argparse.Namespace) -> pd.DataFrame:

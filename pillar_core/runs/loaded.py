@@ -26,7 +26,7 @@ from pillar_core.methods.parts.deep.networks import portable
 from pillar_core.runs import use
 from pillar_core.runs.models import CARD, FORMAT, SUMS, WEIGHTS
 from pillar_core.splits import Transform
-from pillar_core.types import Dataset
+from pillar_core.types import Dataset, Form
 
 FORMER = "pillar-explorer-model-1"
 LARGE = 2**27
@@ -40,7 +40,7 @@ class Model:
     ones. `weights`: a local file for the backbone of the model's features, where that needs one.
     """
 
-    def __init__(self, classifier: LinearClassifier | NetworkClassifier, card: dict[str, Any]) -> None:
+    def __init__(self, classifier: LinearClassifier | NetworkClassifier, card: Form) -> None:
         self.classifier = classifier
         self.card = card
         self.classes: tuple[str, ...] = tuple(card["classes"])
@@ -105,7 +105,7 @@ class Model:
             raise DataError("rows to predict hold NaN or infinite values.")
         return x
 
-    def _read(self, rows: Any, form: dict[str, Any]) -> Any:
+    def _read(self, rows: Any, form: Form) -> Any:
         """What a path, a frame or an array holds, before pixels are scaled."""
         is_frame = objects.is_table(rows)
         if not is_frame and not isinstance(rows, str | Path):
@@ -124,17 +124,17 @@ class Model:
         self.notes += tuple(notes)
         return x
 
-    def _features(self, images: Array, made_by: dict[str, Any], shape: list[int]) -> Array:
+    def _features(self, images: Array, made_by: Form, shape: list[int]) -> Array:
         """The features of images, through the same backbone with the same weights."""
         name = made_by["name"]
         lines = f"Make features yourself: pc.load_features(images, {name!r}, weights=FILE).x_train, which predict takes."
         if name not in BACKBONES or BACKBONES[name].is_own_file:
             raise DataError(f"the model's features come from the backbone {name}, which is not here. {lines}")
         try:
-            here = identity_of(name, self.weights)
+            weights_here = identity_of(name, self.weights)
         except SettingError as refusal:
             raise DataError(f"{refusal} Name the file: `model.weights = FILE`, or --weights FILE.") from refusal
-        if here != made_by:
+        if weights_here != made_by:
             raise DataError(f"the weights of the backbone {name} are others here than those that the model was trained with. {lines}")
         if images.dtype != np.uint8 or list(images.shape[1:]) != shape:
             raise DataError(f"images must be uint8 of shape {('n', *shape)}, or files in a folder; got {images.dtype} {images.shape}.")
@@ -152,7 +152,7 @@ def load_model(path: str | Path) -> Model:
     from safetensors.numpy import load
 
     with _reading(path) as (archive, card):
-        if changed := _changed(archive, card):
+        if changed := _changed_files(archive, card):
             raise ValueError(f"{'; '.join(changed)}. Download it again")
         return _model(load(archive.read(WEIGHTS)), card)
 
@@ -165,14 +165,14 @@ def states(source: Any) -> tuple[dict[str, str], tuple[str, ...], list[str]]:
     """
     with _reading(source) as (archive, card):
         filed = {name.replace("_", " "): value for name, value in dict(card["deployment"]).items() if name != "assumptions"}
-        said = {"predicts": card.get("predicts") or "a label", "classes": card["classes"], "learner": card["method"]} | filed
-        said["private examples"] = card["n_private"]
-        words = {name: join(value) if isinstance(value, list) else str(value) for name, value in said.items()}
-        return words, tuple(map(str, card["guarantee"]["assumptions"])), _changed(archive, card)
+        facts = {"predicts": card.get("predicts") or "a label", "classes": card["classes"], "learner": card["method"]} | filed
+        facts["private examples"] = card["n_private"]
+        words = {name: join(value) if isinstance(value, list) else str(value) for name, value in facts.items()}
+        return words, tuple(map(str, card["guarantee"]["assumptions"])), _changed_files(archive, card)
 
 
 @contextlib.contextmanager
-def _reading(source: Any) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any]]]:
+def _reading(source: Any) -> Iterator[tuple[zipfile.ZipFile, Form]]:
     """A model's zip and its card; whatever shows that it is none becomes a DataError."""
     from safetensors import SafetensorError
 
@@ -190,7 +190,7 @@ def _reading(source: Any) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any]]]:
         raise DataError(f"{getattr(source, 'name', source)} is no model of the PILLAR explorer: {cause}.") from cause
 
 
-def _changed(archive: zipfile.ZipFile, card: dict[str, Any]) -> list[str]:
+def _changed_files(archive: zipfile.ZipFile, card: Form) -> list[str]:
     """What is missing, added or changed in a model's zip, in words; the former format names no sums."""
     names = [name for name in archive.namelist() if not name.endswith("/")]
     if card["format"] == FORMER and SUMS not in names:
@@ -202,7 +202,7 @@ def _changed(archive: zipfile.ZipFile, card: dict[str, Any]) -> list[str]:
     return changed + [f"{name} was changed" for name in present if hashlib.sha256(archive.read(name)).hexdigest() != sums[name]]
 
 
-def _network(arrays: dict[str, Array], card: dict[str, Any]) -> NetworkClassifier:
+def _network(arrays: dict[str, Array], card: Form) -> NetworkClassifier:
     """The network that a card describes; only names, sizes and numbers are taken from the file, and no other file is opened."""
     design = card["network"]
     words = {"network": portable(str(design["network"])), "layers": str(design["layers"])}
@@ -214,26 +214,26 @@ def _network(arrays: dict[str, Array], card: dict[str, Any]) -> NetworkClassifie
     return classifier
 
 
-def _model(arrays: dict[str, Array], card: dict[str, Any]) -> Model:
+def _model(arrays: dict[str, Array], card: Form) -> Model:
     if "network" in card:
         return Model(_network(arrays, card), card)
     d = "d" if "projection" in arrays else "k"
     axes = {"weights": "k c", "bias": "c", "projection": "d k", "mean": d, "scale": d}
     present = {name: arrays[name] for name in axes if name not in use.PARTS or name in arrays}
     checks.arrays(", ".join(axes[name] for name in present), **present)
-    classes, made = card["classes"], card["transform"]
-    if not isinstance(classes, list) or not all(isinstance(one, str) for one in classes) or len(classes) < len(arrays["bias"]):
+    classes, prepared = card["classes"], card["transform"]
+    if not isinstance(classes, list) or not all(isinstance(name, str) for name in classes) or len(classes) < len(arrays["bias"]):
         raise ValueError("its card names no class for each column of its weights")
-    if not isinstance(made, dict) or not isinstance(made["normalise"], bool):
+    if not isinstance(prepared, dict) or not isinstance(prepared["normalise"], bool):
         raise ValueError("its card does not say how rows are prepared")
     mean, scale, projection = (arrays.get(name) for name in use.PARTS)
-    head = LinearClassifier(Transform(mean, scale, projection, made["normalise"]), arrays["weights"], arrays["bias"])
+    head = LinearClassifier(Transform(mean, scale, projection, prepared["normalise"]), arrays["weights"], arrays["bias"])
     if card["format"] == FORMAT and (_width(card["input"]) != head.width or len(classes) > len(arrays["bias"])):
         raise ValueError("what its card says of rows does not fit its weights")
     return Model(head, card)
 
 
-def _width(form: dict[str, Any]) -> int:
+def _width(form: Form) -> int:
     """How many numbers a row has, by the card."""
     if form["kind"] == "table":
         recipe = recipes.recipe_of(form["recipe"])

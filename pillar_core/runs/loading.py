@@ -1,7 +1,7 @@
 """From whatever the user has to a feature set: files are read by `data`, images go through `features`."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from pillar_core.data.objects import read
 from pillar_core.data.raw import Roles
 from pillar_core.errors import SettingError
 from pillar_core.params import COUNT
-from pillar_core.types import Dataset, FeatureSet, Progress, StopRequested
+from pillar_core.types import Dataset, FeatureSet, Progress, StopRequested, Values
 
 __all__ = ["load_features", "read", "through_backbone"]
 
@@ -30,7 +30,7 @@ def load_features(
     person: str | None = None,
     leave_out: Sequence[str] = (),
     keys: tuple[str, str | None] | None = None,
-    recipe: str | Path | Mapping[str, Any] | None = None,
+    recipe: str | Path | Values | None = None,
     public: Any = None,
 ) -> FeatureSet:
     """The feature set of a file, a folder or zip of images, or a dataset, checked.

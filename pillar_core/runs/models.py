@@ -8,7 +8,6 @@ import json
 import shlex
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -26,7 +25,7 @@ from pillar_core.runs import use
 from pillar_core.runs.repeated import command_of
 from pillar_core.runs.statement import IN_SIGHT, statement
 from pillar_core.splits import transform
-from pillar_core.types import FeatureSet, Guarantee, RunRecord, SemiPrivateSplit
+from pillar_core.types import FeatureSet, Form, Guarantee, RunRecord, SemiPrivateSplit
 
 FORMAT = "pillar-explorer-model-2"
 WEIGHTS, ARRAYS, CARD, SUMS = "model.safetensors", "model.npz", "model.json", "SHA256SUMS"
@@ -77,9 +76,9 @@ def model_bytes(record: RunRecord, *, classes: tuple[str, ...] | None = None, sp
     texts |= {READ_ME: _read_me(record, card, split), USE: _use()}
     contents = {WEIGHTS: save(arrays)} | {name: text.encode() for name, text in texts.items()}
     if "network" not in built:
-        held = io.BytesIO()
-        np.savez(held, **arrays)  # type: ignore[arg-type]  # numpy's stubs take the names for allow_pickle
-        contents[ARRAYS] = held.getvalue()
+        npz = io.BytesIO()
+        np.savez(npz, **arrays)  # type: ignore[arg-type]  # numpy's stubs take the names for allow_pickle
+        contents[ARRAYS] = npz.getvalue()
     contents[SUMS] = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in contents.items()).encode()
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -88,7 +87,7 @@ def model_bytes(record: RunRecord, *, classes: tuple[str, ...] | None = None, sp
     return buffer.getvalue()
 
 
-def in_sight(record: RunRecord, what: str = IN_SIGHT) -> RunRecord:
+def in_sight(record: RunRecord, seen: str = IN_SIGHT) -> RunRecord:
     """The record, its guarantee declared to cover the training alone; `what` was in sight when its settings were moved.
 
     Raises:
@@ -97,7 +96,7 @@ def in_sight(record: RunRecord, what: str = IN_SIGHT) -> RunRecord:
     declared = record.guarantee
     if declared.covers_choice is False:
         raise UnsupportedError(NO_RELEASE)
-    guarantee = dataclasses.replace(declared, covers_choice=False, chosen_in_sight=True, assumptions=(*declared.assumptions, what))
+    guarantee = dataclasses.replace(declared, covers_choice=False, chosen_in_sight=True, assumptions=(*declared.assumptions, seen))
     return dataclasses.replace(record, guarantee=guarantee)
 
 
@@ -117,7 +116,7 @@ def save_model(
     return path
 
 
-def _taken_apart(record: RunRecord) -> tuple[dict[str, Array], dict[str, Any]]:
+def _taken_apart(record: RunRecord) -> tuple[dict[str, Array], Form]:
     """The arrays of a classifier, and what the card says of how they go together."""
     head = record.classifier
     if isinstance(head, NetworkClassifier):
@@ -130,7 +129,7 @@ def _taken_apart(record: RunRecord) -> tuple[dict[str, Array], dict[str, Any]]:
     return arrays | {"weights": head.weights, "bias": head.bias}, {"transform": {"normalise": head.transform.normalise, **size}}
 
 
-def _card(record: RunRecord, classes: tuple[str, ...], split: SemiPrivateSplit | None) -> dict[str, Any]:
+def _card(record: RunRecord, classes: tuple[str, ...], split: SemiPrivateSplit | None) -> Form:
     form = _input(record, None if split is None else split.features)
     shares = {"content": "public", "fraction": "public_fraction", "per_class": "public_per_class"}
     public = {name: split.settings.get(setting) for name, setting in shares.items()} if split else {}
@@ -150,7 +149,7 @@ def _card(record: RunRecord, classes: tuple[str, ...], split: SemiPrivateSplit |
     }
 
 
-def _input(record: RunRecord, features: FeatureSet | None) -> dict[str, Any]:
+def _input(record: RunRecord, features: FeatureSet | None) -> Form:
     """How raw rows become what the model takes: a table's recipe, or images' shape and backbone. Public, declared or a caveat."""
     head = record.classifier
     shape = head.design.shape if isinstance(head, NetworkClassifier) else None if features is None else features.pixel_shape
@@ -180,7 +179,7 @@ def _use() -> str:
     return source.replace("from pillar_core.splits.transform import Transform\n", body)
 
 
-def _read_me(record: RunRecord, card: dict[str, Any], split: SemiPrivateSplit | None) -> str:
+def _read_me(record: RunRecord, card: Form, split: SemiPrivateSplit | None) -> str:
     """The model card: what it is, what it tells apart, what it promises, how it was set, how to use it."""
     settings = "\n".join(f"- `{name}`: {value}" for name, value in record.settings.items())
     kind = "A network on images of" if isinstance(record.classifier, NetworkClassifier) else "A linear head on"
@@ -209,23 +208,28 @@ def _again(record: RunRecord, split: SemiPrivateSplit) -> str:
     )
 
 
-def _front_matter(record: RunRecord, card: dict[str, Any]) -> str:
+def _front_matter(record: RunRecord, card: Form) -> str:
     """What hubs of models file; no metric, because test accuracy is private. The licence is for the owner to name."""
-    own, form = card["guarantee"], card["input"]
+    guarantee, form = card["guarantee"], card["input"]
     names = (record.data, (card["public_set"] or {}).get("name") or "")
-    said = {
+    fields = {
         "license": "unknown",
         "library_name": "pillar-explorer",
         "pipeline_tag": "image-classification" if form["kind"] == "pixels" or "backbone" in form else "tabular-classification",
         "tags": ["differential-privacy", record.method],
         "datasets": [name.removeprefix("hub:") for name in names if name.startswith("hub:")],
         "metrics": [],
-        "privacy": {"epsilon": own["epsilon"], "delta": own["delta"], "unit": own["privacy_unit"], "relation": own["relation"]},
+        "privacy": {
+            "epsilon": guarantee["epsilon"],
+            "delta": guarantee["delta"],
+            "unit": guarantee["privacy_unit"],
+            "relation": guarantee["relation"],
+        },
     }
-    return "---\n" + "".join(f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in said.items()) + "---\n\n"
+    return "---\n" + "".join(f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in fields.items()) + "---\n\n"
 
 
-def _rows_in_words(form: dict[str, Any]) -> str:
+def _rows_in_words(form: Form) -> str:
     if form["kind"] == "table":
         return f"a csv, parquet or DataFrame with the columns {json.dumps([column['name'] for column in form['recipe']['columns']])}"
     if form["kind"] == "pixels" or "backbone" in form:
@@ -233,7 +237,7 @@ def _rows_in_words(form: dict[str, Any]) -> str:
     return f"(n, {form['dims']}) features, prepared as the training rows were"
 
 
-def _alone(card: dict[str, Any]) -> str:
+def _alone(card: Form) -> str:
     if "network" in card:
         return "Both need the library: this is a deep network."
     alone = "Without the library, with numpy alone: unpack this zip and run `python use.py ROWS`"
@@ -242,7 +246,7 @@ def _alone(card: dict[str, Any]) -> str:
     return f"{alone}{' (an npz or npy of images)' * (card['input']['kind'] == 'pixels')}."
 
 
-def guarantee_card(guarantee: Guarantee) -> dict[str, Any]:
+def guarantee_card(guarantee: Guarantee) -> Form:
     """The guarantee in words and numbers; an infinite ε is the string "inf"."""
     upper = guarantee.epsilon.upper
     return {

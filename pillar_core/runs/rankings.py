@@ -40,10 +40,10 @@ def of_rows(rows: str) -> tuple[Ranking, ...]:
 
 def epsilon_of(rankings: Sequence[Ranking], *, delta: float) -> float:
     """ε of all of them together at δ, for one row added or removed."""
-    return accounting.epsilon_of_mu(math.hypot(*(1 / one.noise_multiplier for one in rankings)), delta)
+    return accounting.epsilon_of_mu(math.hypot(*(1 / ranking.noise_multiplier for ranking in rankings)), delta)
 
 
-def counted(record: RunRecord, rankings: Sequence[Ranking]) -> RunRecord:
+def count_rankings(record: RunRecord, rankings: Sequence[Ranking]) -> RunRecord:
     """The record, its guarantee counting rankings that came before the training.
 
     Guarantee: (ε, δ) of rankings and training together, by composing the ledger's events. Each ranking is one Gaussian release of a sum
@@ -51,20 +51,20 @@ def counted(record: RunRecord, rankings: Sequence[Ranking]) -> RunRecord:
     """
     if not rankings:
         return record
-    own = record.guarantee
-    relation = NeighboringRelation.of(own.relation)
-    event = compose(spent_event(record), *(gaussian(one.noise_multiplier) for one in rankings))
+    guarantee = record.guarantee
+    relation = NeighboringRelation.of(guarantee.relation)
+    event = compose(spent_event(record), *(gaussian(ranking.noise_multiplier) for ranking in rankings))
     after = dataclasses.replace(
-        own,
-        epsilon=accounting.epsilon(event, delta=own.delta, relation=relation),
+        guarantee,
+        epsilon=accounting.epsilon(event, delta=guarantee.delta, relation=relation),
         accountant=accounting.resolve_bound(event, relation=relation).name,
         assumptions=(
-            *own.assumptions,
-            *(RANKED.format(", ".join(one.public)) for one in rankings),
-            *([PART] if any(one.has_part for one in rankings) else []),
+            *guarantee.assumptions,
+            *(RANKED.format(", ".join(ranking.public)) for ranking in rankings),
+            *([PART] if any(ranking.has_part for ranking in rankings) else []),
         ),
         events=describe(event),
         event=event,
-        paid_choice="; ".join(filter(None, (own.paid_choice, "public rows could be chosen by a private ranking of public sets"))),
+        paid_choice="; ".join(filter(None, (guarantee.paid_choice, "public rows could be chosen by a private ranking of public sets"))),
     )
     return dataclasses.replace(record, guarantee=after)

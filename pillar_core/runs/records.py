@@ -13,7 +13,7 @@ from pillar_core.errors import PillarError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.runs import starter, sweep
 from pillar_core.runs.tables import row_of
-from pillar_core.types import RunSpec
+from pillar_core.types import Form, RunSpec, Values
 
 __all__ = ["AXES", "all_runs", "data_words", "estimate", "forget_refusals", "grid_of", "lines", "refusals", "versions_of"]
 
@@ -97,7 +97,7 @@ def data_words(dataset: str, features: str = "") -> str:
     return f"{title or dataset[:13] + '…'} (yours)"
 
 
-def estimate(grid: Mapping[str, Any], runs: pd.DataFrame) -> dict[str, float]:
+def estimate(grid: Values, runs: pd.DataFrame) -> dict[str, float]:
     """What a grid would take, before anything starts: cells, cached, seconds (one worker) and bytes of the missing ones.
 
     Times are the means of the same learner's runs on this machine, or a second.
@@ -114,9 +114,9 @@ def estimate(grid: Mapping[str, Any], runs: pd.DataFrame) -> dict[str, float]:
     return {"cells": len(cells), "cached": len(cells) - len(missing), "seconds": seconds, "bytes": BYTES_A_RUN * len(missing)}
 
 
-def grid_of(keys: Sequence[str]) -> list[dict[str, Any]]:
+def grid_of(keys: Sequence[str]) -> list[Form]:
     """Grids for `sweep` that hold exactly these records' cells: one per setting, with its seeds."""
-    grids: dict[str, dict[str, Any]] = {}
+    grids: dict[str, Form] = {}
     for key in keys:
         record = store.default().get_json("record", key)
         if record is not None:
@@ -127,7 +127,7 @@ def grid_of(keys: Sequence[str]) -> list[dict[str, Any]]:
 
 
 @functools.lru_cache(maxsize=50_000)
-def _row(root: str, key: str) -> dict[str, Any] | None:
+def _row(root: str, key: str) -> Form | None:
     """One record's row, whose `data` is its features' name; a record never changes, so its key within a cache folder is enough."""
     record: Any = store.default().get_json("record", key)
     try:
@@ -145,19 +145,19 @@ def _row(root: str, key: str) -> dict[str, Any] | None:
     }
 
 
-def _is_of_this_version(record: Mapping[str, Any], key: str) -> bool:
+def _is_of_this_version(record: Values, key: str) -> bool:
     try:
         return sweep.cell_key(RunSpec(**record["cell"]), rows=record.get("rows", {})) == key
     except PillarError:  # something that it names is not here any more
         return False
 
 
-def _group(cell: Mapping[str, Any], rows: object = None) -> str:
+def _group(cell: Values, rows: object = None) -> str:
     split = {name: value for name, value in cell["split"].items() if name != "split_seed" or value != cell["seed"]}
     return fingerprint({**cell, "seed": None, "split": split}, *([rows] if rows else []))
 
 
-def _grid(cell: Mapping[str, Any]) -> dict[str, Any]:
+def _grid(cell: Values) -> Form:
     split = {name: value for name, value in cell["split"].items() if name != "split_seed" or value != cell["seed"]}
     run_fields = {name: cell[name] for name in ("method", "epsilon", "delta", "relation", "accountant", "preset")}
     everything = {**cell["data"], **split, **run_fields, **cell["settings"]}

@@ -20,6 +20,7 @@ from pillar_core.runs.counting import solved_count
 from pillar_core.runs.models import in_sight
 from pillar_core.splits import View, view_of
 from pillar_core.types import (
+    Form,
     Guarantee,
     NeighboringRelation,
     PrivacyBudget,
@@ -29,6 +30,7 @@ from pillar_core.types import (
     RunSpec,
     SemiPrivateSplit,
     TrainResult,
+    Values,
 )
 
 SIZE_PUBLIC = "the number of private rows is public and the same for neighbouring data sets"
@@ -214,7 +216,7 @@ def _budget(learner: Method[Any], epsilon: float | None, delta: float, relation:
     return budget
 
 
-def _settings(learner: Method[S], preset: str | None, values: Mapping[str, Any]) -> S:
+def _settings(learner: Method[S], preset: str | None, values: Values) -> S:
     known = params.params_of(learner.settings)
     unknown = [name for name in values if name not in known]
     if unknown:
@@ -225,7 +227,7 @@ def _settings(learner: Method[S], preset: str | None, values: Mapping[str, Any])
     return params.check_settings(learner.settings(**values))
 
 
-def _count_setting(learner: Method[S], preset: str | None, settings: S, values: Mapping[str, Any]) -> str | None:
+def _count_setting(learner: Method[S], preset: str | None, settings: S, values: Values) -> str | None:
     """The whole-number setting that the preset solves the budget for at fixed noise; None where the noise is solved."""
     name = learner.preset_budget_settings.get(preset or "")
     if name is None or getattr(settings, str(learner.budget_setting)) is None:
@@ -345,7 +347,7 @@ def _publishable(diagnostics: Mapping[str, tuple[Any, Provenance]]) -> dict[str,
     return {name: fact for name, fact in diagnostics.items() if fact[1] is not Provenance.NON_PRIVATE}
 
 
-def _test_metrics(result: TrainResult, split: SemiPrivateSplit) -> dict[str, Any]:
+def _test_metrics(result: TrainResult, split: SemiPrivateSplit) -> Form:
     features = split.features
     if features.x_test is None or features.y_test is None or not len(features.x_test):
         return {}

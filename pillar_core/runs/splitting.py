@@ -1,7 +1,7 @@
 """Data by name, and the public face's `split`: any data set or feature set into rows by role, duplicates refused."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -19,7 +19,7 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.params import COUNT, SEED
 from pillar_core.runs.loading import load_features
 from pillar_core.splits import split_features
-from pillar_core.types import MOST_ROWS, Dataset, FeatureSet, SemiPrivateSplit
+from pillar_core.types import MOST_ROWS, Dataset, FeatureSet, SemiPrivateSplit, Values
 
 SENT: dict[str, FeatureSet] = {}
 """Features by the fingerprint of name, backbone and settings that another machine sent to this process for its present task."""
@@ -77,7 +77,7 @@ def split(
     return dataclasses.replace(parts, notes=parts.notes + changes)
 
 
-def load_named_features(name: str, backbone: str | None = None, settings: Mapping[str, Any] | None = None) -> FeatureSet:
+def load_named_features(name: str, backbone: str | None = None, settings: Values | None = None) -> FeatureSet:
     """Features by a name that a link or a grid can carry: a data set through a backbone, or stored features as they are.
 
     Raises:
@@ -95,7 +95,7 @@ def lies_in_files(name: object) -> TypeGuard[str]:
     return isinstance(name, str) and name in DATASETS and DATASETS[name].needs_files
 
 
-def state(name: str, settings: Mapping[str, Any] | None = None) -> str:
+def state(name: str, settings: Values | None = None) -> str:
     """Text that changes when the files of a data set do; "" for one that has none here."""
     return DATASETS[name].state((settings or {}).get("root")) if lies_in_files(name) else ""
 
@@ -106,7 +106,7 @@ def states(*names: object) -> list[str]:
 
 
 def remember_features(
-    data: FeatureSet | Dataset, name: str, backbone: str | None, settings: Mapping[str, Any] | None = None, *, state_: str
+    data: FeatureSet | Dataset, name: str, backbone: str | None, settings: Values | None = None, *, state_: str
 ) -> FeatureSet:
     """The features of the data, whose content is remembered as what `name` stood for when its files had this state."""
     features = data if isinstance(data, FeatureSet) else load_features(data, backbone)
@@ -115,7 +115,7 @@ def remember_features(
     return features
 
 
-def content(name: str, backbone: str | None, settings: Mapping[str, Any] | None = None) -> str:
+def content(name: str, backbone: str | None, settings: Values | None = None) -> str:
     """The fingerprint of rows in files as this process last read them; "" where it has not, or the files are others now."""
     read = _READ.get(fingerprint(name, backbone or default_backbone(name), dict(settings or {})))
     return read[1] if read is not None and read[0] == state(name, settings) else ""

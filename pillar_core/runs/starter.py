@@ -2,10 +2,9 @@
 
 import dataclasses
 import shutil
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import pandas as pd
 
@@ -15,13 +14,13 @@ from pillar_core.data import embedded, load_dataset
 from pillar_core.errors import StoreError
 from pillar_core.runs.sweep import cell_key, cells, run_trials, table, trials
 from pillar_core.runs.tables import record_of
-from pillar_core.types import Dataset, Progress, PublicFacts, RunRecord, RunSpec
+from pillar_core.types import Dataset, Progress, PublicFacts, RunRecord, RunSpec, Values
 
 BACKBONE = "efficientnet_lite0"
-SHARED: Mapping[str, Any] = {"dataset": "fashion_mnist_2k", "public_fraction": 0.1, "seed": [0, 1, 2, 3, 4]}
+SHARED: Values = {"dataset": "fashion_mnist_2k", "public_fraction": 0.1, "seed": [0, 1, 2, 3, 4]}
 HERO_EPSILONS = (0.1, 0.3, 1.0, 3.0)
 HERO_K = (3, 5, 10, 20, 40, 80, 160)
-GRIDS: tuple[Mapping[str, Any], ...] = (
+GRIDS: tuple[Values, ...] = (
     {**SHARED, "method": "pillar", "k": list(HERO_K), "epsilon": list(HERO_EPSILONS)},
     {**SHARED, "method": "dp_sgd", "epsilon": list(HERO_EPSILONS)},
     {**SHARED, "method": "non_private", "k": [*HERO_K, None]},
@@ -29,9 +28,9 @@ GRIDS: tuple[Mapping[str, Any], ...] = (
 )
 """What Home and the first view of Explore show: accuracy against k, no projection, no privacy, no private rows."""
 COMPARED = ("pillar", "pillar_one_shot", "pillar_kalman", "dp_raft_pillar", "dp_sgd", "jl", "gep", "adamix", "only_public", "non_private")
-BY_CLASS: Mapping[str, Any] = {**SHARED, "method": "non_private", "k": 19}
+BY_CLASS: Values = {**SHARED, "method": "non_private", "k": 19}
 """What Explore's classes compare with: no noise in the directions of the run that Explore opens with."""
-COMPARISON: Mapping[str, Any] = {**SHARED, "method": list(COMPARED), "epsilon": list(HERO_EPSILONS)}
+COMPARISON: Values = {**SHARED, "method": list(COMPARED), "epsilon": list(HERO_EPSILONS)}
 """What Compare opens with; the run that Explore opens with is among it."""
 OPENING_K = {
     "fashion_mnist": (3, 10, 20, 40, 160),
@@ -42,9 +41,9 @@ OPENING_K = {
 """The k of the curves that Explore opens with for each further set of images that ships, at three seeds."""
 
 
-def grids() -> list[Mapping[str, Any]]:
+def grids() -> list[Values]:
     """Every grid whose records ship."""
-    opening: list[Mapping[str, Any]] = []
+    opening: list[Values] = []
     for dataset, ks in OPENING_K.items():
         shared = {"dataset": dataset, "public_fraction": 0.1, "seed": [0, 1, 2]}
         for grid in GRIDS:

@@ -2,8 +2,6 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping
-from typing import Any
 
 from pillar_core import accounting
 from pillar_core.errors import UnsupportedError
@@ -11,7 +9,7 @@ from pillar_core.ledger import DpEvent, describe, of_person
 from pillar_core.methods import METHODS
 from pillar_core.numerics import round_up
 from pillar_core.runs import private_tests
-from pillar_core.types import Guarantee, NeighboringRelation, PublicUse, RunRecord
+from pillar_core.types import Guarantee, NeighboringRelation, PublicUse, RunRecord, Values
 
 _RELATIONS = {
     NeighboringRelation.ADD_OR_REMOVE_ONE: "{} added to or removed from the training rows",
@@ -35,13 +33,13 @@ class Statement:
     """A guarantee to sign: `text` in plain words, `fields` as a registry of deployments files it."""
 
     text: str
-    fields: Mapping[str, Any]
+    fields: Values
 
 
 def spent_event(record: RunRecord) -> DpEvent:
     """The privacy event that the record's guarantee covers; of a record from the store, which holds none, that of its run."""
-    own = record.guarantee
-    return of_person(_run_event(record), own.rows_per_person or 1) if own.event is None else own.event
+    guarantee = record.guarantee
+    return of_person(_run_event(record), guarantee.rows_per_person or 1) if guarantee.event is None else guarantee.event
 
 
 def statement(record: RunRecord) -> Statement:
@@ -49,64 +47,65 @@ def statement(record: RunRecord) -> Statement:
 
     Guarantee: says what the record's guarantee says and nothing beyond; an experiment with a known seed is called one.
     """
-    own, learner = record.guarantee, METHODS[record.method]
-    upper, relation = own.epsilon.upper, NeighboringRelation.of(own.relation)
-    curve = _curve(record, relation) if own.is_private and own.has_releases else None
+    guarantee, learner = record.guarantee, METHODS[record.method]
+    upper, relation = guarantee.epsilon.upper, NeighboringRelation.of(guarantee.relation)
+    curve = _curve(record, relation) if guarantee.is_private and guarantee.has_releases else None
     summary = None if curve is None else accounting.gaussian_summary(curve)
     public = learner.public_words(record.settings)
-    choice = _choice(own)
-    most, unit, tests = own.rows_per_person, own.unit.definition, private_tests.lines(record)
-    loss = f"ε ≤ {round_up(upper)} at δ = {own.delta:g}" if math.isfinite(upper) else "none: ε is infinite"
+    choice = _choice(guarantee)
+    most, unit, tests = guarantee.rows_per_person, guarantee.unit.definition, private_tests.lines(record)
+    counted_by = f"{guarantee.accountant}; ε is its upper end" if guarantee.has_releases else "none needed, no private row was read"
+    loss = f"ε ≤ {round_up(upper)} at δ = {guarantee.delta:g}" if math.isfinite(upper) else "none: ε is infinite"
     lines = [
         f"Model: {learner.title}, from {record.facts.n_private:,} private examples of {record.facts.n_classes} classes.",
-        f"Privacy loss: {loss}. Neighbouring data differ in {_RELATIONS[own.relation].format(own.unit.examples)}.",
-        f"Unit of protection: {unit}.{'' if own.rows_per_person else LESS}",
-        f"Releases charged: {'; '.join(own.events) or 'nothing from private rows'}{COUNTED if most is not None and most > 1 else ''}.",
+        f"Privacy loss: {loss}. Neighbouring data differ in {_RELATIONS[guarantee.relation].format(guarantee.unit.examples)}.",
+        f"Unit of protection: {unit}.{'' if guarantee.rows_per_person else LESS}",
+        f"Releases charged: {'; '.join(guarantee.events) or 'nothing from private rows'}{COUNTED if (most or 1) > 1 else ''}.",
         f"Sampling: {_sampling(record)}.",
-        f"Accountant: {own.accountant}; ε is its upper end." if own.has_releases else "Accountant: none needed, no private row was read.",
+        f"Accountant: {counted_by}.",
         *([_meaning(curve, summary)] if curve is not None and summary is not None and math.isfinite(summary.mu) else []),
         f"Public data: {record.facts.n_public:,} examples, used as: {public}. They are not protected.",
         f"Choice of settings: {choice}",
-        "It holds if: " + "; ".join(own.assumptions) + ".",
+        "It holds if: " + "; ".join(guarantee.assumptions) + ".",
         *tests,
         f"Not protected: public{' and validation' if tests else ', validation and test'} rows; that the data set was used at all; what is "
         "true of the population whether or not anybody takes part; and further runs on the same rows, whose losses add up.",
     ]
-    if own.delta * record.facts.n_private >= 1 and own.has_releases:
+    if guarantee.delta * record.facts.n_private >= 1 and guarantee.has_releases:
         lines.append(
             f"δ is at least 1/n = {1 / record.facts.n_private:.2g}: such a guarantee would allow publishing a random row outright."
         )
-    if record.seed is not None and own.has_releases:
+    if record.seed is not None and guarantee.has_releases:
         lines.insert(0, "NOT FOR RELEASE: this run has a known seed, and whoever knows it can subtract the noise.")
     fields = {
-        "flavor": "approximate differential privacy" if own.delta > 0 else "pure differential privacy",
+        "flavor": "approximate differential privacy" if guarantee.delta > 0 else "pure differential privacy",
         "epsilon": upper if math.isfinite(upper) else "inf",
-        "delta": own.delta,
+        "delta": guarantee.delta,
         "gaussian_mu": None if summary is None or not math.isfinite(summary.mu) else summary.mu,
         "gaussian_mu_floor": None if summary is None else summary.floor,
         "privacy_unit": unit,
         "neighboring_relation": str(relation),
         "unprotected_quantities": "number of private examples, classes, public data",
         "deployment_model": "central",
-        "mechanisms": list(own.events),
-        "accounting": own.accountant,
+        "mechanisms": list(guarantee.events),
+        "accounting": guarantee.accountant,
         "tuning": choice,
         "public_data": str(PublicUse.NONE) if not record.facts.n_public else public,
-        "assumptions": list(own.assumptions),
+        "assumptions": list(guarantee.assumptions),
         "implementation": "PILLAR explorer",
         **private_tests.fields(record),
     }
     return Statement("\n".join(lines), fields)
 
 
-def _choice(own: Guarantee) -> str:
-    paid = f"paid for within ε: {own.paid_choice}. All else: " if own.paid_choice else ""
-    if own.chosen_in_sight:
-        seen = "test accuracy" if IN_SIGHT in own.assumptions else "a private ranking of public sets with a known seed"
+def _choice(guarantee: Guarantee) -> str:
+    paid = f"paid for within ε: {guarantee.paid_choice}. All else: " if guarantee.paid_choice else ""
+    if guarantee.chosen_in_sight:
+        seen = "test accuracy" if IN_SIGHT in guarantee.assumptions else "a private ranking of public sets with a known seed"
         return f"{paid}made with {seen} in sight and not paid for; ε covers this training alone."
-    if own.covers_choice is None:
+    if guarantee.covers_choice is None:
         return f"{paid}not known. Settings were given, maybe after a look at these rows; ε covers this training alone."
-    if not own.covers_choice:
+    if not guarantee.covers_choice:
         return "made on test rows and not paid for; this number is not differentially private."
     return (
         f"{paid}by rules from public facts, or by hand without a look at these rows (for whoever ran it to confirm). What private rows "
@@ -137,9 +136,9 @@ def _curve(record: RunRecord, relation: NeighboringRelation) -> accounting.Trade
 
 
 def _meaning(curve: accounting.TradeOff, summary: accounting.GaussianSummary) -> str:
-    found, share = accounting.tpr_at(curve, 0.01), accounting.advantage(curve) / 2
+    hit_rate, share = accounting.tpr_at(curve, 0.01), accounting.advantage(curve) / 2
     return (
         f"What that means: Gaussian μ = {summary.mu:.4g}, for false-alarm and miss rates from {100 * summary.floor:g} % up. Seeing the "
         f"model turns at most 1 even bet in {math.floor(1 / share):,} on somebody's part from wrong to right; who "
-        f"accuses 1 % of the others wrongly finds at most {math.ceil(1000 * found) / 10:g} % of the members."
+        f"accuses 1 % of the others wrongly finds at most {math.ceil(1000 * hit_rate) / 10:g} % of the members."
     )

@@ -19,10 +19,10 @@ from pillar_core.methods import METHODS
 from pillar_core.runs import run, splitting
 from pillar_core.runs.tables import record_json, record_of, refusal_json, row_of
 from pillar_core.splits import thin_classes, view_of
-from pillar_core.types import FeatureSet, NeighboringRelation, Progress, RunRecord, RunSpec, SemiPrivateSplit
+from pillar_core.types import FeatureSet, Form, NeighboringRelation, Progress, RunRecord, RunSpec, SemiPrivateSplit, Values
 
 SPLIT_AXES = ("public_fraction", "public_per_class", "public", "validation_fraction", "allow_overlap", "imbalance", "split_seed")
-AXES: dict[str, Any] = {
+AXES: Form = {
     "dataset": str | FeatureSet | SemiPrivateSplit,
     "method": str,
     "allow_overlap": bool | None,
@@ -44,7 +44,7 @@ REFUSALS = (BudgetError, DataError, SettingError, UnsupportedError)
 _splits, _rows = Memo(slots=1), Memo(slots=1)
 
 
-def sweep(grid: Mapping[str, Any], *, progress: Progress | None = None) -> pd.DataFrame:
+def sweep(grid: Values, *, progress: Progress | None = None) -> pd.DataFrame:
     """One row per run, tidy, metrics as columns, trained in this process; runs that are in the cache are not run again.
 
     grid: `dataset` (names, or one FeatureSet or SemiPrivateSplit), `dataset_settings` (a mapping for generators), `backbone`,
@@ -58,7 +58,7 @@ def sweep(grid: Mapping[str, Any], *, progress: Progress | None = None) -> pd.Da
     """
     groups = trials(grid)
     total, finished = sum(len(group) for group in groups), 0
-    rows: list[dict[str, Any]] = []
+    rows: list[Form] = []
     for group in groups:
         rows.extend(run_trials(group, source=_source(grid)))
         finished += len(group)
@@ -67,12 +67,12 @@ def sweep(grid: Mapping[str, Any], *, progress: Progress | None = None) -> pd.Da
     return table(rows)
 
 
-def table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+def table(rows: Sequence[Values]) -> pd.DataFrame:
     """The tidy table of records in JSON form."""
     return pd.DataFrame([row_of(row) for row in rows])
 
 
-def trials(grid: Mapping[str, Any]) -> list[list[RunSpec]]:
+def trials(grid: Values) -> list[list[RunSpec]]:
     """The grid's cells, grouped so that each group shares split and learner and trains in one batched call.
 
     Groups of one split follow each other, so that one split in memory is enough.
@@ -84,7 +84,7 @@ def trials(grid: Mapping[str, Any]) -> list[list[RunSpec]]:
     return [group for groups in splits.values() for group in groups.values()]
 
 
-def cells(grid: Mapping[str, Any]) -> list[RunSpec]:
+def cells(grid: Values) -> list[RunSpec]:
     """Every run of the grid once, in order.
 
     Raises:
@@ -131,7 +131,7 @@ def keys_of(cells: Sequence[RunSpec], *, rows: Mapping[str, str] | None = None) 
     return keys
 
 
-def rows_of(data: Mapping[str, Any], split: Mapping[str, Any], *, drawn: SemiPrivateSplit | None = None) -> dict[str, str]:
+def rows_of(data: Values, split: Values, *, drawn: SemiPrivateSplit | None = None) -> dict[str, str]:
     """What tells rows in files from others under the same names: the private ones' content, and the state of the public ones' files.
 
     made: the split; without it, the content is that of the rows that this process read last, "" where it did not. Empty for rows that
@@ -160,15 +160,13 @@ def _key(cell: RunSpec, rows: Mapping[str, str]) -> str:
     return fingerprint("record", cell.form, versions, *([rows] if rows else []))
 
 
-def cached_records(group: Sequence[RunSpec]) -> list[dict[str, Any] | None]:
+def cached_records(group: Sequence[RunSpec]) -> list[Form | None]:
     """The cells' records from the store, None where there is none."""
     cache = store.default()
     return [cache.get_json("record", key) for key in keys_of(group)]
 
 
-def run_trials(
-    group: Sequence[RunSpec], *, source: FeatureSet | SemiPrivateSplit | None = None, use_cache: bool = True
-) -> list[dict[str, Any]]:
+def run_trials(group: Sequence[RunSpec], *, source: FeatureSet | SemiPrivateSplit | None = None, use_cache: bool = True) -> list[Form]:
     """Records in JSON form of cells that share split and learner, from the store or trained now and stored.
 
     Rows in files are read in any case: a record is an answer for the rows that it was trained on. With `use_cache` false every cell is
@@ -178,7 +176,7 @@ def run_trials(
     drawn = split_of(data, split, source=source) if splitting.lies_in_files(data["dataset"]) else None
     rows = rows_of(data, split, drawn=drawn)
     keys = keys_of(group, rows=rows)
-    records: list[dict[str, Any] | None] = [cache.get_json("record", key) if use_cache else None for key in keys]
+    records: list[Form | None] = [cache.get_json("record", key) if use_cache else None for key in keys]
     missing = [position for position, record in enumerate(records) if record is None]
     if missing:
         trained = _train_group([group[position] for position in missing], drawn or split_of(data, split, source=source))
@@ -204,14 +202,14 @@ def run_cell(cell: RunSpec, split: SemiPrivateSplit) -> RunRecord:
     return record_of(form, facts=facts, data=split.fingerprint)
 
 
-def is_kept(record: Mapping[str, Any]) -> bool:
+def is_kept(record: Values) -> bool:
     """Whether the cache keeps a record: its seed is known, and if it is a refusal, then one that a rerun would only repeat."""
     return record["cell"]["seed"] is not None and record.get("cause", "") in ("", *(cause.__name__ for cause in REFUSALS))
 
 
-def _train_group(group: Sequence[RunSpec], split: SemiPrivateSplit) -> list[dict[str, Any]]:
+def _train_group(group: Sequence[RunSpec], split: SemiPrivateSplit) -> list[Form]:
     """The cells' records, trained in one batched call; what is refused is a record with its cause."""
-    placed: dict[int, dict[str, Any]] = {}
+    placed: dict[int, Form] = {}
     solved: dict[int, run.RunPlan] = {}
     for position, cell in enumerate(group):
         try:
@@ -229,7 +227,7 @@ def _train_group(group: Sequence[RunSpec], split: SemiPrivateSplit) -> list[dict
     return [placed[position] for position in range(len(group))]
 
 
-def split_of(data: Mapping[str, Any], split: Mapping[str, Any], *, source: FeatureSet | SemiPrivateSplit | None = None) -> SemiPrivateSplit:
+def split_of(data: Values, split: Values, *, source: FeatureSet | SemiPrivateSplit | None = None) -> SemiPrivateSplit:
     """The split that a cell's `data` and `split` name; the last one is kept in memory with its eigenbasis and projections."""
     if isinstance(source, SemiPrivateSplit):
         return source
@@ -237,7 +235,7 @@ def split_of(data: Mapping[str, Any], split: Mapping[str, Any], *, source: Featu
     return _splits.get(key, lambda: _make_split(data, dict(split), source))
 
 
-def _make_split(data: Mapping[str, Any], settings: dict[str, Any], source: FeatureSet | None) -> SemiPrivateSplit:
+def _make_split(data: Values, settings: Form, source: FeatureSet | None) -> SemiPrivateSplit:
     features = source if source is not None else _rows.get(fingerprint(data, _states(data, {})), lambda: _load_rows(data))
     seed = settings.pop("split_seed")
     public = settings.pop("public", None)
@@ -248,22 +246,22 @@ def _make_split(data: Mapping[str, Any], settings: dict[str, Any], source: Featu
     return drawn if imbalance is None else thin_classes(drawn, imbalance, seed=seed)
 
 
-def _states(data: Mapping[str, Any], split: Mapping[str, Any]) -> list[str]:
+def _states(data: Values, split: Values) -> list[str]:
     """The states of the files that the rows and public rows of another set lie in, which memory of them hangs on."""
     public = split.get("public")
     return [splitting.state(data["dataset"], data["dataset_settings"]), "" if public is None else splitting.state(public)]
 
 
-def _load_rows(data: Mapping[str, Any]) -> FeatureSet:
+def _load_rows(data: Values) -> FeatureSet:
     return splitting.load_named_features(data["dataset"], data["backbone"], data["dataset_settings"])
 
 
-def _source(grid: Mapping[str, Any]) -> FeatureSet | SemiPrivateSplit | None:
+def _source(grid: Values) -> FeatureSet | SemiPrivateSplit | None:
     dataset = grid.get("dataset")
     return dataset if isinstance(dataset, FeatureSet | SemiPrivateSplit) else None
 
 
-def _cell(values: dict[str, Any], dataset_settings: Mapping[str, Any]) -> RunSpec:
+def _cell(values: Form, dataset_settings: Values) -> RunSpec:
     method = METHODS[values["method"]]
     declared = params.params_of(method.settings)
     settings = {name: value for name, value in values.items() if name in declared and value is not None}
@@ -289,7 +287,7 @@ def _cell(values: dict[str, Any], dataset_settings: Mapping[str, Any]) -> RunSpe
     )
 
 
-def _data(values: Mapping[str, Any], dataset_settings: Mapping[str, Any]) -> dict[str, Any]:
+def _data(values: Values, dataset_settings: Values) -> Form:
     dataset = values["dataset"]
     if isinstance(dataset, FeatureSet | SemiPrivateSplit):
         shape = (dataset if isinstance(dataset, FeatureSet) else dataset.features).pixel_shape

@@ -2,18 +2,17 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from pillar_core.methods import METHODS
 from pillar_core.runs.versions import made_with
 from pillar_core.splits import rarest
-from pillar_core.types import EpsilonBounds, Guarantee, NeighboringRelation, PublicFacts, PublicUse, RunRecord, RunSpec
+from pillar_core.types import EpsilonBounds, Form, Guarantee, NeighboringRelation, PublicFacts, PublicUse, RunRecord, RunSpec, Values
 
 SETTING_COLUMNS = ("k", "steps", "batch_size", "learning_rate", "noise_multiplier", "l2_clip_norm")
 
 
-def record_json(record: RunRecord, cell: RunSpec, *, features: str) -> dict[str, Any]:
+def record_json(record: RunRecord, cell: RunSpec, *, features: str) -> Form:
     """A record without its classifier and without non-private diagnostics, in plain JSON types; `features` is their name."""
     guarantee = record.guarantee
     return {
@@ -46,7 +45,7 @@ def record_json(record: RunRecord, cell: RunSpec, *, features: str) -> dict[str,
     }
 
 
-def record_of(stored: Mapping[str, Any], *, facts: PublicFacts, data: str) -> RunRecord:
+def record_of(stored: Values, *, facts: PublicFacts, data: str) -> RunRecord:
     """The record that `record_json` wrote, without classifier and diagnostics. data: the fingerprint of its split."""
     spent = stored["guarantee"]
     guarantee = Guarantee(
@@ -74,16 +73,16 @@ def record_of(stored: Mapping[str, Any], *, facts: PublicFacts, data: str) -> Ru
     )
 
 
-def refusal_json(refusal: Exception, cell: RunSpec, *, features: str) -> dict[str, Any]:
+def refusal_json(refusal: Exception, cell: RunSpec, *, features: str) -> Form:
     """What stands for the record of a cell that cannot run: the message, and the kind of error as `cause`."""
     why = {"error": str(refusal), "cause": type(refusal).__name__}
     return {"cell": cell.form, "features": features, **why, "versions": made_with()}
 
 
-def row_of(record: Mapping[str, Any]) -> dict[str, Any]:
+def row_of(record: Values) -> Form:
     """One table row: what was asked, what was solved, what came out, or the error."""
     cell = record["cell"]
-    row: dict[str, Any] = {
+    row: Form = {
         "dataset": cell["data"]["dataset"],
         "backbone": cell["data"]["backbone"],
         "method": cell["method"],
@@ -122,7 +121,7 @@ def _of_rarest(recalls: Sequence[float | None]) -> float:
     return math.fsum(recalls_known) / len(recalls_known) if recalls_known else math.nan
 
 
-def _budget(record: Mapping[str, Any]) -> float:
+def _budget(record: Values) -> float:
     """The ε asked for; where none was, what the run spent at most: 0 for a learner that reads no private row, ∞ without protection."""
     target = record["cell"]["epsilon"]
     if target is not None:

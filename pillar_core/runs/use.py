@@ -13,13 +13,15 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
 from pillar_core.data.cells import GAPS, GAPS_OF_WORDS
 from pillar_core.splits.transform import Transform
 
+Numbers = np.ndarray[Any, Any]
+Card = Mapping[str, Any]
 HERE = Path(__file__).parent
 AT_ONCE = 8192
 ROWS = ("x", "X", "x_test", "x_train")
@@ -50,8 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         card = json.loads((HERE / "model.json").read_text(encoding="utf-8"))
         if "network" in card:
             raise ValueError("this model is a deep network, which needs the library: `python -m pillar_core predict model.zip ROWS`.")
-        with np.load(HERE / "model.npz", allow_pickle=False) as held:
-            arrays = dict(held)
+        with np.load(HERE / "model.npz", allow_pickle=False) as file:
+            arrays = dict(file)
         mean, scale, projection = (arrays.get(name) for name in PARTS)
         transform, weights = Transform(mean, scale, projection, card["transform"]["normalise"]), arrays["weights"]
         rows = read(options.rows, card["input"], len(weights if projection is None else projection))
@@ -63,15 +65,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def scores(transform: Transform, weights: Any, bias: Any, x: Any) -> Any:
+def scores(transform: Transform, weights: Numbers, bias: Numbers, x: Numbers) -> Numbers:
     """(n, C) float64 scores of rows x (n, d)."""
     return transform(x).astype(np.float64) @ weights.astype(np.float64) + bias
 
 
-def probabilities(scores: Any) -> Any:
+def probabilities(scores: Numbers) -> Numbers:
     """(n, C) float64: the softmax of each row of scores."""
     powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return powers / powers.sum(axis=1, keepdims=True)
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
 def positive_place(classes: Sequence[str], *, threshold: float | None = None, positive: str | None = None) -> int | None:
@@ -87,7 +89,7 @@ def positive_place(classes: Sequence[str], *, threshold: float | None = None, po
     return 1 if positive is None else list(classes).index(positive)
 
 
-def write(out: Any, blocks: Iterable[Any], classes: Sequence[str], *, threshold: float | None, positive: str | None) -> None:
+def write(out: TextIO, blocks: Iterable[Numbers], classes: Sequence[str], *, threshold: float | None, positive: str | None) -> None:
     """Writes row, label and the probability of each class: the likeliest, or of two the positive one from the threshold on."""
     place = positive_place(classes, threshold=threshold, positive=positive)
     least = 0.5 if threshold is None else threshold
@@ -105,23 +107,23 @@ def cell(text: str) -> str:
     return FORMULA.sub(r"\1'", text).replace("\r", "\n")
 
 
-def pixels(rows: Any, shape: Sequence[int]) -> tuple[Any, str]:
+def pixels(rows: Numbers, shape: Sequence[int]) -> tuple[Numbers, str]:
     """((n, d) float32 pixels in [0, 1], a note where that is not certain) of images or flat rows, of 0 to 255 or of 0 to 1."""
     if rows.ndim > 2 and tuple(rows.shape[1:]) in (tuple(shape), (*shape, 1)):
         rows = rows.reshape(len(rows), -1)
-    whole = rows.dtype == np.uint8
-    if rows.size and rows.dtype.kind in "iuf" and not whole:
+    is_whole = rows.dtype == np.uint8
+    if rows.size and rows.dtype.kind in "iuf" and not is_whole:
         low, high = rows.min(), rows.max()
-        whole = bool(high > 1 and (rows == np.rint(rows)).all())
-        if low < 0 or high > (255 if whole else 1):
+        is_whole = bool(high > 1 and (rows == np.rint(rows)).all())
+        if low < 0 or high > (255 if is_whole else 1):
             raise ValueError(f"the model takes pixels of 0 to 1, or whole ones of 0 to 255; got {low:g} to {high:g}. Scale them.")
-    if not whole:
+    if not is_whole:
         return rows, ""
     note = "" if rows.dtype == np.uint8 else "Pixels of 0 to 255 were divided by 255, as the model takes them from 0 to 1."
     return rows.astype(np.float32) / np.float32(255), note
 
 
-def read(path: Path, form: Mapping[str, Any], width: int) -> Iterator[Any]:
+def read(path: Path, form: Card, width: int) -> Iterator[Numbers]:
     """(m, d) float32 rows of a file, some thousand at a time."""
     if path.suffix.lower() in (".npz", ".npy"):
         blocks = _of_arrays(path)
@@ -139,42 +141,42 @@ def read(path: Path, form: Mapping[str, Any], width: int) -> Iterator[Any]:
         yield x.astype(np.float32)
 
 
-def _of_arrays(path: Path) -> Iterator[Any]:
-    held: Any = np.load(path, allow_pickle=False)
+def _of_arrays(path: Path) -> Iterator[Numbers]:
+    file: Any = np.load(path, allow_pickle=False)
     if path.suffix.lower() == ".npz":
-        names = [name for name in ROWS if name in held]
+        names = [name for name in ROWS if name in file]
         if not names:
-            raise ValueError(f"the npz needs one of {', '.join(ROWS)}; it holds {', '.join(held)}.")
-        held = held[names[0]]
-    if not len(held):
+            raise ValueError(f"the npz needs one of {', '.join(ROWS)}; it holds {', '.join(file)}.")
+        file = file[names[0]]
+    if not len(file):
         raise ValueError("the file holds no rows.")
-    yield from (held[start : start + AT_ONCE] for start in range(0, len(held), AT_ONCE))
+    yield from (file[start : start + AT_ONCE] for start in range(0, len(file), AT_ONCE))
 
 
-def _of_table(path: Path, form: Mapping[str, Any]) -> Iterator[Any]:
+def _of_table(path: Path, form: Card) -> Iterator[Numbers]:
     with path.open(encoding="utf-8-sig", newline="") as file:
         line = file.readline()
         separator = next((sign for sign in "\t;|" if len(next(csv.reader([line], delimiter=sign))) > 1), ",")
         file.seek(0)
         rows = (row for row in csv.reader(file, delimiter=separator, skipinitialspace=True) if any(text.strip() for text in row))
         header = [name.strip() for name in next(rows, [])]
-        columns = form["recipe"]["columns"] if form["kind"] == "table" else _unnamed(header)
+        columns = form["recipe"]["columns"] if form["kind"] == "table" else _columns_of_numbers(header)
         if form["kind"] != "table" and all(map(NUMBER.fullmatch, header)) and header != [str(place) for place in range(len(header))]:
             rows = itertools.chain([header], rows)  # type: ignore[assignment]
         if wrong := [column["name"] for column in columns if header.count(column["name"]) != 1]:
             raise ValueError(f"the table lacks the columns {', '.join(wrong)}, or has them twice; it has {', '.join(header)}.")
         gaps = form.get("recipe", {}).get("gaps", ())
-        done, counts = 0, {UNKNOWN: dict[str, int](), FILLED: dict[str, int](), OUTSIDE: dict[str, int]()}
+        n_before, counts = 0, {UNKNOWN: dict[str, int](), FILLED: dict[str, int](), OUTSIDE: dict[str, int]()}
         while block := list(itertools.islice(rows, AT_ONCE)):
-            if long := [done + place for place, row in enumerate(block) if any(text.strip() for text in row[len(header) :])]:
+            if long := [n_before + place for place, row in enumerate(block) if any(text.strip() for text in row[len(header) :])]:
                 raise ValueError(f"row {long[0]} has more cells than the header has names: put cells with {separator!r} inside in quotes.")
-            parts: list[Any] = []
+            parts: list[Numbers] = []
             for column in columns:
                 place = header.index(column["name"])
                 texts = [row[place].strip() if place < len(row) else "" for row in block]
                 name = column["name"]
                 if column["categories"] is None:
-                    values, filled, outside = _numbers(texts, column, gaps, done)
+                    values, filled, outside = _numbers(texts, column, gaps, n_before)
                     parts.append(values)
                     counts[FILLED][name] = counts[FILLED].get(name, 0) + filled
                     counts[OUTSIDE][name] = counts[OUTSIDE].get(name, 0) + outside
@@ -184,9 +186,9 @@ def _of_table(path: Path, form: Mapping[str, Any]) -> Iterator[Any]:
                 count = sum(word not in ("", *column["categories"]) for word in words)
                 counts[UNKNOWN][name] = counts[UNKNOWN].get(name, 0) + count
                 parts += [(np.array(words) == category).astype(np.float32) for category in column["categories"]]
-            done += len(block)
+            n_before += len(block)
             yield np.stack(parts, axis=1)
-    if not done:
+    if not n_before:
         raise ValueError("the table holds no rows.")
     sys.stderr.writelines(f"note: {note}\n" for note in notes_on(counts))
 
@@ -197,14 +199,14 @@ def notes_on(counts: Mapping[str, Mapping[str, int]]) -> list[str]:
     return [f"{what}: {', '.join(some)}." for what, some in cells.items() if some]
 
 
-def _unnamed(header: list[str]) -> list[dict[str, Any]]:
+def _columns_of_numbers(header: list[str]) -> list[Card]:
     """The columns of a table of numbers, all but row numbers, labels and split."""
     label = next((name for called in LABELS for name in header if name.lower() == called), None)
     names = [name for place, name in enumerate(header) if name != label and name.lower() != "split" and (place or name)]
     return [{"name": name, "categories": None, "fill": None, "low": None} for name in names]
 
 
-def _numbers(texts: list[str], column: Mapping[str, Any], gaps: Sequence[Any], start: int) -> tuple[Any, int, int]:
+def _numbers(texts: list[str], column: Card, gaps: Sequence[str | float], start: int) -> tuple[Numbers, int, int]:
     """The numbers of a column, how many gaps were filled, and how many lie outside its range."""
     filled, outside, is_plain = 0, 0, not gaps and NUMBERS.fullmatch("\n".join([*texts, ""])) is not None
     values = np.array(texts, dtype=np.float64) if is_plain else np.full(len(texts), np.inf)
@@ -224,7 +226,7 @@ def _numbers(texts: list[str], column: Mapping[str, Any], gaps: Sequence[Any], s
     return values.astype(np.float32), filled, outside
 
 
-def _word(text: str, categories: Sequence[str], gaps: Sequence[Any]) -> str:
+def _word(text: str, categories: Sequence[str], gaps: Sequence[str | float]) -> str:
     """The category that a cell names, a number however it is written; "" for a gap."""
     value = float(text) if NUMBER.fullmatch(text) else None
     if text.lower() in GAPS_OF_WORDS or text in gaps or value in gaps:

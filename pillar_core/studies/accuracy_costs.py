@@ -6,14 +6,13 @@ stage train without noise: nothing here is private.
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pandas as pd
 
 from pillar_core import metrics
 from pillar_core.methods import METHODS
 from pillar_core.params import params_of
-from pillar_core.types import RunRecord
+from pillar_core.types import Form, RunRecord
 
 TITLES = {
     "features": "Features and head",
@@ -33,7 +32,7 @@ def has_parts(method: str) -> bool:
     return METHODS[method].is_private and {"noise_multiplier", "l2_clip_norm"} <= names and "network" not in names
 
 
-def stages(record: RunRecord) -> dict[str, dict[str, Any]]:
+def stages(record: RunRecord) -> dict[str, Form]:
     """The axes of a sweep for each stage, by the part that it adds; parts that the run lacks are left out.
 
     The settings are those that the record's rules chose.
@@ -41,7 +40,7 @@ def stages(record: RunRecord) -> dict[str, dict[str, Any]]:
     chosen = {name: value for name, value in record.settings.items() if value is not None}
     pinned = {"method": record.method, **{name: chosen[name] for name in _PINNED if name in chosen}}
     batches = {"batch_size": chosen["batch_size"]} if "batch_size" in chosen else {}
-    parts: dict[str, dict[str, Any]] = {"features": {"method": "non_private"}}
+    parts: dict[str, Form] = {"features": {"method": "non_private"}}
     if record.method in _PROJECTING and chosen.get("k", record.facts.d) < record.facts.d:
         parts["projection"] = {"method": "non_private", "k": chosen["k"]}
     parts["clipping"] = pinned | {"noise_multiplier": 0.0}

@@ -9,7 +9,6 @@ import functools
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -87,8 +86,8 @@ def _fit(epsilons: tuple[float, ...], accuracies: tuple[float, ...], floor: floa
 
     known, best = np.array(accuracies), min(max(*accuracies, floor + 0.01), 0.999)
 
-    def error(at: Array) -> Any:
-        return _accuracy(np.array(epsilons), floor, *at) - known
+    def error(at: Array) -> Array:
+        return np.asarray(_accuracy(np.array(epsilons), floor, *at) - known)
 
     start = (min(best + 0.01, 0.9995), 0.8, math.log(min(epsilons)))
     solution = least_squares(error, start, bounds=((best, *_BOUNDS[0]), (1.0, *_BOUNDS[1])))

@@ -3,9 +3,8 @@
 All of it is a non-private diagnostic: separators and margins are functions of labelled private rows without noise.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,7 @@ from pillar_core.data import DATASETS, uploads
 from pillar_core.fingerprint import fingerprint
 from pillar_core.geometry import Basis, Rows, Separators
 from pillar_core.runs import splitting, sweep
-from pillar_core.types import FeatureSet, SemiPrivateSplit
+from pillar_core.types import FeatureSet, Form, SemiPrivateSplit, Values
 
 VERSION = 2
 TASK_PAIRS = 8
@@ -23,7 +22,7 @@ TASK_PAIRS = 8
 QUANTILES = (0.0, 0.001, 0.005, 0.01, 0.02, 0.04, 0.1, 0.25)
 """Quantiles that a job keeps, so that choosing one costs nothing."""
 
-Payload = Mapping[str, Any]
+Payload = Values
 
 
 def xi(data: FeatureSet | SemiPrivateSplit, k: int | Sequence[int], *, classes: str | Sequence[str | int] | None = None) -> pd.DataFrame:
@@ -74,7 +73,7 @@ def projection_gains() -> pd.DataFrame:
     """
     table = pd.read_csv(Path(__file__).with_name("projection_gains.csv"))
     facts = table[["n_private", "d", "classes", "epsilon"]].to_dict("records")
-    table["ratio"] = [noise_ratio(**{str(name): float(value) for name, value in one.items()}) for one in facts]
+    table["ratio"] = [noise_ratio(**{str(name): float(value) for name, value in row.items()}) for row in facts]
     table["gain"] = 100 * (table["pillar"] - table["dp_sgd"])
     table.attrs["spearman"] = float(table["ratio"].rank().corr(table["gain"].rank()))
     return table
@@ -91,7 +90,7 @@ def payload(
     regularisation: float = 1.0,
     classes: str | Sequence[int] | None = None,
     rows_per_class: int | None = None,
-) -> dict[str, Any]:
+) -> Form:
     """What names a set of separators: data, split and how they are trained; all of it JSON. classes: as for `xi`."""
     split = {name: value for name, value in (("public_fraction", public_fraction), ("public", public)) if value is not None}
     return {
@@ -111,7 +110,7 @@ def rows_of_payload(spec: Payload) -> Rows:
     return rows if most is None else geometry.thinned(rows, int(most))
 
 
-def separator_tasks(spec: Payload, rows: Rows) -> list[dict[str, Any]]:
+def separator_tasks(spec: Payload, rows: Rows) -> list[Form]:
     """The payload once per group of pairs: every pair of classes that have rows, or each against the rest."""
     present = {geometry.REST, *np.unique(rows.y).tolist()}
     pairs = [pair for pair in geometry.pairs_of(rows.classes, spec.get("classes")) if present.issuperset(pair)]
@@ -123,7 +122,7 @@ def task_key(task: Payload) -> str:
     dataset = str(task["data"]["dataset"])
     version = DATASETS[dataset].version if dataset in DATASETS else 0
     states = splitting.states(dataset, task["split"].get("public"))
-    return _owned("separators", dataset, fingerprint("geometry", VERSION, dict(task), version, *states))
+    return _key_with_owner("separators", dataset, fingerprint("geometry", VERSION, dict(task), version, *states))
 
 
 def cached_separators(spec: Payload, rows: Rows) -> Separators | None:
@@ -145,7 +144,7 @@ def margin_ks(rank: int) -> list[int]:
     return [*(k for k in offered if k < rank), rank]
 
 
-def margin_tasks(spec: Payload, rank: int) -> list[dict[str, Any]]:
+def margin_tasks(spec: Payload, rank: int) -> list[Form]:
     """The payload once per k, the largest first, because it takes longest."""
     return [{**spec, "ks": [k]} for k in reversed(margin_ks(rank))]
 
@@ -161,12 +160,12 @@ def cached_margins(spec: Payload, rank: int) -> pd.DataFrame | None:
 
 def margins_key(spec: Payload) -> str:
     """The cache key of one task's margins."""
-    return _owned("margins", str(spec["data"]["dataset"]), fingerprint("margins", task_key(spec)))
+    return _key_with_owner("margins", str(spec["data"]["dataset"]), fingerprint("margins", task_key(spec)))
 
 
-def _owned(what: str, dataset: str, key: str) -> str:
+def _key_with_owner(kind: str, dataset: str, key: str) -> str:
     """The key, led by whose rows it was made from where those can be forgotten."""
-    return f"{what}-{uploads.key_of(dataset)}-{key}" if uploads.is_name(dataset) else key
+    return f"{kind}-{uploads.key_of(dataset)}-{key}" if uploads.is_name(dataset) else key
 
 
 def _rows_and_basis(data: FeatureSet | SemiPrivateSplit) -> tuple[Rows, Basis]:

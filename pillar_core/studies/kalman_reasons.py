@@ -39,19 +39,19 @@ class Reasons:
     accuracies: tuple[float, float] | None
 
 
-def reasons(asked: RunSpec, split: SemiPrivateSplit) -> Reasons | None:
+def reasons(spec: RunSpec, split: SemiPrivateSplit) -> Reasons | None:
     """The reasons of one run of the learner, which is trained again, with the same noise; None where it left public directions aside."""
-    one = solve_spec(asked, split)
-    settings, view, released = one.settings, one.view, ReleaseTape()
+    solved = solve_spec(spec, split)
+    settings, view, released = solved.settings, solved.view, ReleaseTape()
 
-    def fitted(distillation: float, tape: Tape | None) -> TrainResult:
-        own = dataclasses.replace(settings, distillation=distillation)
-        return one.method.train(own, view, one.streams(asked.seed), Ledger(tape))
+    def fit(distillation: float, tape: Tape | None) -> TrainResult:
+        with_share = dataclasses.replace(settings, distillation=distillation)
+        return solved.method.train(with_share, view, solved.streams(spec.seed), Ledger(tape))
 
-    result = fitted(0.0, released)
+    result = fit(0.0, released)
     if kalman.KNOWN not in result.diagnostics:
         return None
-    before, after = (cast(LinearClassifier, each.classifier) for each in (result, fitted(settings.distillation, None)))
+    before, after = (cast(LinearClassifier, each.classifier) for each in (result, fit(settings.distillation, None)))
     features, facts = kalman.features_of(settings, view), view.facts
     u, first = features.public[:, : features.k], next(value for value in released.released if value.ndim == 2).double().numpy().T
     first = first - first.mean(axis=1, keepdims=True)

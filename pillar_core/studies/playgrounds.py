@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,9 +13,9 @@ from pillar_core.runs.loading import load_features
 from pillar_core.runs.run import run
 from pillar_core.runs.splitting import split
 from pillar_core.splits import public_basis
-from pillar_core.types import SemiPrivateSplit
+from pillar_core.types import SemiPrivateSplit, Values
 
-ONE_RELEASE: dict[str, Any] = {
+ONE_RELEASE: Values = {
     "steps": 1,
     "learning_rate": 1.0,
     "l2_clip_norm": 1 / math.sqrt(2.0),
@@ -44,8 +43,8 @@ def mixture(
     for draw in range(seed, seed + seeds):
         for n in n_private:
             mixture_split = _mixture_split(d=d, theta=theta, sigma=sigma, n=n, n_public=n_public, seed=draw)
-            held = _held(mixture_split)
-            for name, method, k, share_held in (("first public direction", "pillar", 1, held), ("none", "dp_sgd", None, 1.0)):
+            share = _held_share(mixture_split)
+            for name, method, k, share_held in (("first public direction", "pillar", 1, share), ("none", "dp_sgd", None, 1.0)):
                 settings = {**ONE_RELEASE, **({} if k is None else {"k": k})}
                 record = run(method, mixture_split, epsilon=epsilon, seed=draw, **settings)
                 predicted = theory.predicted_error(n_private=n, epsilon=epsilon, k=k or d, theta=theta, sigma=sigma, held=share_held)
@@ -111,12 +110,12 @@ def _unit_moment(values: Array, seed: int) -> Array:
 
 
 def _mixture_split(*, d: int, theta: float, sigma: float, n: int, n_public: int, seed: int) -> SemiPrivateSplit:
-    settings: dict[str, Any] = {"d": d, "theta": theta, "sigma": sigma, "n_test": N_TEST}
+    settings: Values = {"d": d, "theta": theta, "sigma": sigma, "n_test": N_TEST}
     private = load_features(load_dataset("gaussian_mixture", seed=seed, n=max(n, 4) + n_public, **settings))
     return split(private, public_fraction=n_public / (max(n, 4) + n_public), seed=seed)
 
 
-def _held(parts: SemiPrivateSplit) -> float:
+def _held_share(parts: SemiPrivateSplit) -> float:
     """‖A₁ᵀμ‖ of the uncentred first public direction."""
     first = public_basis(parts.public_x, standardise=False, centre=False).vectors[:, 0]
     return min(float(abs(np.asarray(parts.features.known["mu"]) @ first)), 1.0)

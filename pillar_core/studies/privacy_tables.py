@@ -5,7 +5,6 @@ import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,7 @@ from pillar_core.auditing import Finding, hypothesis_test, one_run
 from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import DpEvent
 from pillar_core.studies.tuning.selection import SHAPE, trial_epsilon
-from pillar_core.types import NeighboringRelation
+from pillar_core.types import NeighboringRelation, Values
 
 QUICK = ("pillar", "rdp", "gdp", "basic")
 SLOW = ("opacus_rdp", "prv", "pld")
@@ -88,9 +87,11 @@ def widest(table: pd.DataFrame) -> float:
 
 def noise_curve(setting: GaussianSetting, *, points: int = 14) -> pd.DataFrame:
     """Columns epsilon, noise_multiplier: the noise that each budget needs at these steps and this sampling."""
-    shared: dict[str, Any] = {name: getattr(setting, name) for name in ("sampling_probability", "steps", "delta", "relation")}
+    shared: Values = {name: getattr(setting, name) for name in ("sampling_probability", "steps", "delta", "relation")}
     budgets = np.geomspace(0.1, 20.0, points)
-    return pd.DataFrame({"epsilon": budgets, "noise_multiplier": [accounting.noise_multiplier(float(one), **shared) for one in budgets]})
+    return pd.DataFrame(
+        {"epsilon": budgets, "noise_multiplier": [accounting.noise_multiplier(float(budget), **shared) for budget in budgets]}
+    )
 
 
 def samplers(setting: GaussianSetting) -> pd.DataFrame:
@@ -103,7 +104,7 @@ def samplers(setting: GaussianSetting) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["label", "epsilon", "is_bound", "known"])
 
 
-def composed(setting: GaussianSetting, *, selection: float, trials: float) -> pd.DataFrame:
+def composed_epsilons(setting: GaussianSetting, *, selection: float, trials: float) -> pd.DataFrame:
     """What comes on top of training: choosing public data by one Gaussian release, as Screen does, and the best of `trials` runs.
 
     selection: the ε of that release alone, at the run's δ, 0 for none; trials: mean number of runs (logarithmic law), 1 for none.

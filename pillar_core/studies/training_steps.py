@@ -39,15 +39,15 @@ class TrainingSteps:
     k: int
 
 
-def training_steps(asked: RunSpec, split: SemiPrivateSplit) -> TrainingSteps:
+def training_steps(spec: RunSpec, split: SemiPrivateSplit) -> TrainingSteps:
     """The steps of a run of PILLAR, which is trained again, with the same noise.
 
     Raises:
         UnsupportedError: another learner, or a run on samples of its rows.
     """
-    one, tape = descent_run(asked, split), ReleaseTape()
-    one.method.train(one.settings, one.view, one.streams(one.seed), Ledger(tape))
-    plan, z, y = plan_of(one), project(one.settings, one.view, one.streams(one.seed)).z, one.view.y
+    solved, tape = descent_run(spec, split), ReleaseTape()
+    solved.method.train(solved.settings, solved.view, solved.streams(solved.seed), Ledger(tape))
+    plan, z, y = plan_of(solved), project(solved.settings, solved.view, solved.streams(solved.seed)).z, solved.view.y
     clean, noisy = (torch.stack(values).double() for values in (tape.values, tape.released))
     states = trajectory.states(noisy[:, None], plan)
     c = int(max(np.unique(y), key=clean[0, :, :2].norm(dim=1).__getitem__))
@@ -59,15 +59,15 @@ def training_steps(asked: RunSpec, split: SemiPrivateSplit) -> TrainingSteps:
         noise = noisy[t] - clean[t]
         ends = [float(value) for part in (clean[t], noisy[t]) for value in -part[c, :2]]
         pushes.append((t + 1, *ends, float(clean[t].norm()), float(noise.norm())))
-        kept = trajectory.clipped_rows(rows, states[t][0], plan).view(*clean[t].shape)
-        whole = kept * (float(trajectory.gradient_norms(rows, states[t], plan)) / max(float(kept.norm()), 1e-30))
+        clipped = trajectory.clipped_rows(rows, states[t][0], plan).view(*clean[t].shape)
+        full = clipped * (float(trajectory.gradient_norms(rows, states[t], plan)) / max(float(clipped.norm()), 1e-30))
         moved = (states[t + 1] - states[t])[0].double()
-        for what, part in zip(_WHAT, (-whole, -kept, -clean[t], -noise, -noisy[t], moved), strict=True):
-            opened.append((t + 1, what, *(float(value) for value in part[c, :2]), float(part.norm())))
-    shown = np.unique(np.linspace(0, len(z) - 1, POINTS).astype(int))
+        for part_name, part in zip(_WHAT, (-full, -clipped, -clean[t], -noise, -noisy[t], moved), strict=True):
+            opened.append((t + 1, part_name, *(float(value) for value in part[c, :2]), float(part.norm())))
+    points = np.unique(np.linspace(0, len(z) - 1, POINTS).astype(int))
     names = np.asarray(split.features.classes)
     return TrainingSteps(
-        pd.DataFrame({"x": z[shown, 0], "y": z[shown, 1], "class": names[y[shown]]}),
+        pd.DataFrame({"x": z[points, 0], "y": z[points, 1], "class": names[y[points]]}),
         np.stack([states[t + 1][0, :, :2].numpy() for t in picked]),
         pd.DataFrame(pushes, columns=["step", "clean_x", "clean_y", "noisy_x", "noisy_y", "clean", "noise"]),
         pd.DataFrame(opened, columns=["step", "what", "first", "second", "length"]),

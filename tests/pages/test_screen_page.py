@@ -48,7 +48,7 @@ def test_the_first_answer_takes_no_image_through_the_network(monkeypatch: pytest
     ask = Choice("fashion_mnist", candidates, SCORE, "linear_head", 16, 200, float(EPSILON), 0).ask("ranking")
     assert len(candidates) == 4
     assert answers.rows_to_extract(ask) == 0
-    table = answers.computed(ask)
+    table = answers.answer(ask)
     assert set(table["public"]) == set(candidates)
     assert (table["epsilon_upper"] <= float(EPSILON)).all()
 

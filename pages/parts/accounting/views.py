@@ -23,7 +23,7 @@ _side_by_side = memory.cache(max_entries=64, show_spinner="Asking every accounta
 _profile = memory.cache(max_entries=64)(privacy_tables.profile)
 _noise_curve = memory.cache(max_entries=64, show_spinner="Solving the noise …")(privacy_tables.noise_curve)
 _samplers = memory.cache(max_entries=64)(privacy_tables.samplers)
-_composed = memory.cache(max_entries=64)(privacy_tables.composed)
+_composed = memory.cache(max_entries=64)(privacy_tables.composed_epsilons)
 _price = memory.cache(max_entries=64)(privacy_tables.tuning_price)
 
 

@@ -78,7 +78,7 @@ def _offer(
 
     def content() -> bytes:
         record, trained_on = train()
-        what, done = history.in_sight(settings) or seen, rankings.counted(record, ranked)
+        what, done = history.in_sight(settings) or seen, rankings.count_rankings(record, ranked)
         done = in_sight(done, what) if what else done
         private_test.remember(settings, done, trained_on)
         return model_bytes(done, split=trained_on)

@@ -12,15 +12,16 @@ import streamlit as st
 from pages.frame import local, memory, odds, plain
 from pillar_core.numerics import round_up
 from pillar_core.studies import check
+from pillar_core.types import Form
 
 _LABELS = {name: field.label for name, field in check.FIELDS.items()}
 _EITHER = (("epochs", "steps"), ("noise_multiplier", "epsilon"))
 """Two ways to say one number; `check-` and the second is the control that asks for which."""
 
 
-def inputs(read: check.Reading, *, has_script: bool) -> dict[str, Any]:
+def inputs(read: check.Reading, *, has_script: bool) -> Form:
     """The numbers of a run by name; with a script they start empty, and you may leave out those that it has."""
-    hidden, values = set[str](), dict[str, Any]()
+    hidden, values = set[str](), Form()
     for column, names in zip(st.columns(2), _EITHER, strict=True):
         chosen = next((name for name in names if name in read.values), None)
         if chosen is None:
@@ -39,7 +40,7 @@ def inputs(read: check.Reading, *, has_script: bool) -> dict[str, Any]:
     return values
 
 
-def sampler(*, has_script: bool) -> Any:
+def sampler(*, has_script: bool) -> str | None:
     """How batches are drawn."""
     words = ({"": "As the script says"} if has_script else {}) | check.SAMPLERS
     return local.select("check-sampler", words, next(iter(words))) or None
@@ -52,7 +53,7 @@ def read(script: str) -> check.Reading:
 
 
 @memory.cache(max_entries=128, show_spinner="Counting …")
-def check_numbers(script: str, sampler: Any, **numbers: Any) -> check.RunCheck:
+def check_numbers(script: str, sampler: str | None, **numbers: Any) -> check.RunCheck:
     """The checked run, cached."""
     every = dict.fromkeys(check.FIELDS) | numbers
     return check.check_run(**every, sampler=sampler, script=script or None)

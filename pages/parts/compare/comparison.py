@@ -3,8 +3,7 @@
 import dataclasses
 import math
 import shlex
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
@@ -20,6 +19,7 @@ from pillar_core.runs import starter, sweep
 from pillar_core.studies import papers
 from pillar_core.studies.advice import Advice
 from pillar_core.studies.compare import learners as compare
+from pillar_core.types import Form, Values
 
 BUDGETS, START = starter.HERO_EPSILONS, starter.COMPARED
 _BUDGETS_FIGURE = "compare_budgets"
@@ -35,7 +35,7 @@ class Comparison:
     lines: pd.DataFrame
     cached: int
     total: int
-    grid: dict[str, Any]
+    grid: Form
     key: str
 
 
@@ -77,7 +77,7 @@ def read(settings: Settings, learners: list[str]) -> Comparison:
 
 
 @memory.cache(max_entries=16, is_free=True)
-def _comparison(key: str, _grid: dict[str, Any], _records: list[dict[str, Any]], _total: int) -> Comparison:
+def _comparison(key: str, _grid: Form, _records: list[Form], _total: int) -> Comparison:
     runs = sweep.table(_records) if _records else pd.DataFrame(columns=["method", "epsilon", "seed", "accuracy", "error_message"])
     return Comparison(runs, compare.summary(runs) if _records else pd.DataFrame(), len(_records), _total, _grid, key)
 
@@ -131,7 +131,7 @@ def _against_epsilon(key: str, mode: plots.Mode, _lines: pd.DataFrame) -> Figure
     return plots.error_against_epsilon(_lines, mode=mode)
 
 
-def command(settings: Settings, public: Mapping[str, Any], epsilons: Sequence[float], *more: str) -> str:
+def command(settings: Settings, public: Values, epsilons: Sequence[float], *more: str) -> str:
     """The shell command that repeats a comparison at these budgets; `more`: its own words."""
     arguments = ["python", "-m", "pillar_core", "compare", *more, *exports.data_words(settings, public)]
     arguments += ["--epsilon", ",".join(f"{epsilon:g}" for epsilon in epsilons), "--delta", f"{settings.delta:g}"]
@@ -157,7 +157,7 @@ def _table(lines: pd.DataFrame) -> None:
     st.header("Every learner, every budget", anchor=False)
     percent = lines.assign(accuracy=100 * lines["mean"], low=100 * lines["low"], high=100 * lines["high"])
     percent["epsilon_upper"] = percent["epsilon_upper"].map(_epsilon)
-    columns: dict[str, Any] = {
+    columns: Values = {
         "title": st.column_config.TextColumn("learner", width=140),
         "epsilon": st.column_config.NumberColumn("ε asked"),
         "accuracy": st.column_config.NumberColumn("test accuracy, %", format="%.1f"),

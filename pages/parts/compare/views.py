@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -17,6 +16,7 @@ from pillar_core.data import uploads, visitors
 from pillar_core.data.cards import number_of
 from pillar_core.studies.compare import views as compare_views
 from pillar_core.studies.compare.views import COMPARE_VIEWS, CompareView, Setup
+from pillar_core.types import Values
 
 _SECONDS = 0.4
 """A rough cost of one run, for the estimate before anything ran."""
@@ -88,7 +88,7 @@ def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Set
             icon=":material/block:",
         )
         return
-    shared: dict[str, Any] = {"mode": theme.mode(), "x_title": view.x_title, "x_log": view.x_log, "wanted_seeds": len(setup.seeds)}
+    shared: Values = {"mode": theme.mode(), "x_title": view.x_title, "x_log": view.x_log, "wanted_seeds": len(setup.seeds)}
     figure = plots.effect(known, title=view.title, y_title=view.y_title, percent=view.is_share, **shared)
     more = ("--view", view.name, *(() if setup.other is None else ("--other", setup.other)))
     again, sets = command(settings, setup.public, setup.epsilons, *more), [setup.other or ""]

@@ -1,7 +1,5 @@
 """The Evidence page's attacks on one run: membership inference under the guarantee's ceiling, and individual privacy by row."""
 
-from typing import Any
-
 import pandas as pd
 import streamlit as st
 
@@ -17,7 +15,7 @@ from pillar_core.studies.evidence import attacks as evidence
 from pillar_core.studies.evidence import individual
 from pillar_core.studies.evidence.attacks import Attack
 from pillar_core.studies.evidence.individual import Individuals
-from pillar_core.types import RunRecord
+from pillar_core.types import RunRecord, Values
 
 _SHOWN_IMAGES = 10
 
@@ -130,7 +128,7 @@ def _most_exposed(losses: Individuals, settings: Settings) -> None:
         st.dataframe(worst, hide_index=True, key="exposed-rows", column_config=columns, height=215)
 
 
-def _percent_columns() -> dict[str, Any]:
+def _percent_columns() -> Values:
     names = {
         "false_positive_rate": "false alarms, %",
         "true_positive_rate": "members found, %",

@@ -1,7 +1,6 @@
 """Whom a run serves and whom it misreads: measures of two classes and of rare ones, recall by class, the confusion matrix, misread rows."""
 
 import math
-from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -14,7 +13,7 @@ from pages.parts.explore.curves import OVERHEAD
 from pillar_core import plots
 from pillar_core.arrays import Array
 from pillar_core.errors import DataError
-from pillar_core.types import Provenance, RunRecord
+from pillar_core.types import Form, Provenance, RunRecord
 
 _MOST = 20
 
@@ -59,7 +58,7 @@ def panel(record: RunRecord, settings: Settings) -> None:
             samples.rows(tested, list(wrong.index[:_MOST]), words)
 
 
-def _grids(record: RunRecord, settings: Settings) -> dict[str, dict[str, Any]]:
+def _grids(record: RunRecord, settings: Settings) -> dict[str, Form]:
     """The runs that tell what a class loses to noise from what it loses to projection, by the name of the model."""
     shared = {**core.axes(settings), **core.public_axis(settings), "seed": list(range(settings.seed, settings.seed + settings.seeds))}
     ceiling = {**shared, "method": "non_private"}

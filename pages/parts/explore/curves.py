@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-from typing import Any
 
 import pandas as pd
 
@@ -12,7 +11,7 @@ from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pillar_core.fingerprint import fingerprint
 from pillar_core.runs import starter, sweep
-from pillar_core.types import RunRecord
+from pillar_core.types import Form, RunRecord, Values
 
 BUDGETS = starter.HERO_EPSILONS
 FIRST = 7
@@ -31,7 +30,7 @@ class Curves:
     table: pd.DataFrame
     cached: int
     total: int
-    grids: tuple[dict[str, Any], ...]
+    grids: tuple[Form, ...]
     seeds: tuple[int, int] | None
     key: str
 
@@ -48,7 +47,7 @@ def read(settings: Settings) -> Curves:
     return _curves(fingerprint(*(f"{key}{record is None}" for key, record in records.items())), records, grids)
 
 
-def grids_of(settings: Settings) -> tuple[dict[str, Any], ...]:
+def grids_of(settings: Settings) -> tuple[Form, ...]:
     """k × ε × seeds for a projecting learner, and learners without projection, without noise, and without private rows.
 
     Rows that you brought are trained at the slider's ε, too. Public rows alone can train where their labels are those of the private rows.
@@ -65,7 +64,7 @@ def grids_of(settings: Settings) -> tuple[dict[str, Any], ...]:
     )
 
 
-def first(settings: Settings) -> dict[str, Any]:
+def first(settings: Settings) -> Form:
     """The grid of a first curve: seven k at the slider's ε, one seed."""
     ks = ladder(settings)
     chosen = sorted({ks[round(place * (len(ks) - 1) / (FIRST - 1))] for place in range(FIRST)})
@@ -89,7 +88,7 @@ def panel(curves: Curves, record: RunRecord, settings: Settings) -> None:
     """The state of the grid's jobs, where anything is missing; of rows that somebody brought, the first curve by itself."""
     if curves.is_complete:
         return
-    shared: dict[str, Any] = {"each": record.seconds + OVERHEAD, "cost": f"{jobs.RELEASES}; only what nobody else sees costs nothing."}
+    shared: Values = {"each": record.seconds + OVERHEAD, "cost": f"{jobs.RELEASES}; only what nobody else sees costs nothing."}
     if codec.is_stored("data", settings.data) and math.isfinite(settings.epsilon):
         grid = first(settings)
         runs = [form for group in sweep.trials(grid) for form in sweep.cached_records(group)]
@@ -102,7 +101,7 @@ def panel(curves: Curves, record: RunRecord, settings: Settings) -> None:
 
 
 @memory.cache(max_entries=16, is_free=True)
-def _curves(fingerprint_: str, _runs: dict[str, dict[str, Any] | None], _grids: tuple[dict[str, Any], ...]) -> Curves:
+def _curves(fingerprint_: str, _runs: dict[str, Form | None], _grids: tuple[Form, ...]) -> Curves:
     records = [record for record in _runs.values() if record is not None]
     trained = [record for record in records if record.get("error") is None]
     table = sweep.table(trained) if trained else pd.DataFrame(columns=["method", "k", "epsilon", "seed", "accuracy"])

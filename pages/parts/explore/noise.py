@@ -1,7 +1,6 @@
 """Watch the noise: one private training, step by step, on the rows at hand."""
 
 import dataclasses
-from typing import Any
 
 import streamlit as st
 
@@ -10,7 +9,9 @@ from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pillar_core.plots import Mode
 from pillar_core.plots.steps import training_in_steps
+from pillar_core.plots.theme import Figure
 from pillar_core.studies import training_steps as steps
+from pillar_core.types import Values
 
 
 def panel(settings: Settings) -> None:
@@ -40,6 +41,6 @@ def _steps(run_key: str, _settings: Settings) -> steps.TrainingSteps:
 
 
 @memory.of_rows(max_entries=8, is_free=True)
-def _figure(run_key: str, mode: Mode, strip: bool, _parts: steps.TrainingSteps, _settings: Settings) -> Any:
-    of: dict[str, Any] = {"noise": _parts.noise, "pushed": _parts.pushed, "classes": core.split(_settings).features.classes}
+def _figure(run_key: str, mode: Mode, strip: bool, _parts: steps.TrainingSteps, _settings: Settings) -> Figure:
+    of: Values = {"noise": _parts.noise, "pushed": _parts.pushed, "classes": core.split(_settings).features.classes}
     return training_in_steps(_parts.points, _parts.heads, _parts.pushes, strip=strip, mode=mode, **of)

@@ -45,8 +45,8 @@ def chosen_by() -> Choosing:
 def train_release(settings: Settings, choosing: Choosing) -> RunRecord:
     """As `record`, with secret noise and for a model to hand out: what `choosing` paid for is in its ε, the rest is declared."""
     way = Choosing.RULES if _reason(settings, choosing) else choosing
-    record = tuned.tuned(dataclasses.replace(core.spec(settings), seed=None), core.split(settings), choosing=way).record
-    return in_sight(rankings.counted(record, history.paid_rankings(settings)))
+    record = tuned.tune_step_size(dataclasses.replace(core.spec(settings), seed=None), core.split(settings), choosing=way).record
+    return in_sight(rankings.count_rankings(record, history.paid_rankings(settings)))
 
 
 def _reason(settings: Settings, choosing: Choosing) -> str:
@@ -68,4 +68,4 @@ def _price(choosing: Choosing, outcome: Tuned, plain: RunRecord) -> None:
 
 @memory.of_rows(max_entries=32, show_spinner="Choosing the step size …")
 def _choose_rate(key_: str, choosing: Choosing, _settings: Settings) -> Tuned:
-    return tuned.tuned(core.spec(_settings), core.split(_settings), choosing=choosing)
+    return tuned.tune_step_size(core.spec(_settings), core.split(_settings), choosing=choosing)

@@ -1,7 +1,5 @@
 """What Explore draws below the result: curves over k, the whole plane, classes, odds, reasons."""
 
-from typing import Any
-
 import pandas as pd
 import streamlit as st
 
@@ -15,8 +13,9 @@ from pages.parts.explore.curves import Curves, method_of, read
 from pillar_core import plots, store
 from pillar_core.params import params_of
 from pillar_core.plots import accuracy, k_curves
+from pillar_core.plots.theme import Figure
 from pillar_core.runs import sweep
-from pillar_core.types import RunRecord
+from pillar_core.types import Form, RunRecord
 
 _TITLES = {
     "k": "Curves",
@@ -96,10 +95,10 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
 
 
 @memory.cache(max_entries=64, is_free=True)
-def _curves_figure(key_: str, _curves: Curves, _settings: Settings, _reach: int, _pinned: pd.DataFrame | None) -> Any:
+def _curves_figure(key_: str, _curves: Curves, _settings: Settings, _reach: int, _pinned: pd.DataFrame | None) -> Figure:
     """Explore's figure over k without the visit's own runs: to draw it anew would cost each move more than all the rest."""
     method, k_max = method_of(_settings), core.largest_k(_settings)
-    style: dict[str, Any] = {"mode": theme.mode(), "method": method, "k_max": k_max, "pinned": _pinned, "reach": _reach or None}
+    style: Form = {"mode": theme.mode(), "method": method, "k_max": k_max, "pinned": _pinned, "reach": _reach or None}
     style["majority"] = core.majority(_settings)
     return accuracy.accuracy_curves(_curves.table, budget=_settings.epsilon, **style)
 
@@ -161,7 +160,7 @@ def _settings_table(record: RunRecord) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["setting", "value", "meaning"])
 
 
-def _value_words(value: Any, none_means: str) -> str:
+def _value_words(value: object, none_means: str) -> str:
     if value is None:
         return none_means
     return f"{value:.6g}" if isinstance(value, float) else str(value)

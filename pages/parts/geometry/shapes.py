@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-from typing import Any
 
 import pandas as pd
 
@@ -13,6 +12,7 @@ from pillar_core import geometry as geo
 from pillar_core.fingerprint import fingerprint
 from pillar_core.splits import has_units
 from pillar_core.studies import geometry
+from pillar_core.types import Form
 
 ROWS_PER_CLASS = 1_100
 """Rows of a class that separators are trained on: pairs of 2,200."""
@@ -28,7 +28,7 @@ class Separation:
     standardise: bool = False
 
     @property
-    def payload(self) -> dict[str, Any]:
+    def payload(self) -> Form:
         """The job's specification without its kind."""
         return geometry.payload(
             self.settings.data,

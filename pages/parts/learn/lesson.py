@@ -1,7 +1,7 @@
 """The lesson: guess, reveal, move the one control, go on; and on Explore the task that a step sends along."""
 
 import dataclasses
-from typing import Any, Literal
+from typing import Literal
 
 import pandas as pd
 import streamlit as st
@@ -14,6 +14,7 @@ from pages.parts.learn import classroom, questions
 from pages.parts.learn.steps import LESSONS, Lesson, Step, of_number, step_of
 from pillar_core import plots
 from pillar_core.plots.theme import Figure
+from pillar_core.types import Form
 
 Kind = Literal["primary", "secondary", "tertiary"]
 
@@ -80,7 +81,7 @@ def right(place: int) -> int:
     return step_of(place).right(_table(place))
 
 
-def explore_settings(this: Step, settings: Settings) -> dict[str, Any]:
+def explore_settings(this: Step, settings: Settings) -> Form:
     """What a step changes in the settings to go on with; controls that the link carries stay."""
     controls = ";".join(filter(None, (settings.controls, str(this.explore.get("controls", "")))))
     return {**this.explore, "controls": controls}

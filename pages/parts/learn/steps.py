@@ -4,7 +4,6 @@ import dataclasses
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -12,6 +11,7 @@ from pages.frame.settings import Value
 from pillar_core import plots
 from pillar_core.plots.theme import Figure
 from pillar_core.studies.lessons import MEASURES
+from pillar_core.types import Form, Values
 
 _APART = 10
 """Between the numbers of two lessons' first steps in links."""
@@ -34,12 +34,12 @@ class Step:
     measure: str
     values: tuple[str | float, ...]
     start: str | float
-    judge: Mapping[str, Any]
-    figure: Mapping[str, Any]
+    judge: Values
+    figure: Values
     moral: str
     task: str
     explore: Mapping[str, Value]
-    arguments: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    arguments: Values = dataclasses.field(default_factory=dict)
     words: tuple[str, ...] = ()
     page: str = "explore"
     kind: str = "measured"
@@ -71,7 +71,7 @@ class Step:
         return plots.accuracy_by(table, x=x, present=position, words=words, mode=mode, **self.figure)
 
     def _mean(self, table: pd.DataFrame, at: str | float) -> float:
-        return float(table[table[table.columns[0]] == at][self.figure.get("value", "accuracy")].mean())
+        return float(table[table[table.columns[0]] == at][str(self.figure.get("value", "accuracy"))].mean())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,7 +119,7 @@ def _read(place: int, name: str) -> Lesson:
     return Lesson(first=_APART * place + 1, questions=questions, steps=steps, **words)
 
 
-def _frozen(words: Mapping[str, Any]) -> dict[str, Any]:
+def _frozen(words: Values) -> Form:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in words.items()}
 
 

@@ -5,7 +5,6 @@ import html
 import re
 from pathlib import Path
 from string import Template
-from typing import Any
 from urllib.parse import urlencode, urljoin
 
 import segno
@@ -16,6 +15,7 @@ from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pages.parts.learn import classroom, lesson
 from pages.parts.learn.steps import Lesson, of_number, step_of
+from pillar_core.types import Form
 
 _OWN_LINK = "The panel writes a link of its own, for the class."
 _SHEET = Template(Path(__file__).with_name("sheet.html").read_text(encoding="utf-8"))
@@ -81,5 +81,5 @@ def _html(words: str) -> str:
 def class_settings(settings: Settings, *, page: str, step: int, hidden: list[str]) -> Settings:
     """The settings of the link to `page` at a step, with these controls hidden."""
     explore = lesson.explore_settings(step_of(step), settings) if page == "explore" else {}
-    changes: dict[str, Any] = {**explore, "lesson": step, "hide": ",".join(hidden), "a": "", "runs": ""}
+    changes: Form = {**explore, "lesson": step, "hide": ",".join(hidden), "a": "", "runs": ""}
     return dataclasses.replace(settings, **changes)

@@ -1,13 +1,13 @@
 """What leaves the Runs page: grids as YAML, shell lines and a notebook."""
 
 import json
-from typing import Any
 
 import pandas as pd
 import yaml
 
 from pillar_core.runs import records
 from pillar_core.runs import versions as made
+from pillar_core.types import Form
 
 _EXPERIMENTS = (
     "Seeds are known: these runs are experiments, not releases. Test accuracy reads test rows without noise and is not covered by ε."
@@ -43,7 +43,7 @@ def notebook(runs: pd.DataFrame) -> bytes:
     code = "\n\n".join([*lines, "table = pd.concat([pc.sweep(grid) for grid in grids], ignore_index=True)\ntable"])
     versions = "; ".join(made_with(runs)).replace("`", "")
     about = f"# Runs\n\nMade with `{versions}`. {_EXPERIMENTS}\n\nIt needs the package: `pip install .` in the folder of the app."
-    cells: list[dict[str, Any]] = [
+    cells: list[Form] = [
         {"cell_type": "markdown", "id": "about", "metadata": {}, "source": about},
         {"cell_type": "code", "id": "runs", "metadata": {}, "source": code, "execution_count": None, "outputs": []},
     ]
@@ -51,6 +51,6 @@ def notebook(runs: pd.DataFrame) -> bytes:
     return json.dumps({"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}, indent=1).encode()
 
 
-def _plain(grid: dict[str, Any]) -> dict[str, Any]:
+def _plain(grid: Form) -> Form:
     """With ∞ in words, as YAML and JSON carry it everywhere."""
     return {name: "inf" if value == float("inf") else value for name, value in grid.items()}

@@ -1,7 +1,6 @@
 """Jobs as a list: what runs, how far it is, what failed and why; cancel and retry. Any tab sees and stops them."""
 
 import time
-from typing import Any
 
 import streamlit as st
 
@@ -10,6 +9,7 @@ from pages.frame import failures, jobs, memory, plain, shares
 from pillar_core.errors import PillarError
 from pillar_core.jobs.state import UNFINISHED, JobStatus
 from pillar_core.runs import records
+from pillar_core.types import Form
 
 _ICONS = {"queued": "schedule", "running": "sync", "done": "check_circle", "failed": "error", "cancelled": "stop_circle"}
 _SHOWN = 8
@@ -79,7 +79,7 @@ def _do(action: str, job_id: str) -> None:
             pc.jobs.retry(job_id)
 
 
-def _names(grid: dict[str, Any], axis: str) -> list[str]:
+def _names(grid: Form, axis: str) -> list[str]:
     value = grid.get(axis, "")
     return [str(item) for item in (value if isinstance(value, list) else [value])]
 

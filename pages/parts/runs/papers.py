@@ -14,6 +14,7 @@ from pillar_core import plots
 from pillar_core.runs import records, sweep
 from pillar_core.studies import papers
 from pillar_core.studies.papers.tables import CLASSES
+from pillar_core.types import Form
 
 _PERCENT = ("published", "measured", "difference")
 _MARKS = {"run": "▶", "page": "↗", "no": "–"}
@@ -123,6 +124,6 @@ def _show(table: pd.DataFrame) -> None:
     percent["method"] = percent["method"].map(lambda method: pc.METHODS[method].title if method in pc.METHODS else method)
     percent["epsilon"] = percent["epsilon"].map(lambda epsilon: "∞" if epsilon == float("inf") else f"{epsilon:g}")
     number = st.column_config.NumberColumn
-    config: dict[str, Any] = {column: number(f"{column}, %", format="%.1f") for column in _PERCENT}
+    config: Form = {column: number(f"{column}, %", format="%.1f") for column in _PERCENT}
     ranks = {f"{column}_rank": number(f"rank {column}", help="1 is best, among rows of equal backbone and ε.") for column in _PERCENT[:2]}
     st.dataframe(percent.dropna(axis=1, how="all"), hide_index=True, key="papers-beside", column_config={**config, **ranks, "epsilon": "ε"})

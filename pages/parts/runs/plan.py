@@ -1,7 +1,5 @@
 """The grid builder: axes in, and before anything starts the count, the time, the disk and what is cached already."""
 
-from typing import Any
-
 import pandas as pd
 import streamlit as st
 import yaml
@@ -11,6 +9,7 @@ from pages.frame import core, jobs, local, shares, words
 from pages.frame.settings import EPSILONS, KS, Settings, choices
 from pillar_core.data import uploads
 from pillar_core.runs import records
+from pillar_core.types import Form
 
 _EPSILON_WORDS = {f"{value:g}": value for value in EPSILONS}
 _WORKERS = 2
@@ -45,7 +44,7 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
     st.download_button("Grid as YAML", text, "grid.yaml", "text/yaml", key="plan-yaml", on_click="ignore", help=hint, icon=icon)
 
 
-def _builder(settings: Settings) -> dict[str, Any]:
+def _builder(settings: Settings) -> Form:
     """The axes, two rows of controls."""
     with st.container(border=True, key="plan"):
         left, right = st.columns(2)

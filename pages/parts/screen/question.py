@@ -22,6 +22,7 @@ from pillar_core.screening.models import model_of
 from pillar_core.screening.release import LARGEST_PURE_K as PURE_K
 from pillar_core.studies.screening import answers as screening_kept
 from pillar_core.studies.screening.answers import BACKBONE, Ask
+from pillar_core.types import Form
 
 TIMM = "timm"
 """The choice of a pre-trained network, which has a name of its own."""
@@ -58,7 +59,7 @@ class Choice:
 
     def ask(self, kind: str, **changes: Any) -> Ask:
         """A question about these sets; only a ranking may spend ε."""
-        choices_: dict[str, Any] = {"model": self.model, "k": self.k, "n_examples": self.n_examples, "seed": self.seed}
+        choices_: Form = {"model": self.model, "k": self.k, "n_examples": self.n_examples, "seed": self.seed}
         spends = {"epsilon": self.epsilon, "score": self.score, "seed": None if self.is_paid else self.seed}
         choices_ |= spends if kind == "ranking" else {"repeats": 1}
         if kind == "ranking" and SCORES[self.score].is_of_features:
@@ -154,7 +155,7 @@ def _score(spend: str) -> tuple[str, str, int, int]:
 
 def answer(ask: Ask, title: str, *, cost: str = "Spends no ε: a non-private diagnostic.") -> pd.DataFrame | None:
     """The table: from disk, at once where it is quick, else None under a panel that computes it in the background."""
-    stored = screening_kept.kept(ask)
+    stored = screening_kept.stored_answer(ask)
     if stored is not None:
         return stored
     seconds, button = seconds_of(ask), f"Spend ε = {ask.epsilon:g} for real" if ask.is_paid else "Run"
@@ -164,7 +165,7 @@ def answer(ask: Ask, title: str, *, cost: str = "Spends no ε: a non-private dia
             st.button(button, type="primary", icon=":material/lock:", key="screen-spend", help=cost, on_click=local.put, args=arguments)
             return None
         with st.spinner(f"{title} …"), shares.turn():
-            return screening_kept.computed(ask)
+            return screening_kept.answer(ask)
     jobs.panel([ask.payload], jobs.Work(title, seconds, cost, total=_parts(ask), unit="part", button=button))
     return None
 

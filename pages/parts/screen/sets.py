@@ -65,7 +65,7 @@ def samples(name: str, count: int) -> list[Array]:
     parts = name.split("+")
     if OWN_HALF in parts or OWN_PART in parts:
         return []
-    return [image for part in parts for image in answers.named(part, n=answers.FEWEST, seed=1).x_train[: count // len(parts)]]
+    return [image for part in parts for image in answers.images_of(part, n=answers.FEWEST, seed=1).x_train[: count // len(parts)]]
 
 
 def facts(name: str, private: str, *, is_private: bool) -> str:
@@ -74,7 +74,7 @@ def facts(name: str, private: str, *, is_private: bool) -> str:
         return OWN[name][1]
     words = []
     for part in name.split("+"):
-        images, base = answers.named(part, n=answers.FEWEST, seed=1), part.partition("~")[0]
+        images, base = answers.images_of(part, n=answers.FEWEST, seed=1), part.partition("~")[0]
         shape = " × ".join(map(str, images.x_train.shape[1:3]))
         licence = pc.DATASETS[base].licence if base in pc.DATASETS else "your own"
         count = "As many images as you like" if base in FAMILIES else f"{len(images.x_train):,} images"

@@ -22,7 +22,7 @@ SAMPLES = 8
 
 def panel(choice: Choice, settings: Settings) -> None:
     """One release of votes over the candidates' pool when it is opened; the slider then costs nothing more."""
-    ask = trimming.pooled(choice.ask("ranking", seed=choice.seed))
+    ask = trimming.question_of_pool(choice.ask("ranking", seed=choice.seed))
     if choice.epsilon is None or not ask.public or not SCORES[choice.score].is_of_features:
         return
     below = st.expander("Trim: keep the rows that help", icon=":material/content_cut:", key="screen-trim", on_change="rerun")
@@ -75,4 +75,4 @@ def _use(pool: trimming.Pool, rows: Array, title: str) -> None:
 
 @memory.of_rows(max_entries=4, show_spinner="Taking votes …")
 def _pool(key: str, ask: Ask, epsilon: float) -> trimming.Pool:
-    return trimming.voted(ask, epsilon)
+    return trimming.vote(ask, epsilon)

@@ -4,7 +4,6 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -24,6 +23,7 @@ from pillar_core.runs import rankings
 from pillar_core.studies.screening import benefit as experiments
 from pillar_core.studies.screening import public_rows
 from pillar_core.studies.screening.answers import OWN_HALF, OWN_PART
+from pillar_core.types import Values
 
 VIEWS = {
     "angles": "Compare directions one by one",
@@ -145,7 +145,7 @@ def more(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     answered = screening.answer(choice.ask(view), VIEWS[view])
     if answered is None:
         return
-    shared: dict[str, Any] = {"mode": theme.mode(), "titles": _titles(choice)}
+    shared: Values = {"mode": theme.mode(), "titles": _titles(choice)}
     figure = {
         "angles": lambda: plots.angles(answered, **shared),
         "spectra": lambda: plots.gradient_spectra(answered, k=choice.k, **shared),
@@ -165,7 +165,7 @@ def more(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
 
 def yardstick_sentence(rows_per_noise: float, epsilon: float) -> str:
     """A sentence: what the top-ranked of five sets lost on tasks with this μN/C at the nearest ε."""
-    yardstick: dict[str, Any] = toml_tables(Path(__file__).with_name("yardstick.toml"))
+    yardstick: Values = toml_tables(Path(__file__).with_name("yardstick.toml"))
     least, lost = yardstick["least_signal"], yardstick["points_lost"]
     if rows_per_noise < least:
         advice = f"Below {least:.0f} nothing was tested: bring more rows, or spend more."

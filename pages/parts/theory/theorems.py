@@ -1,10 +1,11 @@
 """The theory page's calculators: a theorem, its inputs, its numbers in printed and corrected form, and the ranges it states."""
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.frame import badges, core, failures, local, theme
 from pages.frame.figures import FigureInfo, show_figure
@@ -14,6 +15,7 @@ from pillar_core import geometry as geo
 from pillar_core import params, plots, theory
 from pillar_core.numerics import geometric_grid
 from pillar_core.theory import CALCULATORS, Calculator, Form, Outcome, Value
+from pillar_core.types import Values
 
 _ACROSS = 4
 _COLOURS: dict[Form, Literal["gray", "green", "blue"]] = {Form.PRINTED: "gray", Form.CORRECTED: "green", Form.DERIVED: "blue"}
@@ -70,7 +72,7 @@ def measured_inputs(settings: Settings) -> dict[str, float]:
     }
 
 
-def _inputs(calculator: Calculator, settings: Settings) -> dict[str, Any]:
+def _inputs(calculator: Calculator, settings: Settings) -> Values:
     known = params.params_of(calculator.settings)
     usable = [
         name
@@ -135,7 +137,7 @@ def _values(outcome: Outcome) -> None:
         st.dataframe(pd.DataFrame(ranges, columns=["range: value", "form", "state"]), hide_index=True, key="theorem-ranges")
 
 
-def _number(column: Any, item: Value) -> None:
+def _number(column: DeltaGenerator, item: Value) -> None:
     with column:
         with st.container(horizontal=True, gap="small"):
             st.badge(str(item.form), color=_COLOURS[item.form])
@@ -158,7 +160,7 @@ def format_number(value: float) -> str:
     return f"{digits} · 10{str(int(power)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
 
 
-def _curves(inputs: dict[str, Any], settings: Settings) -> None:
+def _curves(inputs: Values, settings: Settings) -> None:
     axis = local.choice("rate-axis")
     spans = {"k": (1, 2000), "d": (10, 10_000), "gamma": (0.01, 0.9), "epsilon": (0.05, 8), "alpha": (0.01, 0.5)}
     grid = geometric_grid(*spans[axis], 40)

@@ -13,7 +13,7 @@ def run_screening(task: Task, progress: Progress, cancelled: StopRequested) -> s
     Raises:
         Cancelled: between two sets.
         StoreError: the table did not fit on the disk, where other processes look for it.
-        As `screening_kept.computed`.
+        As `answers.answer`.
     """
 
     def report(done: int, total: int, message: str = "") -> None:
@@ -22,7 +22,7 @@ def run_screening(task: Task, progress: Progress, cancelled: StopRequested) -> s
         progress(done, total, message)
 
     ask = screening_kept.Ask.of(task)
-    screening_kept.computed(ask, report)
+    screening_kept.answer(ask, report)
     if not store.default().has("record", ask.key):
         raise StoreError(store.default().unkept or "files of these sets changed while they were read: ask again.")
     return ask.key
@@ -31,7 +31,7 @@ def run_screening(task: Task, progress: Progress, cancelled: StopRequested) -> s
 def cached_screening(payload: Task) -> str | None:
     """The key, if the table is in the store."""
     ask = screening_kept.Ask.of(payload)
-    return None if screening_kept.kept(ask) is None else ask.key
+    return None if screening_kept.stored_answer(ask) is None else ask.key
 
 
 JOB_KINDS.register(JobKind("screening", "Screening of public data", run_screening, cached=cached_screening, is_for_visitors=True))

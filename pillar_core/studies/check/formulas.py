@@ -2,15 +2,14 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from pillar_core import accounting
 from pillar_core.accounting.rdp import LEAST_NOISE, USUAL_ORDERS, usual_epsilon
 from pillar_core.accounting.samplers import TITLES, sampler_cost
 from pillar_core.studies.check.script import Reading
 from pillar_core.studies.check.words import FIELDS, SAID
-from pillar_core.types import EpsilonBounds, NeighboringRelation
+from pillar_core.types import EpsilonBounds, NeighboringRelation, Values
 
 RELATIONS = tuple(str(relation) for relation in NeighboringRelation)
 SAMPLERS = {**TITLES, "weighted": "Weighted batches"}
@@ -32,7 +31,7 @@ def formula_of(reading: Reading) -> str:
     return least if "accountant" in reading.hidden else str(reading.values.get("accountant", silent))
 
 
-def claimed(formula: str, noise: float, poisson: Mapping[str, Any]) -> float:
+def library_epsilon(formula: str, noise: float, poisson: Values) -> float:
     """ε of Poisson samples under add/remove as that formula has it."""
     if formula == "rdp":
         return usual_epsilon(noise, **poisson)
@@ -43,7 +42,7 @@ SOLVED = 1e-4
 """To this share a library's own curve is solved; it may itself stop at the lower end."""
 
 
-def solved_noise(values: Mapping[str, Any], share: float, steps: int, sampler: str, reading: Reading, problems: list[str]) -> float | None:
+def solve_noise(values: Values, share: float, steps: int, sampler: str, reading: Reading, problems: list[str]) -> float | None:
     """The noise for the target ε, the least that the script's library may solve it to; without a library, as the sampler needs it."""
     target, delta = values["epsilon"], values["delta"]
     poisson = {"sampling_probability": share, "steps": steps, "delta": delta}
@@ -53,9 +52,9 @@ def solved_noise(values: Mapping[str, Any], share: float, steps: int, sampler: s
     if formula not in ("rdp", "gdp"):
         return tight
     low, high = 1e-3, 1.0
-    while claimed(formula, high, poisson) > target and high < FIELDS["noise_multiplier"].high:
+    while library_epsilon(formula, high, poisson) > target and high < FIELDS["noise_multiplier"].high:
         low, high = high, 2 * high
-    high = _bisected(lambda noise: claimed(formula, noise, poisson), target, low, high, tolerance=SOLVED) / (1 + SOLVED)
+    high = _bisect_noise(lambda noise: library_epsilon(formula, noise, poisson), target, low, high, tolerance=SOLVED) / (1 + SOLVED)
     if high < LEAST_NOISE:  # the library's own curve is not called there
         return min(high, tight)
     if high > 2 * tight:
@@ -65,7 +64,7 @@ def solved_noise(values: Mapping[str, Any], share: float, steps: int, sampler: s
     return high
 
 
-def noise_for(target: float, sampler: str, run: Mapping[str, Any]) -> float | None:
+def noise_for(target: float, sampler: str, run: Values) -> float | None:
     """The least noise, to 0.1 % from above, whose certified ε under add/remove is within `target`; None where no bound is known."""
     if sampler == "weighted":
         return None
@@ -78,10 +77,10 @@ def noise_for(target: float, sampler: str, run: Mapping[str, Any]) -> float | No
     low, high = 1e-3, accounting.noise_multiplier(target, **run)
     while upper(high) > target:
         low, high = high, 1.5 * high
-    return _bisected(upper, target, max(low, high / 2), high, tolerance=1e-3)
+    return _bisect_noise(upper, target, max(low, high / 2), high, tolerance=1e-3)
 
 
-def _bisected(epsilon_at: Callable[[float], float], target: float, low: float, high: float, *, tolerance: float) -> float:
+def _bisect_noise(epsilon_at: Callable[[float], float], target: float, low: float, high: float, *, tolerance: float) -> float:
     """The noise between `low` and `high`, which meets the target, where `epsilon_at` falls to it: from above, to a share `tolerance`."""
     while high > low * (1 + tolerance):
         middle = math.sqrt(low * high)
@@ -89,16 +88,16 @@ def _bisected(epsilon_at: Callable[[float], float], target: float, low: float, h
     return high
 
 
-def reported_by(reading: Reading, counted: Mapping[str, Any], certified: EpsilonBounds | None) -> tuple[Reported, ...]:
+def reported_by(reading: Reading, counted: Values, certified: EpsilonBounds | None) -> tuple[Reported, ...]:
     """What the script's library, or the usual ones, would say of these numbers."""
     noise, share, steps, delta = (counted[name] for name in ("noise_multiplier", "sampling_probability", "steps", "delta"))
     poisson = {"sampling_probability": share, "steps": steps, "delta": delta}
-    shown = {"prv": "PRV or PLD (Opacus, JAX-Privacy)", "rdp": "Rényi (TensorFlow Privacy, fastDP)"}
+    titles = {"prv": "PRV or PLD (Opacus, JAX-Privacy)", "rdp": "Rényi (TensorFlow Privacy, fastDP)"}
     if reading.library:
         formula = formula_of(reading)
-        shown = {formula: f"{LIBRARIES[reading.library]} ({formula.upper()})"}
-    values = {formula: claimed(formula, noise, poisson) for formula in shown}
-    return tuple(Reported(name, values[key], _why(key, values[key], counted["sampler"], certified)) for key, name in shown.items())
+        titles = {formula: f"{LIBRARIES[reading.library]} ({formula.upper()})"}
+    values = {formula: library_epsilon(formula, noise, poisson) for formula in titles}
+    return tuple(Reported(name, values[key], _why(key, values[key], counted["sampler"], certified)) for key, name in titles.items())
 
 
 def _why(formula: str, value: float, sampler: str, certified: EpsilonBounds | None) -> str:

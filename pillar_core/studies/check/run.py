@@ -3,17 +3,16 @@
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from pillar_core import accounting, checks
 from pillar_core.accounting.samplers import batches, sampler_cost
 from pillar_core.errors import PillarError, SettingError, UnsupportedError
-from pillar_core.studies.check.formulas import RELATIONS, SAMPLERS, Reported, noise_for, reported_by, solved_noise
+from pillar_core.studies.check.formulas import RELATIONS, SAMPLERS, Reported, noise_for, reported_by, solve_noise
 from pillar_core.studies.check.script import Reading, Value, read_script
 from pillar_core.studies.check.words import ALTERNATIVES, FIELDS, LIMITS, SAID
-from pillar_core.types import EpsilonBounds
+from pillar_core.types import EpsilonBounds, Form, Values
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,7 +22,7 @@ class RunCheck:
     `epsilon` and `known` (what is proven) are by relation; no ε where none is proven or a number lacks.
     """
 
-    counted: Mapping[str, Any]
+    counted: Values
     epsilon: Mapping[str, EpsilonBounds | None]
     known: Mapping[str, str]
     reported: tuple[Reported, ...]
@@ -61,66 +60,68 @@ def check_run(
     numbers = n, batch_size, epochs, steps, noise_multiplier, epsilon, delta, l2_clip_norm
     if sampler is not None:
         checks.one_of(SAMPLERS, sampler=sampler)
-    given = dict(zip(FIELDS, numbers, strict=True))
-    checks.within(**{name: (value, LIMITS[name]) for name, value in given.items()})
+    numbers_given = dict(zip(FIELDS, numbers, strict=True))
+    checks.within(**{name: (value, LIMITS[name]) for name, value in numbers_given.items()})
     reading = read_script(script) if script and script.strip() else Reading()
-    values, problems = _merged(given, reading)
+    values, problems = _merge_numbers(numbers_given, reading)
     missing = _missing(values, reading)
     if sampler is None and "sampler" in reading.hidden:
         missing.append("Please say how batches are drawn (sampler).")
-    drawn, own = sampler_of(reading, sampler), sampler_of(reading)
-    if reading.library and drawn != own:
-        problems.append(f"The script's batches are {own}, you said {drawn}: yours was counted.")
+    drawn_by, of_script = sampler_of(reading, sampler), sampler_of(reading)
+    if reading.library and drawn_by != of_script:
+        problems.append(f"The script's batches are {of_script}, you said {drawn_by}: yours was counted.")
     if missing:
-        return _nothing(values | {"sampler": drawn}, (*missing, *problems))
+        return _refused_check(values | {"sampler": drawn_by}, (*missing, *problems))
     try:
         with np.errstate(all="ignore"):
-            found = _checked(values, drawn, reading, problems)
+            check = _certify_run(values, drawn_by, reading, problems)
     except PillarError:
         raise
     except (ArithmeticError, ValueError):
-        return _nothing(values | {"sampler": drawn}, ("These numbers lie beyond what can be computed: check σ, δ and steps.", *problems))
-    is_read = bool(reading.library) and any(found.epsilon.values())
-    return dataclasses.replace(found, problems=(SAID["read"], *found.problems)) if is_read else found
+        return _refused_check(
+            values | {"sampler": drawn_by}, ("These numbers lie beyond what can be computed: check σ, δ and steps.", *problems)
+        )
+    is_read = bool(reading.library) and any(check.epsilon.values())
+    return dataclasses.replace(check, problems=(SAID["read"], *check.problems)) if is_read else check
 
 
-def _merged(given: Mapping[str, Value], reading: Reading) -> tuple[dict[str, Any], list[str]]:
+def _merge_numbers(said_by_caller: Mapping[str, Value], reading: Reading) -> tuple[Form, list[str]]:
     """Values by field, the caller's before the script's, and what does not fit. The noise that a script takes or solves stays its own."""
-    values: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    values: Form = {name: value for name, value in said_by_caller.items() if value is not None}
     problems = list(reading.unread)
     if "epsilon" in values and {"noise_multiplier", "epsilon"} & set(reading.values):
         problems.append(f"Your ε = {values.pop('epsilon'):g} was not counted: the script says its noise itself.")
     for name in FIELDS:
         value = reading.values.get(name)
         if value is None or _is_answered(name, values):
-            own = value * _accumulated(reading) if name == "batch_size" and isinstance(value, int) else value
-            if own is not None and name in values and values[name] != own:
-                problems.append(f"The script says {name} = {own}, you said {values[name]}: yours was counted.")
+            of_script = value * _batches_a_step(reading) if name == "batch_size" and isinstance(value, int) else value
+            if of_script is not None and name in values and values[name] != of_script:
+                problems.append(f"The script says {name} = {of_script}, you said {values[name]}: yours was counted.")
             continue
         values[name] = value
     if reading.library == "fastdp" and "delta" not in values and "n" in values:
         values["delta"] = 1 / (2 * values["n"])
         problems.append(f"No δ is said: fastDP takes 1/(2n) = {values['delta']:.3g}.")
-    if given["batch_size"] is None and "batch_size" in values:
-        values["batch_size"] *= _accumulated(reading)
+    if said_by_caller["batch_size"] is None and "batch_size" in values:
+        values["batch_size"] *= _batches_a_step(reading)
     return values, problems
 
 
-def _accumulated(reading: Reading) -> int:
+def _batches_a_step(reading: Reading) -> int:
     """Batches that one noisy step sums over."""
-    said = reading.values.get("gradient_accumulation_steps", 1)
-    return max(1, math.ceil(said)) if isinstance(said, int | float) else 1
+    count = reading.values.get("gradient_accumulation_steps", 1)
+    return max(1, math.ceil(count)) if isinstance(count, int | float) else 1
 
 
-def _is_answered(name: str, values: Mapping[str, Any]) -> bool:
+def _is_answered(name: str, values: Values) -> bool:
     """Whether a number, or another that stands for it, is known."""
     return name in values or ALTERNATIVES.get(name) in values
 
 
-def sampler_of(reading: Reading, asked: str | None = None) -> str:
+def sampler_of(reading: Reading, sampler: str | None = None) -> str:
     """What draws the batches: as asked, else as the script's library does."""
-    if asked is not None or not reading.library:
-        return asked or "poisson"
+    if sampler is not None or not reading.library:
+        return sampler or "poisson"
     if "sampler" in reading.values:
         return str(reading.values["sampler"])
     draws_itself = {"opacus": reading.values.get("poisson_sampling", True), "jax_privacy": reading.values.get("poisson_sampling", False)}
@@ -128,7 +129,7 @@ def sampler_of(reading: Reading, asked: str | None = None) -> str:
     return "poisson" if is_known and draws_itself.get(reading.library, False) is True else "shuffled"
 
 
-def _missing(values: Mapping[str, Any], reading: Reading) -> list[str]:
+def _missing(values: Values, reading: Reading) -> list[str]:
     missing = [f"Please say {words}." for name, words in SAID["asked"].items() if not _is_answered(name, values)]
     if "l2_clip_norm" in reading.hidden and "l2_clip_norm" not in values:
         missing.append("Please say the clip norm (l2_clip_norm), or that there is one.")
@@ -144,7 +145,7 @@ def _missing(values: Mapping[str, Any], reading: Reading) -> list[str]:
     return []
 
 
-def _share(values: Mapping[str, Any], reading: Reading) -> float:
+def _share(values: Values, reading: Reading) -> float:
     """The share of rows that a batch draws."""
     share: float = values["batch_size"] / values["n"]
     if reading.library == "opacus":  # it draws and counts with 1 / len(data_loader)
@@ -153,44 +154,44 @@ def _share(values: Mapping[str, Any], reading: Reading) -> float:
     return share
 
 
-def _steps(values: Mapping[str, Any], share: float) -> int:
+def _steps(values: Values, share: float) -> int:
     return int(values.get("steps") or max(1, math.ceil(values["epochs"] / share * (1 - 1e-12))))
 
 
-def _solved(values: Mapping[str, Any], sampler: str, reading: Reading, problems: list[str]) -> float | None:
+def _solve_target(values: Values, sampler: str, reading: Reading, problems: list[str]) -> float | None:
     """The noise for the target ε: for a script's, with its own batch, δ and length."""
-    own = dict(values)
+    target_run = dict(values)
     if "epsilon" in reading.values:
-        own |= {name: reading.values[name] for name in ("n", "batch_size", "delta") if name in reading.values}
+        target_run |= {name: reading.values[name] for name in ("n", "batch_size", "delta") if name in reading.values}
         if "batch_size" in reading.values:
-            own["batch_size"] *= _accumulated(reading)
+            target_run["batch_size"] *= _batches_a_step(reading)
         if reading.library == "fastdp":
-            own["delta"] = reading.values.get("delta", 1 / (2 * own["n"]))
-        said = {name: reading.values.get(f"planned_{name}", reading.values.get(name)) for name in ("steps", "epochs")}
-        if any(said.values()):
-            own |= said
-    share = _share(own, reading)
-    steps = _steps(own, share)
-    if reading.library == "opacus" and not own.get("steps"):
-        steps = max(1, int(own["epochs"] / share))  # as it does: of some lengths one less than run
-    return solved_noise(own, share, steps, sampler, reading, problems)
+            target_run["delta"] = reading.values.get("delta", 1 / (2 * target_run["n"]))
+        length = {name: reading.values.get(f"planned_{name}", reading.values.get(name)) for name in ("steps", "epochs")}
+        if any(length.values()):
+            target_run |= length
+    share = _share(target_run, reading)
+    steps = _steps(target_run, share)
+    if reading.library == "opacus" and not target_run.get("steps"):
+        steps = max(1, int(target_run["epochs"] / share))  # as it does: of some lengths one less than run
+    return solve_noise(target_run, share, steps, sampler, reading, problems)
 
 
-def _nothing(counted: Mapping[str, Any], problems: tuple[str, ...]) -> RunCheck:
+def _refused_check(counted: Values, problems: tuple[str, ...]) -> RunCheck:
     reason = "Nothing is certified: see the problems."
     return RunCheck(counted, dict.fromkeys(RELATIONS), dict.fromkeys(RELATIONS, reason), (), problems, ())
 
 
-def _checked(values: dict[str, Any], sampler: str, reading: Reading, problems: list[str]) -> RunCheck:
+def _certify_run(values: Form, sampler: str, reading: Reading, problems: list[str]) -> RunCheck:
     share = _share(values, reading)
     steps = _steps(values, share)
     passes = values["epochs"] if "epochs" in values else steps * share
     factor = 2.0 if _has_microbatches(reading, values) else 1.0
-    noise = values["noise_multiplier"] if "noise_multiplier" in values else _solved(values, sampler, reading, problems)
+    noise = values["noise_multiplier"] if "noise_multiplier" in values else _solve_target(values, sampler, reading, problems)
     counted = {**values, "steps": steps, "sampling_probability": share, "noise_multiplier": noise, "sampler": sampler}
     refusal = _refusal(values, sampler, reading)
     if refusal or noise is None:
-        return _nothing(counted, (*([refusal] if refusal else []), *problems))
+        return _refused_check(counted, (*([refusal] if refusal else []), *problems))
     run = _run(counted, sampler)
     costs, known = dict[str, EpsilonBounds | None](), dict[str, str]()
     for relation in RELATIONS:
@@ -204,7 +205,7 @@ def _checked(values: dict[str, Any], sampler: str, reading: Reading, problems: l
     return RunCheck(counted, costs, known, reported, tuple(problems), _advice(counted, costs, reported, factor))
 
 
-def _run(counted: Mapping[str, Any], sampler: str) -> dict[str, Any]:
+def _run(counted: Values, sampler: str) -> Values:
     """Batch share, steps and δ as `sampler` walks them: in whole passes where a row enters each pass once."""
     share, steps = counted["sampling_probability"], counted["steps"]
     if "epochs" in counted and sampler in ("shuffled", "random_allocation"):
@@ -212,57 +213,66 @@ def _run(counted: Mapping[str, Any], sampler: str) -> dict[str, Any]:
     return {"sampling_probability": share, "steps": steps, "delta": counted["delta"]}
 
 
-def _refusal(values: Mapping[str, Any], sampler: str, reading: Reading) -> str:
+def _refusal(values: Values, sampler: str, reading: Reading) -> str:
     if sampler == "weighted":
         is_dropped = reading.library == "opacus" and reading.values.get("poisson_sampling", True)
         return str(SAID["weighted"]) + (SAID["weights_dropped"] if is_dropped else "")
-    if sampler == "poisson" and reading.library == "jax_privacy" and _accumulated(reading) > 1:
+    if sampler == "poisson" and reading.library == "jax_privacy" and _batches_a_step(reading) > 1:
         return str(SAID["accumulated"])
     clip = values.get("l2_clip_norm", 1.0)
     return "" if 0 < clip < math.inf else str(SAID["no_clip"]).format(clip=clip)
 
 
-def _has_microbatches(reading: Reading, values: Mapping[str, Any]) -> bool:
+def _has_microbatches(reading: Reading, values: Values) -> bool:
     """Whether means of several rows are clipped together: adding a row then moves a sum by two clip norms."""
     groups = reading.values.get("num_microbatches")
     if reading.hidden & {"num_microbatches", "used_microbatching"}:
         return True  # the worst that it can be
-    split = {values["batch_size"], values["batch_size"] / _accumulated(reading)}
+    split = {values["batch_size"], values["batch_size"] / _batches_a_step(reading)}
     return reading.values.get("used_microbatching") is True or (groups is not None and groups not in split)
 
 
-def _problems(counted: Mapping[str, Any], passes: float, factor: float, reading: Reading) -> list[str]:
+def _problems(counted: Values, passes: float, factor: float, reading: Reading) -> list[str]:
     n, delta, batch, clipping = counted["n"], counted["delta"], counted["batch_size"], str(reading.values.get("clipping", ""))
-    whole = math.ceil(n / batch) * math.ceil(passes)
+    with_incomplete = math.ceil(n / batch) * math.ceil(passes)
     is_so = {
         "large_delta": delta * n >= 1,
         "near_delta": 0.1 < delta * n < 1,
         "microbatches": factor > 1,
         "no_noise": counted["noise_multiplier"] == 0,
         "shuffled": counted["sampler"] == "shuffled",
-        "incomplete": "epochs" in counted and n % batch and whole != counted["steps"],
+        "incomplete": "epochs" in counted and n % batch and with_incomplete != counted["steps"],
         "per_layer": "layer" in clipping,
         "automatic": clipping == "automatic",
         "fastdp": reading.library == "fastdp",
     }
-    numbers = {"delta": delta, "product": delta * n, "most": 0.1 / n, "example": 0.01 / n, "whole": whole, "steps": counted["steps"]}
+    numbers = {
+        "delta": delta,
+        "product": delta * n,
+        "most": 0.1 / n,
+        "example": 0.01 / n,
+        "whole": with_incomplete,
+        "steps": counted["steps"],
+    }
     return [words.format(**numbers, passes=math.ceil(passes)) for name, words in SAID["problems"].items() if is_so[name]]
 
 
-def _advice(
-    counted: Mapping[str, Any], costs: Mapping[str, EpsilonBounds | None], reported: tuple[Reported, ...], factor: float
-) -> tuple[str, ...]:
-    certified, claimed, loosest = costs[RELATIONS[0]], min(one.epsilon for one in reported), max(one.epsilon for one in reported)
-    sampler, noise, found = counted["sampler"], counted["noise_multiplier"], dict[str, dict[str, float]]()
+def _advice(counted: Values, costs: Mapping[str, EpsilonBounds | None], reported: tuple[Reported, ...], factor: float) -> tuple[str, ...]:
+    certified, claimed, loosest = (
+        costs[RELATIONS[0]],
+        min(figure.epsilon for figure in reported),
+        max(figure.epsilon for figure in reported),
+    )
+    sampler, noise, figures = counted["sampler"], counted["noise_multiplier"], dict[str, dict[str, float]]()
     run, upper = _run(counted, sampler), math.nan if certified is None else certified.upper
     if sampler in ("shuffled", "fixed_size") and 0 < upper < math.inf:
         allocated = sampler_cost("random_allocation", noise / factor, relation=RELATIONS[0], **_run(counted, "random_allocation"))
-        found["own_coin"] = {"upper": allocated.epsilon.upper}
+        figures["own_coin"] = {"upper": allocated.epsilon.upper}
         if 0 < claimed < upper:
-            found["keep"] = {"noise": factor * (noise_for(claimed, sampler, run) or math.inf), "claimed": claimed}
+            figures["keep"] = {"noise": factor * (noise_for(claimed, sampler, run) or math.inf), "claimed": claimed}
     if sampler == "poisson" and 1.03 * upper < loosest < math.inf:
         tight = accounting.noise_multiplier(loosest, **run)
-        found["tight"] = {"tight": tight, "loosest": loosest, "share": 100 * (1 - tight / noise)}
+        figures["tight"] = {"tight": tight, "loosest": loosest, "share": 100 * (1 - tight / noise)}
     if upper > 10:
-        found["little"] = {"upper": upper}
-    return tuple(str(SAID["advice"][name]).format(**numbers) for name, numbers in found.items())
+        figures["little"] = {"upper": upper}
+    return tuple(str(SAID["advice"][name]).format(**numbers) for name, numbers in figures.items())

@@ -12,27 +12,47 @@ import functools
 import operator
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from pillar_core.errors import SettingError
 from pillar_core.studies.check.words import LIMITS
+from pillar_core.types import Values
 
 Value = bool | int | float | str | None
-CALLS: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("calls.toml").read_text(encoding="utf-8"))
+_FILE: Values = tomllib.loads(Path(__file__).with_name("calls.toml").read_text(encoding="utf-8"))
+_FIELDS = {keyword: field for field, keywords in _FILE["keywords"].items() for keyword in keywords}
 LONGEST = 50_000
 """Characters of a script that is read: Python's own parser takes time that grows with the square of a dotted name."""
 LARGEST, DEEPEST = 2.0**63, 20
 """Of a number, and of parts within parts of its arithmetic."""
 _OPTIMISERS = re.compile(r"(Vectorized)?DPKeras(SGD|Adam|Adagrad)Optimizer|DPGradientDescentGaussianOptimizer")
-_OPERATIONS: Mapping[type, Any] = {
+_OPERATIONS: Mapping[type, Callable[[float, float], float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv,
 }
+
+
+@dataclasses.dataclass(frozen=True)
+class Call:
+    """A known call: the keywords that it takes, those that may stand alone first; `set_up`: privacy begins there."""
+
+    takes: tuple[str, ...]
+    library: str = ""
+    positional: int = 0
+    set_up: bool = False
+
+    @functools.cached_property
+    def fields(self) -> dict[str, str]:
+        """What each keyword says, "" for no number; the epochs of a set-up are what its noise is planned for."""
+        fields = {keyword: _FIELDS.get(keyword, keyword) for keyword in self.takes}
+        return {keyword: "planned_epochs" if self.set_up and field == "epochs" else field for keyword, field in fields.items()}
+
+
+CALLS = {name: Call(**entry | {"takes": tuple(entry["takes"])}) for name, entry in _FILE["calls"].items()}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,26 +87,26 @@ def _read(tree: ast.Module) -> Reading:
     nodes = list(ast.walk(tree))
     bound = collections.Counter(name for node in nodes for name in _binders(node))
     assigns = [(target, node.value) for node in nodes if isinstance(node, ast.Assign) for target in node.targets]
-    assigned = [(target.id, given) for target, given in assigns if isinstance(target, ast.Name)]
-    names = {name: given for name, given in assigned if bound[name] == 1}
-    calls = [(name, node) for node in nodes if isinstance(node, ast.Call) and (name := called(node)) in CALLS]
-    set_ups = [call for name, call in calls if CALLS[name].get("set_up")]
-    libraries = {str(CALLS[name]["library"]) for name, call in calls if "library" in CALLS[name]}
+    assigned = [(target.id, assigned_value) for target, assigned_value in assigns if isinstance(target, ast.Name)]
+    names = {name: assigned_value for name, assigned_value in assigned if bound[name] == 1}
+    calls = [(name, node) for node in nodes if isinstance(node, ast.Call) and (name := call_name(node)) in CALLS]
+    set_ups = [call for name, call in calls if CALLS[name].set_up]
+    libraries = {CALLS[name].library for name, _ in calls} - {""}
     if len(libraries) != 1:
-        known = "several libraries set it up" if libraries else "no call is known here that sets it up"
-        return _unread(f"Privacy: {known}. Please give all numbers.")
+        obstacle = "several libraries set it up" if libraries else "no call is known here that sets it up"
+        return _unread(f"Privacy: {obstacle}. Please give all numbers.")
     (library,) = libraries
-    given_loaders = [_argument(call, "data_loader") for call in set_ups]
-    named = {given.id for given in given_loaders if isinstance(given, ast.Name)}
-    loaded = [*given_loaders, *(given for name, given in assigned if name in named)]
-    found, hidden, unread = dict[str, Value](), set[str](), list[str]()
+    loaders = [_argument(call, "data_loader") for call in set_ups]
+    named = {assigned_value.id for assigned_value in loaders if isinstance(assigned_value, ast.Name)}
+    loaded = [*loaders, *(assigned_value for name, assigned_value in assigned if name in named)]
+    values, hidden, unread = dict[str, Value](), set[str](), list[str]()
     for name, call in calls:
         if (name == "DataLoader" and call not in loaded) or (name == "fit" and library in ("opacus", "fastdp")):
             continue
-        fields: Mapping[str, str] = CALLS[name]["fields"]
-        for keyword, expression in _arguments(call, list(fields)[: CALLS[name].get("positional", 0)]):
+        fields = CALLS[name].fields
+        for keyword, expression in _arguments(call, CALLS[name].takes[: CALLS[name].positional]):
             written = f"Line {call.lineno}, {name}: {keyword or ast.unparse(expression):.40}"
-            if (isinstance(expression, ast.Constant) and expression.value is None) or keyword in CALLS[name].get("others", ()):
+            if isinstance(expression, ast.Constant) and expression.value is None:
                 continue
             if not keyword:  # it may stand for any other argument
                 hidden |= {*fields.values(), "sampler"}
@@ -99,7 +119,7 @@ def _read(tree: ast.Module) -> Reading:
             if not field or (field == "epochs" and name == "fit" and library == "jax_privacy"):  # its config stops the training
                 continue
             value = _value(expression, names)
-            if field == "sampler" or value is None or found.get(field, value) != value:
+            if field == "sampler" or value is None or values.get(field, value) != value:
                 why = "is another value than before" if value is not None else "is not a number in the text"
                 hidden.add(field)
                 unread.append(f"{written} = {ast.unparse(expression):.40} {why}.")
@@ -107,25 +127,25 @@ def _read(tree: ast.Module) -> Reading:
                 hidden |= {field, "noise_multiplier", "epsilon"}
                 unread.append(f"{written} cannot be: {problem}.")
             else:
-                found[field] = value
+                values[field] = value
     if len(set_ups) > 1:
         hidden |= {"epochs", "steps"}
         unread.append("Privacy is set up more than once, and the ε of all trainings add up. Please say how long they take together.")
-    planned = {name: found[f"planned_{name}"] for name in ("epochs", "steps") if f"planned_{name}" in found} if len(set_ups) == 1 else {}
+    planned = {name: values[f"planned_{name}"] for name in ("epochs", "steps") if f"planned_{name}" in values} if len(set_ups) == 1 else {}
     if planned:
-        found |= planned
+        values |= planned
         unread.append("Training is taken to be as long as its noise is planned for.")
     if library == "opacus" and "PrivacyEngine" not in dict(calls):
         hidden.add("accountant")  # the engine is made elsewhere
     if library == "tensorflow_privacy" and not set_ups:
-        found.setdefault("used_microbatching", True)  # the library's default
-    if "epsilon" in found and ("delta" in hidden or (library in ("opacus", "fastdp") and not planned)):
+        values.setdefault("used_microbatching", True)  # the library's default
+    if "epsilon" in values and ("delta" in hidden or (library in ("opacus", "fastdp") and not planned)):
         hidden.add("epsilon")  # what the noise is solved for is not known
-    values = {field: value for field, value in found.items() if field not in hidden}
-    return Reading(library, values, tuple(dict.fromkeys(unread)), frozenset(hidden))
+    readable = {field: value for field, value in values.items() if field not in hidden}
+    return Reading(library, readable, tuple(dict.fromkeys(unread)), frozenset(hidden))
 
 
-def called(call: ast.Call) -> str:
+def call_name(call: ast.Call) -> str:
     """The name under which a call is known."""
     name = call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id if isinstance(call.func, ast.Name) else ""
     if name == "PrivacyEngine" and _argument(call, "sample_size") is not None:
@@ -139,10 +159,10 @@ def _argument(call: ast.Call, name: str) -> ast.expr | None:
     return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
 
 
-def _arguments(call: ast.Call, order: list[str]) -> Iterator[tuple[str, ast.expr]]:
+def _arguments(call: ast.Call, order: Sequence[str]) -> Iterator[tuple[str, ast.expr]]:
     """Arguments with their keywords; "" for one that has none or stands for any number of others."""
-    known = next((place for place, given in enumerate(call.args) if isinstance(given, ast.Starred)), len(order))
-    yield from ((order[place] if place < min(known, len(order)) else "", given) for place, given in enumerate(call.args))
+    known = next((place for place, argument in enumerate(call.args) if isinstance(argument, ast.Starred)), len(order))
+    yield from ((order[place] if place < min(known, len(order)) else "", argument) for place, argument in enumerate(call.args))
     yield from ((keyword.arg or "", keyword.value) for keyword in call.keywords)
 
 
@@ -158,7 +178,7 @@ def _binders(node: ast.AST) -> list[str]:
 
 def _impossible(field: str, value: Value, library: str) -> str:
     """Why no run can have this value; "" where one can."""
-    known = CALLS["words"]["choices"].get(library, {}).get(field)
+    known = _FILE["words"].get(library, {}).get(field)
     if known is not None:
         return "" if value in known else f"{library} has {', '.join(known)}"
     limit = LIMITS.get(field.removeprefix("planned_"))
@@ -172,21 +192,21 @@ def _impossible(field: str, value: Value, library: str) -> str:
 
 def _value(expression: ast.expr, names: dict[str, ast.expr], depth: int = 0) -> Value:
     """The number, switch or word that an expression stands for; None where it is more than that, or a number beyond LARGEST."""
-    found: Value = None
+    value: Value = None
     match expression:
         case ast.Constant(value=bool() | int() | float() | str() as constant):
-            found = constant
+            value = constant
         case ast.Name(id=name) if name in names and depth < DEEPEST:
-            found = _value(names.pop(name), names, depth + 1)  # a name within itself has no value
-            names[name] = ast.Constant(found)  # worked out once, however often it is named
+            value = _value(names.pop(name), names, depth + 1)  # a name within itself has no value
+            names[name] = ast.Constant(value)  # worked out once, however often it is named
         case ast.UnaryOp(op=ast.USub(), operand=operand) if depth < DEEPEST:
             inner = _value(operand, names, depth + 1)
-            found = -inner if isinstance(inner, int | float) else None
+            value = -inner if isinstance(inner, int | float) else None
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATIONS and depth < DEEPEST:
             first, second = _value(left, names, depth + 1), _value(right, names, depth + 1)
             if isinstance(first, int | float) and isinstance(second, int | float):
                 try:
-                    found = _OPERATIONS[type(op)](first, second)
+                    value = _OPERATIONS[type(op)](first, second)
                 except (ZeroDivisionError, OverflowError):
-                    found = None
-    return None if isinstance(found, int | float) and not abs(found) < LARGEST else found
+                    value = None
+    return None if isinstance(value, int | float) and not abs(value) < LARGEST else value

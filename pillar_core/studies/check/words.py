@@ -4,12 +4,12 @@ import dataclasses
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from pillar_core import params
+from pillar_core.types import Values
 
-SAID: Mapping[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-FIELDS = {name: params.param_from(name, said) for name, said in SAID["fields"].items()}
+SAID: Values = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+FIELDS = {name: params.param_from(name, entry) for name, entry in SAID["fields"].items()}
 """The numbers of a run, with the values that a form starts from."""
 ALTERNATIVES: Mapping[str, str] = SAID["alternatives"]
 LIMITS = {name: dataclasses.replace(field, none_means="not known") for name, field in FIELDS.items()}

@@ -10,7 +10,7 @@ import pandas as pd
 from pillar_core import metrics
 from pillar_core.errors import DataError
 from pillar_core.methods import METHODS, Method
-from pillar_core.types import PublicUse, SemiPrivateSplit
+from pillar_core.types import Form, PublicUse, SemiPrivateSplit, Values
 
 CEILING, FLOOR = "non_private", "only_public"
 
@@ -20,7 +20,7 @@ def applicable(split: SemiPrivateSplit) -> dict[str, str]:
     return {name: obstacle(method, split) for name, method in METHODS.items()}
 
 
-def compare_grid(shared: Mapping[str, Any], *, methods: Sequence[str], epsilons: Sequence[float], seeds: Sequence[int]) -> dict[str, Any]:
+def compare_grid(shared: Values, *, methods: Sequence[str], epsilons: Sequence[float], seeds: Sequence[int]) -> Form:
     """A grid for `sweep`: every method with its own defaults, the same data, split and preprocessing, at each ε and seed.
 
     Raises:
@@ -63,7 +63,7 @@ def verdict(table: pd.DataFrame) -> str:
 
     Differences are of runs of equal seed, which share split and noise, with Student's interval; references do not compete.
     """
-    runs, ranked = _ranked(table)
+    runs, ranked = _rank_learners(table)
     if len(ranked) < 2:
         return ""
     behind = {name: (runs[ranked[0]] - runs[name]).dropna() for name in ranked[1:]}
@@ -99,7 +99,7 @@ def judge_advice(
     The lead of the best other choice is paired by seed; it is taken where its interval lies above 0.
     table: columns seed, accuracy in [0, 1] and method, a learner's name or one of `titles`. expected: the range that was predicted.
     """
-    runs, ranked = _ranked(table)
+    runs, ranked = _rank_learners(table)
     mean = runs[advised].mean() if advised in runs else math.nan
     agrees = None if expected is None or math.isnan(mean) else bool(expected[0] <= mean <= expected[1])
     rivals = [name for name in ranked if name != advised]
@@ -118,7 +118,7 @@ def judge_advice(
     return Verdict(agrees, f"{lead_words}; seeds so far: {len(gaps)}, too few to be certain.", "")
 
 
-def _ranked(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+def _rank_learners(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """Accuracies by seed and learner, references aside, and the learners, best first."""
     runs = table[~table["method"].isin([CEILING, FLOOR])].pivot_table(index="seed", columns="method", values="accuracy")
     return runs, [str(name) for name in runs.mean().sort_values(ascending=False, kind="stable").index]
@@ -137,7 +137,7 @@ def obstacle(method: Method[Any], split: SemiPrivateSplit) -> str:
     return method.unsupported_reason(split) if method.unsupported_reason is not None else ""
 
 
-def _line(group: pd.DataFrame, score: str) -> dict[str, Any]:
+def _line(group: pd.DataFrame, score: str) -> Form:
     first = group.iloc[0]
     method = METHODS[str(first["method"])]
     values = group[score].dropna() if score in group else pd.Series(dtype=float)

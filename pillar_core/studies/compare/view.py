@@ -6,7 +6,7 @@ like any others, so they are cached, resumed and shared with every other page.
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,9 @@ from pillar_core import metrics
 from pillar_core.registry import Registry, toml_tables
 from pillar_core.studies import papers
 from pillar_core.studies.compare import learners as compare
-from pillar_core.types import FeatureSet, SemiPrivateSplit
+from pillar_core.types import FeatureSet, Form, SemiPrivateSplit, Values
 
-Grid = dict[str, Any]
+Grid = Form
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,8 +28,8 @@ class Setup:
     split: one split of these rows, for what its public facts decide. other: another data set whose rows could be public.
     """
 
-    data: Mapping[str, Any]
-    public: Mapping[str, Any]
+    data: Values
+    public: Values
     split: SemiPrivateSplit
     epsilons: Sequence[float]
     seeds: Sequence[int]
@@ -71,7 +71,7 @@ class CompareView:
     x_title: str
     grids: Callable[[Setup], list[Grid]]
     place: Callable[[pd.DataFrame, Setup], pd.DataFrame]
-    value: "Callable[[pd.DataFrame], pd.Series[Any]] | None" = None
+    value: "Callable[[pd.DataFrame], pd.Series[float]] | None" = None
     is_share: bool = True
     y_title: str = "test accuracy, %"
     base: str | None = None
@@ -85,10 +85,10 @@ class CompareView:
 COMPARE_VIEWS: Registry[CompareView] = Registry("comparison view")
 
 
-def register(name: str, grids: Callable[[Setup], list[Grid]], place: Callable[[pd.DataFrame, Setup], pd.DataFrame], **others: Any) -> None:
+def register(name: str, grids: Callable[[Setup], list[Grid]], place: Callable[[pd.DataFrame, Setup], pd.DataFrame], **more: Any) -> None:
     """Makes a view known, with what `views.toml` says of it."""
-    said = toml_tables(Path(__file__).with_name("views.toml"))[name]
-    COMPARE_VIEWS.register(CompareView(name=name, grids=grids, place=place, **said, **others))
+    entry = toml_tables(Path(__file__).with_name("views.toml"))[name]
+    COMPARE_VIEWS.register(CompareView(name=name, grids=grids, place=place, **entry, **more))
 
 
 def lines(view: CompareView, runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
@@ -106,27 +106,27 @@ def lines(view: CompareView, runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
     return _with_published(table, view, setup) if len(table) else table
 
 
-def _line(group: pd.DataFrame, view: CompareView) -> dict[str, Any]:
+def _line(group: pd.DataFrame, view: CompareView) -> Form:
     first, failed = group.iloc[0], group["error_message"].dropna()
     ends = (0.0, 1.0) if view.is_share else (-math.inf, math.inf)
     mean, low, high = metrics.over_runs(group["value"].astype(float).to_list(), low=ends[0], high=ends[1])
-    line: dict[str, Any] = {name: first[name] for name in ("series", "x", "method", "epsilon")}
+    line: Form = {name: first[name] for name in ("series", "x", "method", "epsilon")}
     line |= {"mean": mean, "low": low, "high": high, "seeds": int(group["value"].notna().sum())}
     line |= {name: group[name].max() if name in group else math.nan for name in ("n_private", "n_public")}
     line |= {"public_use": first.get("public_use", ""), "seconds": group["seconds"].mean() if "seconds" in group else math.nan}
     if "decrease" in group:
-        gone = metrics.over_runs(group["decrease"].astype(float).to_list(), low=-math.inf)
-        line |= dict(zip(("decrease", "decrease_low", "decrease_high"), gone, strict=True))
+        decrease = metrics.over_runs(group["decrease"].astype(float).to_list(), low=-math.inf)
+        line |= dict(zip(("decrease", "decrease_low", "decrease_high"), decrease, strict=True))
     return {**line, "error_message": failed.iloc[0] if len(failed) else ""}
 
 
-def reference_of(runs: pd.DataFrame, is_reference: "pd.Series[bool]", keys: list[str]) -> "pd.Series[Any]":
+def reference_of(runs: pd.DataFrame, is_reference: "pd.Series[bool]", keys: list[str]) -> "pd.Series[float]":
     """The accuracy of the reference run with the same keys, for each run; NaN where there is none."""
     known = runs[is_reference].set_index(keys)["accuracy"].to_dict()
     return pd.Series([known.get(key, math.nan) for key in runs[keys].itertuples(index=False, name=None)], index=runs.index)
 
 
-def _decrease(placed: pd.DataFrame, base: str) -> "pd.Series[Any]":
+def _decrease(placed: pd.DataFrame, base: str) -> "pd.Series[float]":
     """(err_base − err)/err_base of each run against the base's run at the same place, budget and seed."""
     reference = 1.0 - reference_of(placed, placed["series"] == base, ["x", "epsilon", "seed"])
     return ((reference - (1.0 - placed["accuracy"])) / reference).where(reference > 0)

@@ -14,7 +14,7 @@ from pillar_core.runs import sweep
 from pillar_core.splits import view_of
 from pillar_core.studies.compare.learners import CEILING, FLOOR, at_every_epsilon
 from pillar_core.studies.compare.view import COMPARE_VIEWS, CompareView, Grid, Setup, lines, reference_of, register
-from pillar_core.types import Progress, PublicUse, RunSpec, ignore_progress
+from pillar_core.types import Form, Progress, PublicUse, RunSpec, ignore_progress
 
 __all__ = ["COMPARE_VIEWS", "CompareView", "Setup", "cells", "lines", "run", "table_of"]
 
@@ -26,22 +26,22 @@ def run(name: str, setup: Setup, *, progress: Progress = ignore_progress) -> tup
         UnknownNameError: no such view.
         DataError: nothing to vary on these rows.
     """
-    view, done = COMPARE_VIEWS[name], 0
+    view, finished = COMPARE_VIEWS[name], 0
     grids = grids_of(view, setup)
     total = sum(len(sweep.cells(grid)) for grid in grids)
     tables = []
     for grid in grids:
 
-        def forward(count: int, _total: int, message: str = "", before: int = done) -> None:
+        def forward(count: int, _total: int, message: str = "", before: int = finished) -> None:
             progress(before + count, total, message)
 
         tables.append(sweep.sweep(grid, progress=forward))
-        done += len(tables[-1])
+        finished += len(tables[-1])
     runs = pd.concat(tables, ignore_index=True)
     return lines(view, runs, setup), runs
 
 
-def grids_of(view: CompareView, setup: Setup) -> list[dict[str, Any]]:
+def grids_of(view: CompareView, setup: Setup) -> list[Form]:
     """The grids of a view.
 
     Raises:
@@ -144,7 +144,7 @@ def few_rows_grids(setup: Setup) -> list[Grid]:
     return [setup.grid(method=setup.able(FEW_ROWS), validation_fraction=set_aside, **setup.public)]
 
 
-def kept_share(runs: pd.DataFrame) -> "pd.Series[Any]":
+def kept_share(runs: pd.DataFrame) -> "pd.Series[float]":
     """The share of the private rows that is kept."""
     aside = runs["validation_fraction"].fillna(0.0) if "validation_fraction" in runs else pd.Series(0.0, index=runs.index)
     return (1.0 - aside.astype(float)).round(6)
@@ -166,7 +166,7 @@ def shots_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
     return runs.assign(series=series, x=(rows / setup.features.n_classes).round())
 
 
-def boosts(runs: pd.DataFrame) -> "pd.Series[Any]":
+def boosts(runs: pd.DataFrame) -> "pd.Series[float]":
     """(err_public − err_ceiling)/(err − err_ceiling) of each run, within its seed and public rows; empty for the ceiling."""
     ceiling, floor = (reference_of(runs, runs["method"] == name, ["x", "seed"]) for name in (CEILING, FLOOR))
     distance = ceiling - runs["accuracy"]
@@ -186,11 +186,11 @@ def shift_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
     runs = at_every_epsilon(runs)
     far = runs["public"].notna() if "public" in runs else pd.Series(False, index=runs.index)
     titles = [METHODS[str(name)].title for name in runs["method"]]
-    labels = [title + (", public rows from elsewhere" if other else "") for title, other in zip(titles, far, strict=True)]
+    labels = [title + (", public rows from elsewhere" if is_far else "") for title, is_far in zip(titles, far, strict=True)]
     return runs.assign(series=labels, x=runs["epsilon"])
 
 
-def rarest_accuracy(runs: pd.DataFrame) -> "pd.Series[Any]":
+def rarest_accuracy(runs: pd.DataFrame) -> "pd.Series[float]":
     """Accuracy on the rarest quarter of the classes, each of which counts alike."""
     return runs["rarest_accuracy"] if "rarest_accuracy" in runs else pd.Series(math.nan, index=runs.index)
 

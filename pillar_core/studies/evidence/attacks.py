@@ -108,14 +108,14 @@ class CanaryAudit:
         return self.noise_p_value <= NOISE_SIGNIFICANCE
 
 
-def rates_under(found: Sequence[Attack], ceiling: TradeOff) -> pd.DataFrame:
+def rates_under(attacks: Sequence[Attack], ceiling: TradeOff) -> pd.DataFrame:
     """The attacks' `rates`, with the share that the ceiling allows at each rate of false alarms, `allowed`.
 
     `allowed_high`: at the upper end of the 95 % interval of that rate, which was counted on the others.
     """
-    rates, others = pd.concat([one.rates() for one in found], ignore_index=True), len(found[0].others)
+    rates, n_others = pd.concat([attack.rates() for attack in attacks], ignore_index=True), len(attacks[0].others)
     stated = rates["false_positive_rate"].to_numpy()
-    ends = [auditing.clopper_pearson(round(rate * others), others).high for rate in stated]
+    ends = [auditing.clopper_pearson(round(rate * n_others), n_others).high for rate in stated]
     return rates.assign(allowed=1 - ceiling.miss_rate(stated), allowed_high=1 - ceiling.miss_rate(np.array(ends)))
 
 
@@ -134,7 +134,7 @@ def loss_attack(record: RunRecord, split: SemiPrivateSplit) -> Attack:
 
 
 def shadow_attacks(
-    asked: RunSpec, split: SemiPrivateSplit, *, count: int = SHADOWS, targets: int = TARGETS, pool: int = POOL
+    spec: RunSpec, split: SemiPrivateSplit, *, count: int = SHADOWS, targets: int = TARGETS, pool: int = POOL
 ) -> tuple[Attack, ...]:
     """LiRA online, offline and pooled over rows, and the loss threshold, on `targets` heads with all others as their shadows.
 
@@ -145,22 +145,22 @@ def shadow_attacks(
         UnsupportedError: a learner that is no full-batch descent.
         DataError: no test rows.
     """
-    one = descent_run(asked, split)
-    transform = trained(one)[1].transform
-    heads, classes = count + targets, one.view.facts.n_classes
-    x, y = _pool(split, pool, asked.seed)
+    solved = descent_run(spec, split)
+    transform = train_on_tape(solved)[1].transform
+    heads, classes = count + targets, solved.view.facts.n_classes
+    x, y = _pool(split, pool, spec.seed)
     rows = HeadRows.of(transform(x), y)
-    stream = rng.stream(asked.seed, "shadow heads")
+    stream = rng.stream(spec.seed, "shadow heads")
     included = shadows.halves(heads, len(y), stream)
-    plan = dataclasses.replace(plan_of(one), n_private=len(y) // 2)
+    plan = dataclasses.replace(plan_of(solved), n_private=len(y) // 2)
     seen = shadows.confidences(shadows.train_shadows(rows, included, plan, n_classes=classes, stream=stream), rows, bias=plan.bias)
     compared = {"LiRA, online": lira.online, "LiRA, offline": lira.offline, "LiRA, pooled over rows": lira.pooled}
     scores: dict[str, list[Array]] = {name: [] for name in (*compared, LOSS_THRESHOLD)}
     for target in range(targets):
         # a target and its complement share a draw: both stay out of each other's shadows
-        others = [head for head in range(len(seen)) if head // 2 != target // 2]
+        shadow_heads = [head for head in range(len(seen)) if head // 2 != target // 2]
         for name, attack in compared.items():
-            scores[name].append(attack(seen[target], seen[others], included[others]))
+            scores[name].append(attack(seen[target], seen[shadow_heads], included[shadow_heads]))
         scores[LOSS_THRESHOLD].append(-np.logaddexp(0.0, -seen[target]))
     chosen = included[:targets].ravel()
     return tuple(
@@ -169,7 +169,7 @@ def shadow_attacks(
     )
 
 
-def canary_audit(asked: RunSpec, split: SemiPrivateSplit, *, trials: int = 400, significance: float = SIGNIFICANCE) -> CanaryAudit:
+def canary_audit(spec: RunSpec, split: SemiPrivateSplit, *, trials: int = 400, significance: float = SIGNIFICANCE) -> CanaryAudit:
     """Trains the learner itself `trials` times with a mislabelled canary and without, and tests the claimed curve.
 
     White-box: every release is taken at the ledger's gate and projected on the canary's gradient. A quarter more trials
@@ -178,18 +178,18 @@ def canary_audit(asked: RunSpec, split: SemiPrivateSplit, *, trials: int = 400, 
     Raises:
         UnsupportedError: a learner that is no full-batch descent, or a run without noise.
     """
-    one = descent_run(asked, split)
-    if plan_of(one).noise_multiplier == 0:
+    solved = descent_run(spec, split)
+    if plan_of(solved).noise_multiplier == 0:
         raise UnsupportedError("a run without noise claims nothing that could be tested: lower ε.")
-    claimed, pilot = accounting.trade_off(one.cost, relation=str(one.guarantee.relation)), max(FEWEST_PILOT, trials // 4)
-    worlds = canary_worlds(one, runs=trials + pilot, seed=asked.seed)
-    by_test = [p for seed in (asked.seed, None) for p in noise.p_values(noise_alone(one, seed)).values()]
+    claimed, pilot = accounting.trade_off(solved.cost, relation=str(solved.guarantee.relation)), max(FEWEST_PILOT, trials // 4)
+    worlds = canary_worlds(solved, runs=trials + pilot, seed=spec.seed)
+    by_test = [p for seed in (spec.seed, None) for p in noise.p_values(noise_alone(solved, seed)).values()]
     finding = fault_injection.finding_of("mislabelled row", worlds[0], worlds[1], claimed=claimed, pilot=pilot)
-    delta = one.guarantee.delta
+    delta = solved.guarantee.delta
     return CanaryAudit(
         finding,
         claimed,
-        one.guarantee.epsilon.upper,
+        solved.guarantee.epsilon.upper,
         auditing.noticed_epsilon(claimed, trials=trials, significance=significance, delta=delta),
         hypothesis_test.epsilon_lower_bound(finding.counts, delta=delta, significance=significance),
         significance,
@@ -197,37 +197,37 @@ def canary_audit(asked: RunSpec, split: SemiPrivateSplit, *, trials: int = 400, 
     )
 
 
-def noise_alone(one: RunPlan, seed: int | None) -> list[list[Array]]:
+def noise_alone(solved: RunPlan, seed: int | None) -> list[list[Array]]:
     """By training without a canary, what each release holds beside the rows, in units of its noise."""
-    view, canary = audit_rows(one.view, copies=one.guarantee.rows_per_person or 1)
-    seeds = _seeds(seed, min(NOISE_RUNS, _at_once(one)), world=1)
-    return [list(run) for run in _trials(one, view, view, canary, seeds)[1]]
+    view, canary = audit_rows(solved.view, copies=solved.guarantee.rows_per_person or 1)
+    seeds = _seeds(seed, min(NOISE_RUNS, _at_once(solved)), world=1)
+    return [list(run) for run in _trials(solved, view, view, canary, seeds)[1]]
 
 
 def _seeds(seed: int | None, runs: int, *, world: int) -> list[int | None]:
     return [None if seed is None else (seed + 1) * 10**7 + 2 * run + world for run in range(runs)]
 
 
-def _at_once(one: RunPlan) -> int:
-    each = plan_of(one).steps * size_of_head(one)
+def _at_once(solved: RunPlan) -> int:
+    each = plan_of(solved).steps * size_of_head(solved)
     return max(1, CHUNK_FLOATS // each)
 
 
-def canary_worlds(one: RunPlan, *, runs: int, seed: int | None) -> list[Array]:
+def canary_worlds(solved: RunPlan, *, runs: int, seed: int | None) -> list[Array]:
     """The canary's scores of `runs` trainings with it and of as many without.
 
     Raises:
         UnsupportedError: a learner that cannot be repeated, or returns no linear head.
     """
-    view, canary = audit_rows(one.view, copies=one.guarantee.rows_per_person or 1)
-    chunk = _at_once(one)
+    view, canary = audit_rows(solved.view, copies=solved.guarantee.rows_per_person or 1)
+    chunk = _at_once(solved)
     worlds: list[Array] = []
     for place, has_canary in enumerate((True, False)):
         x, y = (np.concatenate(pair) for pair in zip((view.x, view.y), canary, strict=True)) if has_canary else (view.x, view.y)
         seeds = _seeds(seed, runs, world=place)
         world = dataclasses.replace(view, x=x, y=y, memo=Memo())
         parts = [seeds[start : start + chunk] for start in range(0, len(seeds), chunk)]
-        worlds.append(np.concatenate([_trials(one, view, world, canary, part)[0] for part in parts]))
+        worlds.append(np.concatenate([_trials(solved, view, world, canary, part)[0] for part in parts]))
     return worlds
 
 
@@ -238,48 +238,48 @@ def supports(method: str) -> str:
     return ""
 
 
-def size_of_head(one: RunPlan) -> int:
+def size_of_head(solved: RunPlan) -> int:
     """Numbers of a run's head."""
-    k = one.settings.k if isinstance(one.settings, HasDimension) else None
-    return int(one.view.facts.n_classes * ((k or one.view.facts.d) + 1))
+    k = solved.settings.k if isinstance(solved.settings, HasDimension) else None
+    return int(solved.view.facts.n_classes * ((k or solved.view.facts.d) + 1))
 
 
-def plan_of(one: RunPlan) -> HeadPlan:
+def plan_of(solved: RunPlan) -> HeadPlan:
     """The engine's plan of a solved run."""
-    return descent.plan_of(one.settings, one.view.facts)
+    return descent.plan_of(solved.settings, solved.view.facts)
 
 
-def descent_run(asked: RunSpec, split: SemiPrivateSplit) -> RunPlan:
+def descent_run(spec: RunSpec, split: SemiPrivateSplit) -> RunPlan:
     """A solved run of full-batch descent on one head.
 
     Raises:
         UnsupportedError: any other run.
     """
-    reason = supports(asked.method)
+    reason = supports(spec.method)
     if reason:
         raise UnsupportedError(f"{reason}. Choose noisy_gd, dp_sgd or pillar.")
-    one = solve_spec(asked, split)
-    if plan_of(one).sampling_probability < 1:
+    solved = solve_spec(spec, split)
+    if plan_of(solved).sampling_probability < 1:
         raise UnsupportedError("this evidence needs full batches: set batch_size to none.")
-    return one
+    return solved
 
 
-def linear_head(one: RunPlan, result: TrainResult) -> LinearClassifier:
+def linear_head(solved: RunPlan, result: TrainResult) -> LinearClassifier:
     """What a run trained, which must be one linear head."""
     if not isinstance(result.classifier, LinearClassifier):
-        raise UnsupportedError(f"{one.method.title} does not return a linear head.")
+        raise UnsupportedError(f"{solved.method.title} does not return a linear head.")
     return result.classifier
 
 
-def trained(one: RunPlan) -> "tuple[torch.Tensor, LinearClassifier]":
+def train_on_tape(solved: RunPlan) -> "tuple[torch.Tensor, LinearClassifier]":
     """The releases (T, C, k + bias) of the run with its own seed, and its classifier, which they must give back."""
     tape = ReleaseTape()
-    classifier = linear_head(one, one.method.train(one.settings, one.view, one.streams(one.seed), Ledger(tape)))
+    classifier = linear_head(solved, solved.method.train(solved.settings, solved.view, solved.streams(solved.seed), Ledger(tape)))
     released = torch.stack(tape.released)
-    final = trajectory.states(released[:, None], plan_of(one))[-1][0].numpy()
+    final = trajectory.states(released[:, None], plan_of(solved))[-1][0].numpy()
     away = np.abs(final[:, : len(classifier.weights)].T - classifier.weights).max()
     if not away <= WEIGHTS_TOLERANCE * (1 + np.abs(classifier.weights).max()):
-        raise UnsupportedError(f"{one.method.title}'s weights are not plain descent on its releases.")
+        raise UnsupportedError(f"{solved.method.title}'s weights are not plain descent on its releases.")
     return released, classifier
 
 
@@ -308,27 +308,27 @@ def audit_rows(view: View, *, copies: int = 1) -> tuple[View, tuple[Array, Array
     return dataclasses.replace(view, x=x, y=y, rows=None, memo=Memo()), added
 
 
-def _trials(one: RunPlan, without: View, world: View, canary: tuple[Array, Array], seeds: Sequence[int | None]) -> tuple[Array, Array]:
+def _trials(solved: RunPlan, without: View, world: View, canary: tuple[Array, Array], seeds: Sequence[int | None]) -> tuple[Array, Array]:
     """(scores (H,), left over (H, T, numbers of a release)): releases less the other rows, in units of noise."""
-    if one.method.fit_many is None:
-        raise UnsupportedError(f"{one.method.title} cannot be repeated in one batched call.")
+    if solved.method.fit_many is None:
+        raise UnsupportedError(f"{solved.method.title} cannot be repeated in one batched call.")
     tapes = [ReleaseTape() for _ in seeds]
-    results = one.method.fit_many(
-        [one.settings] * len(seeds), world, [one.streams(seed) for seed in seeds], [Ledger(tape) for tape in tapes]
+    results = solved.method.fit_many(
+        [solved.settings] * len(seeds), world, [solved.streams(seed) for seed in seeds], [Ledger(tape) for tape in tapes]
     )
-    plan, released = plan_of(one), torch.stack([torch.stack(tape.released) for tape in tapes], dim=1)
+    plan, released = plan_of(solved), torch.stack([torch.stack(tape.released) for tape in tapes], dim=1)
     scores, left_over = np.zeros(len(seeds)), np.zeros((len(seeds), len(released), released[0, 0].numel()))
-    classifiers = [linear_head(one, result) for result in results]
+    classifiers = [linear_head(solved, result) for result in results]
     for heads in grouped(id(classifier.transform) for classifier in classifiers):  # a random projection is each run's own, and known
         transform, of_heads = classifiers[heads[0]].transform, released[:, heads]
         rows, added = HeadRows.of(transform(without.x), without.y), HeadRows.of(transform(canary[0]), canary[1])
-        scores[heads], left_over[heads] = _scored(of_heads, rows, added, plan)
+        scores[heads], left_over[heads] = _score_releases(of_heads, rows, added, plan)
     return scores, left_over
 
 
-def _scored(released: "torch.Tensor", rows: HeadRows, canary: HeadRows, plan: HeadPlan) -> tuple[Array, Array]:
-    others = torch.stack([trajectory.clipped_gradient(rows, state, plan).double() for state in trajectory.states(released, plan)[:-1]])
-    known = iter(others)
-    scores = trajectory.canary_scores(released, canary, plan, without=lambda state: next(known))
-    left_over = (released - others) / (plan.noise_multiplier * plan.l2_clip_norm)
+def _score_releases(released: "torch.Tensor", rows: HeadRows, canary: HeadRows, plan: HeadPlan) -> tuple[Array, Array]:
+    sums = torch.stack([trajectory.clipped_gradient(rows, state, plan).double() for state in trajectory.states(released, plan)[:-1]])
+    next_sums = iter(sums)
+    scores = trajectory.canary_scores(released, canary, plan, without=lambda state: next(next_sums))
+    left_over = (released - sums) / (plan.noise_multiplier * plan.l2_clip_norm)
     return scores, left_over.transpose(0, 1).flatten(2).numpy()

@@ -38,7 +38,7 @@ class Individuals:
     delta: float
 
 
-def individuals(asked: RunSpec, split: SemiPrivateSplit) -> Individuals:
+def individuals(spec: RunSpec, split: SemiPrivateSplit) -> Individuals:
     """Each private row's individual μ and ε along the trajectory that this seed releases. No guarantee.
 
     For full-batch descent on one head (noisy_gd, dp_sgd, pillar) and for adamix, where only the part that its projection
@@ -49,19 +49,19 @@ def individuals(asked: RunSpec, split: SemiPrivateSplit) -> Individuals:
     """
     if (split.rows_per_person or 1) > 1:
         raise UnsupportedError("individual privacy is told of single rows, and here ε is that of a person with several.")
-    if asked.relation != NeighboringRelation.ADD_OR_REMOVE_ONE:
+    if spec.relation != NeighboringRelation.ADD_OR_REMOVE_ONE:
         raise UnsupportedError("individual privacy is told of a row that is added or removed: choose that relation.")
-    reason = supports(asked.method)
+    reason = supports(spec.method)
     if reason:
         raise UnsupportedError(f"{reason}. Choose noisy_gd, dp_sgd, pillar or adamix.")
-    is_mixed = METHODS[asked.method].is_mixed_descent
-    one = solve_spec(asked, split) if is_mixed else evidence.descent_run(asked, split)
-    if one.settings.noise_multiplier == 0:
+    is_mixed = METHODS[spec.method].is_mixed_descent
+    solved = solve_spec(spec, split) if is_mixed else evidence.descent_run(spec, split)
+    if solved.settings.noise_multiplier == 0:
         raise UnsupportedError("without noise every row's individual ε is infinite: lower ε.")
-    mu, losses = _mixed(one) if is_mixed else _descent(one)
-    names, delta = split.features.classes, one.guarantee.delta
-    columns = {"row": split.private, "class": [names[y] for y in one.view.y], "mu": mu, "epsilon": _epsilons(mu, delta), "loss": losses}
-    stated = math.sqrt(one.settings.steps) / one.settings.noise_multiplier
+    mu, losses = _mixed_losses(solved) if is_mixed else _descent_losses(solved)
+    names, delta = split.features.classes, solved.guarantee.delta
+    columns = {"row": split.private, "class": [names[y] for y in solved.view.y], "mu": mu, "epsilon": _epsilons(mu, delta), "loss": losses}
+    stated = math.sqrt(solved.settings.steps) / solved.settings.noise_multiplier
     return Individuals(pd.DataFrame(columns), stated, accounting.epsilon_of_mu(stated, delta), delta)
 
 
@@ -70,25 +70,25 @@ def supports(method: str) -> str:
     return "" if METHODS[method].is_mixed_descent else evidence.supports(method)
 
 
-def _descent(one: RunPlan) -> tuple[Array, Array]:
-    released, classifier = evidence.trained(one)
-    z = classifier.transform.rows(one.view.x, one.view.rows)
-    mu = trajectory.individual_mu(released, HeadRows.of(z, one.view.y), evidence.plan_of(one))
-    return mu, membership.log_losses(z @ classifier.weights + classifier.bias, one.view.y)
+def _descent_losses(solved: RunPlan) -> tuple[Array, Array]:
+    released, classifier = evidence.train_on_tape(solved)
+    z = classifier.transform.rows(solved.view.x, solved.view.rows)
+    mu = trajectory.individual_mu(released, HeadRows.of(z, solved.view.y), evidence.plan_of(solved))
+    return mu, membership.log_losses(z @ classifier.weights + classifier.bias, solved.view.y)
 
 
-def _mixed(one: RunPlan) -> tuple[Array, Array]:
+def _mixed_losses(solved: RunPlan) -> tuple[Array, Array]:
     """AdaMix: its step goes over the released sums again; the final weights must be the classifier's."""
-    tape, settings, view = ReleaseTape(), one.settings, one.view
-    classifier = one.method.train(settings, view, one.streams(one.seed), Ledger(tape)).classifier
+    tape, settings, view = ReleaseTape(), solved.settings, solved.view
+    classifier = solved.method.train(settings, view, solved.streams(solved.seed), Ledger(tape)).classifier
     prepared = view.prepare(standardise=settings.standardise, centre=settings.centre, normalise=settings.normalise)
     rows, directions = HeadRows.of(prepared.z, view.y), adamix.public_directions([settings], view)
-    together = HeadGroup(view, prepared, one.streams(one.seed))
+    together = HeadGroup(view, prepared, solved.streams(solved.seed))
     public, pairs = PublicRows.of(together), zip(tape.calls, tape.released, strict=True)
     state = torch.from_numpy(np.ascontiguousarray(adamix.start(settings, together).T))[None]
     step, squares = adamix.both_kinds([settings], together, state), torch.zeros(len(view.y), dtype=torch.float64)
 
-    def replayed(state: "torch.Tensor", clipping: Clipping = PLAIN, /) -> "torch.Tensor":
+    def replay(state: "torch.Tensor", clipping: Clipping = PLAIN, /) -> "torch.Tensor":
         call, released = next(pairs)
         basis = adamix.subspace(settings, public.gradients(state)[1][0], directions)
         squares.add_((trajectory.kept_norms(rows, state[0], clip=call.clip, basis=basis) / call.noise_std).square())
@@ -96,7 +96,7 @@ def _mixed(one: RunPlan) -> tuple[Array, Array]:
         return noisy
 
     for number in range(settings.steps):
-        state = step(number, state, replayed)
+        state = step(number, state, replay)
     if not isinstance(classifier, LinearClassifier) or not np.allclose(state[0].T.numpy(), classifier.weights, rtol=1e-3, atol=1e-3):
         raise UnsupportedError("AdaMix's weights are not what its releases give back: individual privacy cannot be read off them.")
     return squares.sqrt().numpy(), membership.log_losses(prepared.z @ classifier.weights + classifier.bias, view.y)

@@ -7,7 +7,6 @@ those of `auditing.one_run`; they hold for any dependence between canaries. An e
 """
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from pillar_core.ledger import Ledger
 from pillar_core.memo import Memo
 from pillar_core.runs.run import RunPlan
 from pillar_core.studies.evidence import attacks as evidence
-from pillar_core.types import RunSpec, SemiPrivateSplit
+from pillar_core.types import Form, RunSpec, SemiPrivateSplit
 
 CANARIES = 200
 COIN_VARIANCE = 0.25
@@ -48,7 +47,7 @@ class OneRunAudit:
 
 
 def one_run_audit(
-    asked: RunSpec, split: SemiPrivateSplit, *, canaries: int = CANARIES, significance: float = evidence.SIGNIFICANCE
+    spec: RunSpec, split: SemiPrivateSplit, *, canaries: int = CANARIES, significance: float = evidence.SIGNIFICANCE
 ) -> OneRunAudit:
     """Trains the learner once with `canaries` coins; bounds its ε from below, at `significance` for both.
 
@@ -57,40 +56,40 @@ def one_run_audit(
     """
     if not canaries >= 10:
         raise SettingError(f"canaries must be at least 10; got {canaries!r}.")
-    one = evidence.descent_run(asked, split)
-    if evidence.plan_of(one).noise_multiplier == 0:
+    solved = evidence.descent_run(spec, split)
+    if evidence.plan_of(solved).noise_multiplier == 0:
         raise UnsupportedError("a run without noise claims nothing that could be tested: lower ε.")
-    stream, epsilon, delta = rng.stream(asked.seed, "one-run audit"), one.guarantee.epsilon.upper, one.guarantee.delta
+    stream, epsilon, delta = rng.stream(spec.seed, "one-run audit"), solved.guarantee.epsilon.upper, solved.guarantee.delta
     coins = stream.random(canaries) < 0.5
-    estimates = _estimates(one, coins, stream)
+    estimates = _estimates(solved, coins, stream)
     guesses = one_run.best_guesses(epsilon, canaries=canaries, delta=delta, significance=significance)
-    called = np.argsort(-np.abs(estimates), kind="stable")[:guesses]
-    correct = int(((estimates[called] > 0) == coins[called]).sum())
-    counts: dict[str, Any] = {"canaries": canaries, "guesses": guesses, "correct": correct, "delta": delta, "significance": significance}
-    each = counts | {"significance": significance / 2}  # the larger of two bounds is reported, so each gets half
-    certified = (one_run.epsilon_lower_bound(**each), one_run.epsilon_lower_bound_fdp(**each))
+    guessed = np.argsort(-np.abs(estimates), kind="stable")[:guesses]
+    correct = int(((estimates[guessed] > 0) == coins[guessed]).sum())
+    counts: Form = {"canaries": canaries, "guesses": guesses, "correct": correct, "delta": delta, "significance": significance}
+    halved = counts | {"significance": significance / 2}  # the larger of two bounds is reported, so each gets half
+    certified = (one_run.epsilon_lower_bound(**halved), one_run.epsilon_lower_bound_fdp(**halved))
     expected = one_run.most_certifiable(epsilon, canaries=canaries, delta=delta, significance=significance)
     return OneRunAudit(canaries, guesses, correct, certified, expected, epsilon)
 
 
-def _estimates(one: RunPlan, coins: Array, stream: np.random.Generator) -> Array:
+def _estimates(solved: RunPlan, coins: Array, stream: np.random.Generator) -> Array:
     """(m,) estimates of coin − ½ from one run with the canaries whose coin says so."""
-    view, _ = evidence.audit_rows(one.view)
+    view, _ = evidence.audit_rows(solved.view)
     centre = view.x_public.mean(axis=0) if len(view.x_public) else view.x.mean(axis=0)
     spread = float(np.linalg.norm(view.x - centre, axis=1).mean())
     directions = stream.standard_normal((len(coins), view.x.shape[1]))
     x = (centre + spread * directions / np.linalg.norm(directions, axis=1, keepdims=True)).astype(np.float32)
-    y = stream.integers(one.view.facts.n_classes, size=len(coins))
-    copies = one.guarantee.rows_per_person or 1  # a canary is a person with as many rows as are counted, all alike
+    y = stream.integers(solved.view.facts.n_classes, size=len(coins))
+    copies = solved.guarantee.rows_per_person or 1  # a canary is a person with as many rows as are counted, all alike
     entering = np.repeat(np.flatnonzero(coins), copies)
     world = dataclasses.replace(view, x=np.concatenate([view.x, x[entering]]), y=np.concatenate([view.y, y[entering]]), memo=Memo())
-    tape, plan = ReleaseTape(), evidence.plan_of(one)
-    classifier = evidence.linear_head(one, one.method.train(one.settings, world, one.streams(one.seed), Ledger(tape)))
+    tape, plan = ReleaseTape(), evidence.plan_of(solved)
+    classifier = evidence.linear_head(solved, solved.method.train(solved.settings, world, solved.streams(solved.seed), Ledger(tape)))
     rows, added = HeadRows.of(classifier.transform(view.x), view.y), HeadRows.of(classifier.transform(x), y)
-    return _regressed(torch.stack(tape.released)[:, None], rows, added, plan, copies)
+    return _regress_coins(torch.stack(tape.released)[:, None], rows, added, plan, copies)
 
 
-def _regressed(released: "torch.Tensor", rows: HeadRows, added: HeadRows, plan: HeadPlan, copies: int) -> Array:
+def _regress_coins(released: "torch.Tensor", rows: HeadRows, added: HeadRows, plan: HeadPlan, copies: int) -> Array:
     """The linear estimate of coins − ½ with the least mean square error, step by step: (AᵀA + 4)⁻¹Aᵀ(y − A/2)."""
     normal = torch.eye(len(added.y), dtype=torch.float64) / COIN_VARIANCE
     right = torch.zeros(len(added.y), dtype=torch.float64)

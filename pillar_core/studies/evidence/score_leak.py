@@ -70,7 +70,7 @@ def score_leak(
     for share in KNOWN_SHARES:
         rate = _partial(distance, members, round(share * size), batches, stream)
         lines.append((f"{share:.0%} of the batch", "all digits", rate))
-    table = pd.DataFrame([(who, sees, *dataclasses.astuple(rate)) for who, sees, rate in lines])
+    table = pd.DataFrame([(attacker, sees, *dataclasses.astuple(rate)) for attacker, sees, rate in lines])
     moved = float(np.abs(with_row - without).max())
     return ScoreLeak(float(with_row[0]), moved, size, table.set_axis(["attacker", "sees", "success", "low", "high"], axis=1))
 

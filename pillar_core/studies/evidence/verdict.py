@@ -23,19 +23,19 @@ def without_audit(claimed: float, reason: str) -> str:
     return _WORDS["not_audited"].format(claimed=round_up(claimed, 3), reason=f"{reason[:1].upper()}{reason[1:]}")
 
 
-def sentence(one: OneRunAudit, many: CanaryAudit | None, rates: pd.DataFrame) -> str:
+def sentence(single: OneRunAudit, many: CanaryAudit | None, rates: pd.DataFrame) -> str:
     """Whether the claim is refuted. One training with canaries misses most faults, so without trials nothing is cleared.
 
     many: trials, where they ran. rates: of the attacks tried, as `attacks.rates_under`.
     """
-    least, by = max(one.certified), _WORDS["one_training"].format(canaries=one.canaries)
+    least, by = max(single.certified), _WORDS["one_training"].format(canaries=single.canaries)
     if many is not None and many.certified_epsilon > least:
         least, by = many.certified_epsilon, _WORDS["many_trainings"].format(trainings=2 * many.finding.counts.trials)
-    shares = {name: f"{100 * value / one.claimed_epsilon:.0f}" for name, value in (("share", least), ("ideal", max(one.expected)))}
-    certified = _WORDS["certified" if least >= 0.01 * one.claimed_epsilon else "nothing"]
-    is_refuted = one.is_rejected or (many is not None and many.is_rejected)
+    shares = {name: f"{100 * value / single.claimed_epsilon:.0f}" for name, value in (("share", least), ("ideal", max(single.expected)))}
+    certified = _WORDS["certified" if least >= 0.01 * single.claimed_epsilon else "nothing"]
+    is_refuted = single.is_rejected or (many is not None and many.is_rejected)
     return _WORDS["refuted" if is_refuted else "untried" if many is None else "holds"].format(
-        claimed=round_up(one.claimed_epsilon, 3),
+        claimed=round_up(single.claimed_epsilon, 3),
         certified=certified.format(trainings=by, least=f"{least:.2g}", **shares),
         attack=attack(rates),
     )
@@ -46,9 +46,9 @@ def attack(rates: pd.DataFrame) -> str:
     best = rates[rates["false_positive_rate"] == FALSE_ALARMS].sort_values("true_positive_rate").tail(1)
     if best.empty:
         return ""
-    found, low, high, allowed, most = (
+    rate, low, high, allowed, most = (
         float(best[name].iloc[0]) for name in ("true_positive_rate", "low", "high", "allowed", "allowed_high")
     )
-    tail = "" if found <= allowed else _WORDS["by_chance" if low <= most else "beyond_chance"]
-    said = {name: f"{100 * value:.1f}" for name, value in (("found", found), ("low", low), ("high", high))}
-    return _WORDS["attack"].format(allowed=round_up(100 * allowed, 2), tail=tail, **said)
+    tail = "" if rate <= allowed else _WORDS["by_chance" if low <= most else "beyond_chance"]
+    percent = {name: f"{100 * value:.1f}" for name, value in (("found", rate), ("low", low), ("high", high))}
+    return _WORDS["attack"].format(allowed=round_up(100 * allowed, 2), tail=tail, **percent)

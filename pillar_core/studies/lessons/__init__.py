@@ -7,11 +7,12 @@ import pandas as pd
 from pillar_core.studies.lessons import audits, digits, public
 
 MEASURES: Mapping[str, Callable[..., pd.DataFrame]] = {
-    one.__name__: one
-    for one in (
+    measure.__name__: measure
+    for measure in (
         *(digits.guesses, digits.without_projection, digits.directions, digits.public_rows, digits.rows, digits.releases),
-        *(public.public_images, public.domains, public.learners, public.screenings, public.diluted, public.shared_budget),
-        *(audits.attacked, audits.audited, audits.weakened, audits.certified_once, audits.noticed, audits.repeated),
+        *(public.public_images, public.domains, public.learners, public.screenings, public.diluted_images, public.shared_budget),
+        *(audits.attack_rates, audits.audit_bounds, audits.bounds_of_less_noise, audits.certified_once),
+        *(audits.audit_power, audits.guesses_from_releases),
     )
 }
 """By the name that a lesson's words give."""

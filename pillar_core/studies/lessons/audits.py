@@ -24,35 +24,41 @@ SIGNIFICANCE, PILOT, K, STEPS = 0.01, 50, 10, 2
 SHADOWS, GROUPS = 32, 2000
 
 
-def attacked(epsilons: Sequence[float]) -> pd.DataFrame:
+def attack_rates(epsilons: Sequence[float]) -> pd.DataFrame:
     """LiRA shown a member and an outsider: epsilon, right (how often it picks the member), limit (the most that ε allows)."""
-    found = [
+    by_epsilon = [
         evidence.shadow_attacks(RunSpec("pillar", epsilon=epsilon, settings={"k": K}), split_of(0), count=SHADOWS) for epsilon in epsilons
     ]
     allowed = [NormalDist().cdf(accounting.mu_of(epsilon, DELTA) / 2**0.5) for epsilon in epsilons]
-    return pd.DataFrame({"epsilon": epsilons, "right": [max(one.auc for one in attacks) for attacks in found], "limit": allowed})
+    return pd.DataFrame({"epsilon": epsilons, "right": [max(attack.auc for attack in attacks) for attacks in by_epsilon], "limit": allowed})
 
 
-def audited(trials: Sequence[int], *, epsilon: float) -> pd.DataFrame:
+def audit_bounds(trials: Sequence[int], *, epsilon: float) -> pd.DataFrame:
     """What trainings with a canary, and as many without, prove of PILLAR: trials, certified (ε, 99 % lower bound), limit (claimed)."""
     worlds = _scores(epsilon, max(trials))
-    return pd.DataFrame({"trials": trials, "certified": [_certified(worlds, count, epsilon) for count in trials], "limit": epsilon})
+    return pd.DataFrame({"trials": trials, "certified": [_certified_epsilon(worlds, count, epsilon) for count in trials], "limit": epsilon})
 
 
-def weakened(shares: Sequence[float], *, epsilon: float, trials: int) -> pd.DataFrame:
+def bounds_of_less_noise(shares: Sequence[float], *, epsilon: float, trials: int) -> pd.DataFrame:
     """The same proof where only a share of the noise is added: share, certified (ε, 99 % lower bound), limit (claimed)."""
     mu = accounting.mu_of(epsilon, DELTA)
     true = [accounting.epsilon_of_mu(mu / share, DELTA) for share in shares]
-    return pd.DataFrame({"share": shares, "certified": [_certified(_scores(one, trials), trials, one) for one in true], "limit": epsilon})
+    return pd.DataFrame(
+        {
+            "share": shares,
+            "certified": [_certified_epsilon(_scores(epsilon_spent, trials), trials, epsilon_spent) for epsilon_spent in true],
+            "limit": epsilon,
+        }
+    )
 
 
 def certified_once(epsilons: Sequence[float], *, canaries: int) -> pd.DataFrame:
     """What one training with many canaries proves: epsilon, certified (ε, 95 % lower bound), limit (the truth)."""
-    found = [one_run_audit(RunSpec("pillar", epsilon=epsilon, settings={"k": K}), split_of(0), canaries=canaries) for epsilon in epsilons]
-    return pd.DataFrame({"epsilon": epsilons, "certified": [max(one.certified) for one in found], "limit": epsilons})
+    audits = [one_run_audit(RunSpec("pillar", epsilon=epsilon, settings={"k": K}), split_of(0), canaries=canaries) for epsilon in epsilons]
+    return pd.DataFrame({"epsilon": epsilons, "certified": [max(audit.certified) for audit in audits], "limit": epsilons})
 
 
-def noticed(epsilons: Sequence[float], *, claimed: float, trials: int) -> pd.DataFrame:
+def audit_power(epsilons: Sequence[float], *, claimed: float, trials: int) -> pd.DataFrame:
     """The chance that an ideal attacker's audit refutes the claim: epsilon (truly spent), power in [0, 1]."""
     curve = TradeOff("gaussian", mu=accounting.mu_of(claimed, DELTA))
     true = [accounting.mu_of(epsilon, DELTA) for epsilon in epsilons]
@@ -60,7 +66,7 @@ def noticed(epsilons: Sequence[float], *, claimed: float, trials: int) -> pd.Dat
     return pd.DataFrame({"epsilon": epsilons, "power": power})
 
 
-def repeated(counts: Sequence[int], *, epsilon: float, trials: int) -> pd.DataFrame:
+def guesses_from_releases(counts: Sequence[int], *, epsilon: float, trials: int) -> pd.DataFrame:
     """Guesses about the canary from so many models: releases, right (share of guesses, half by luck), limit (the most allowed)."""
     worlds = _scores(epsilon, trials)
     middle = (worlds[0][:PILOT].mean() + worlds[1][:PILOT].mean()) / 2
@@ -72,7 +78,7 @@ def repeated(counts: Sequence[int], *, epsilon: float, trials: int) -> pd.DataFr
     return pd.DataFrame(rows, columns=["releases", "right", "limit"])
 
 
-def _certified(worlds: Sequence[Array], trials: int, epsilon: float) -> float:
+def _certified_epsilon(worlds: Sequence[Array], trials: int, epsilon: float) -> float:
     """The lower bound on ε from the first trials of both worlds, after a pilot that places the threshold."""
     with_canary, without = (scores[: PILOT + trials] for scores in worlds)
     claimed = TradeOff("gaussian", mu=accounting.mu_of(epsilon, DELTA))
@@ -83,5 +89,5 @@ def _certified(worlds: Sequence[Array], trials: int, epsilon: float) -> float:
 @functools.lru_cache(maxsize=16)
 def _scores(epsilon: float, trials: int) -> tuple[Array, ...]:
     """The canary's scores of PILOT and `trials` trainings with it, and of as many without."""
-    one = evidence.descent_run(RunSpec("pillar", epsilon=epsilon, settings={"k": K, "steps": STEPS}), split_of(0))
-    return tuple(map(np.asarray, evidence.canary_worlds(one, runs=PILOT + trials, seed=0)))
+    solved = evidence.descent_run(RunSpec("pillar", epsilon=epsilon, settings={"k": K, "steps": STEPS}), split_of(0))
+    return tuple(map(np.asarray, evidence.canary_worlds(solved, runs=PILOT + trials, seed=0)))

@@ -13,7 +13,7 @@ from pillar_core.arrays import Array
 from pillar_core.data import features
 from pillar_core.runs.run import run, run_many, solve
 from pillar_core.runs.splitting import load_named_features, split
-from pillar_core.types import FeatureSet, SemiPrivateSplit
+from pillar_core.types import FeatureSet, SemiPrivateSplit, Values
 
 DATA = "digits"
 DELTA = 1e-5
@@ -43,12 +43,12 @@ def directions(ks: Sequence[int], *, epsilon: float, seeds: Sequence[int]) -> pd
 
 def public_rows(sources: Sequence[str], *, epsilon: float, k: int, seeds: Sequence[int]) -> pd.DataFrame:
     """Accuracy when the directions come from other public rows, the private ones being the same: source, seed, accuracy."""
-    return trained("source", sources, seeds, lambda source, seed: _accuracy("pillar", _with_public(source, seed), epsilon, seed, k=k))
+    return train_each("source", sources, seeds, lambda source, seed: _accuracy("pillar", _with_public(source, seed), epsilon, seed, k=k))
 
 
 def rows(counts: Sequence[int], *, epsilon: float, k: int, seeds: Sequence[int]) -> pd.DataFrame:
     """Accuracy on the first so many private rows: n_private, seed, accuracy in [0, 1]."""
-    return trained("n_private", counts, seeds, lambda n, seed: _accuracy("pillar", _first(n, seed), epsilon, seed, k=k))
+    return train_each("n_private", counts, seeds, lambda n, seed: _accuracy("pillar", _first(n, seed), epsilon, seed, k=k))
 
 
 def releases(counts: Sequence[int], *, epsilon: float) -> pd.DataFrame:
@@ -58,18 +58,18 @@ def releases(counts: Sequence[int], *, epsilon: float) -> pd.DataFrame:
     return pd.DataFrame({"releases": list(counts), "total": totals, "sum": [count * epsilon for count in counts]})
 
 
-def trained(name: str, values: Sequence[Any], seeds: Sequence[int], train: Callable[[Any, int], float]) -> pd.DataFrame:
+def train_each(name: str, values: Sequence[Any], seeds: Sequence[int], train: Callable[[Any, int], float]) -> pd.DataFrame:
     """A row a value and seed: the value under its name, seed, accuracy."""
     return pd.DataFrame([{name: value, "seed": seed, "accuracy": train(value, seed)} for value in values for seed in seeds])
 
 
-def _batch(method: str, name: str, asked: Mapping[Any, Mapping[str, Any]], seeds: Sequence[int]) -> pd.DataFrame:
+def _batch(method: str, name: str, runs: Mapping[Any, Values], seeds: Sequence[int]) -> pd.DataFrame:
     """Runs of one learner, those of a seed on one split and trained together."""
     tables = []
     for seed in seeds:
-        solved = [solve(method, _parts(seed), delta=DELTA, seed=seed, **arguments) for arguments in asked.values()]
+        solved = [solve(method, _parts(seed), delta=DELTA, seed=seed, **arguments) for arguments in runs.values()]
         shares = [record.accuracy for record in run_many(solved, _parts(seed))]
-        tables.append(pd.DataFrame({name: list(asked), "seed": seed, "accuracy": shares}))
+        tables.append(pd.DataFrame({name: list(runs), "seed": seed, "accuracy": shares}))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -104,7 +104,7 @@ def _labels(data: FeatureSet) -> Array:
     return data.y_train
 
 
-def _scrambled(x: Array, seed: int) -> Array:
+def _scramble(x: Array, seed: int) -> Array:
     """The same images, pixels in another order: every value is right and nothing is where it was."""
     return x[:, rng.stream(seed, "lesson", "pixels").permutation(x.shape[1])]
 
@@ -115,5 +115,5 @@ def _noise(x: Array, seed: int) -> Array:
     return np.asarray(drawn, dtype=np.float32)
 
 
-SOURCES: dict[str, Callable[[Array, int], Array]] = {"same": lambda x, seed: x, "scrambled": _scrambled, "noise": _noise}
+SOURCES: dict[str, Callable[[Array, int], Array]] = {"same": lambda x, seed: x, "scrambled": _scramble, "noise": _noise}
 """Public rows to learn directions from, by name."""

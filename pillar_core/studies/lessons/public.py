@@ -16,7 +16,7 @@ from pillar_core.runs.run import run_many, solve
 from pillar_core.runs.splitting import load_named_features, split
 from pillar_core.runs.sweep import cells, run_trials, table
 from pillar_core.screening import class_signal
-from pillar_core.studies.lessons.digits import DELTA, PUBLIC_SHARE, private_rows, trained
+from pillar_core.studies.lessons.digits import DELTA, PUBLIC_SHARE, private_rows, train_each
 from pillar_core.studies.screening.answers import features_of
 from pillar_core.types import FeatureSet, SemiPrivateSplit
 
@@ -31,12 +31,12 @@ DRAWS = 100
 
 def public_images(counts: Sequence[int], *, epsilon: float, k: int, seeds: Sequence[int]) -> pd.DataFrame:
     """Accuracy on k directions of so many public images: n_public, seed, accuracy in [0, 1]."""
-    return trained("n_public", counts, seeds, lambda n, seed: _accuracies(_rows(CLOTHES, seed)[:n], [epsilon], k, seed)[0])
+    return train_each("n_public", counts, seeds, lambda n, seed: _accuracies(_rows(CLOTHES, seed)[:n], [epsilon], k, seed)[0])
 
 
 def domains(sources: Sequence[str], *, epsilon: float, k: int, seeds: Sequence[int]) -> pd.DataFrame:
     """Accuracy by where the directions come from: source, seed, accuracy in [0, 1], limit (DP-SGD, which takes no public image)."""
-    runs = trained("source", sources, seeds, lambda source, seed: _accuracies(_rows(source, seed), [epsilon], k, seed)[0])
+    runs = train_each("source", sources, seeds, lambda source, seed: _accuracies(_rows(source, seed), [epsilon], k, seed)[0])
     return runs.assign(limit=learners(["dp_sgd"], epsilon=epsilon)["accuracy"].mean())
 
 
@@ -48,12 +48,12 @@ def learners(methods: Sequence[str], *, epsilon: float) -> pd.DataFrame:
 
 def screenings(epsilons: Sequence[float], *, seed: int = 0) -> pd.DataFrame:
     """How often a class-signal screening within ε puts the nearest candidate first: epsilon, found in [0, 1]."""
-    return pd.DataFrame({"epsilon": epsilons, "found": [_chosen(epsilon, seed)[CLOTHES] for epsilon in epsilons]})
+    return pd.DataFrame({"epsilon": epsilons, "found": [_first_places(epsilon, seed)[CLOTHES] for epsilon in epsilons]})
 
 
-def diluted(shares: Sequence[float], *, epsilon: float, k: int, seeds: Sequence[int]) -> pd.DataFrame:
+def diluted_images(shares: Sequence[float], *, epsilon: float, k: int, seeds: Sequence[int]) -> pd.DataFrame:
     """Accuracy where a share of the public images is drawn noise: share, seed, accuracy in [0, 1]."""
-    return trained("share", shares, seeds, lambda share, seed: _accuracies(_mixed(share, seed), [epsilon], k, seed)[0])
+    return train_each("share", shares, seeds, lambda share, seed: _accuracies(_mix_images(share, seed), [epsilon], k, seed)[0])
 
 
 def shared_budget(shares: Sequence[float], *, epsilon: float, k: int, seeds: Sequence[int]) -> pd.DataFrame:
@@ -64,15 +64,15 @@ def shared_budget(shares: Sequence[float], *, epsilon: float, k: int, seeds: Seq
     """
     mu = accounting.mu_of(epsilon, DELTA)
     asking = [accounting.mu_of(share * epsilon, DELTA) for share in shares[1:]]
-    left = [epsilon, *(accounting.epsilon_of_mu((mu**2 - asked**2) ** 0.5, DELTA) for asked in asking)]
+    left = [epsilon, *(accounting.epsilon_of_mu((mu**2 - mu_asked**2) ** 0.5, DELTA) for mu_asked in asking)]
     rows = []
     for seed in seeds:
-        chosen = [_chosen(share * epsilon, seed) for share in shares]
+        chosen = [_first_places(share * epsilon, seed) for share in shares]
         reached = {}
         for name in CANDIDATES:
-            wanted = [place for place, one in enumerate(chosen) if one[name] > 0]
-            found = _accuracies(_rows(name, seed), [left[place] for place in wanted], k, seed)
-            reached[name] = dict(zip(wanted, found, strict=True))
+            wanted = [place for place, places in enumerate(chosen) if places[name] > 0]
+            accuracies = _accuracies(_rows(name, seed), [left[place] for place in wanted], k, seed)
+            reached[name] = dict(zip(wanted, accuracies, strict=True))
         for place, share in enumerate(shares):
             accuracy = sum(weight * reached[name][place] for name, weight in chosen[place].items() if weight > 0)
             rows.append((share, seed, accuracy, reached[CLOTHES][0]))
@@ -107,25 +107,25 @@ def _rows(name: str, seed: int) -> Array:
     return rows[stream(seed, "lesson", name).permutation(len(rows))[:ROWS]]
 
 
-def _mixed(share: float, seed: int) -> Array:
+def _mix_images(share: float, seed: int) -> Array:
     noise = round(share * ROWS)
     return np.concatenate([_rows("drawn_noise", seed)[:noise], _rows(CLOTHES, seed)[noise:]])
 
 
 @functools.lru_cache(maxsize=64)
-def _chosen(epsilon: float, seed: int) -> Mapping[str, float]:
+def _first_places(epsilon: float, seed: int) -> Mapping[str, float]:
     """How often each candidate comes first over the noise of a screening within ε; each alike where nothing is spent."""
     if epsilon == 0:
         return dict.fromkeys(CANDIDATES, 1 / len(CANDIDATES))
-    sums, candidates = _screened(seed)
+    sums, candidates = _sums_of_candidates(seed)
     std = accounting.noise_multiplier(epsilon, delta=DELTA)
     copies = sums.sums + std * stream(seed, "lesson", "screenings", f"{epsilon:g}").standard_normal((DRAWS, *sums.sums.shape))
-    signals = np.stack([class_signal.signal(sums, one, copies, noise_std=std) for one in candidates.values()])
+    signals = np.stack([class_signal.signal(sums, candidate, copies, noise_std=std) for candidate in candidates.values()])
     return dict(zip(candidates, np.bincount(signals.argmax(axis=0), minlength=len(candidates)) / DRAWS, strict=True))
 
 
 @functools.lru_cache(maxsize=2)
-def _screened(seed: int) -> tuple[class_signal.ClassSums, dict[str, class_signal.Candidate]]:
+def _sums_of_candidates(seed: int) -> tuple[class_signal.ClassSums, dict[str, class_signal.Candidate]]:
     """The private rows' class sums without noise, and the candidates."""
     public = {name: _rows(name, seed) for name in CANDIDATES}
     centre, private = class_signal.public_centre(list(public.values())), private_rows(split_of(seed))

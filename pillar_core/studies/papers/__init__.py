@@ -21,7 +21,7 @@ from pillar_core.methods import METHODS
 from pillar_core.runs import splitting
 from pillar_core.runs.loading import load_features
 from pillar_core.studies.papers.tables import BACKBONES, CLASSES, SOURCES, TABLES, PaperTable
-from pillar_core.types import Progress
+from pillar_core.types import Form, Progress
 
 __all__ = [
     "TABLES",
@@ -107,7 +107,7 @@ def matching(features: str, backbone: str | None) -> pd.DataFrame:
     return rows[fits & (rows["metric"] == "accuracy") & (rows["method"] != "")].reset_index(drop=True)
 
 
-def grid(name: str, *, dataset: str, data: str | None = None, seeds: int | None = None) -> dict[str, Any]:
+def grid(name: str, *, dataset: str, data: str | None = None, seeds: int | None = None) -> Form:
     """A grid for `sweep` that repeats one data set's part of a table.
 
     data: the name of a registered or stored set, or a file of features; None lets generated rows stand in. seeds: the
@@ -153,9 +153,9 @@ def beside(name: str, runs: pd.DataFrame, *, dataset: str) -> pd.DataFrame:
     joined = theirs.merge(ours, on=["method", "epsilon", share], how="left").drop(columns=[share, "paper", "table", "dataset", "metric"])
     joined["method"] = joined["method"].where(joined["method"] != "", joined.pop("other_method"))
     joined["difference"] = joined["measured"] - joined["published"]
-    among = joined.groupby(["backbone", "epsilon"])
+    groups = joined.groupby(["backbone", "epsilon"])
     for column in ("published", "measured"):
-        joined[f"{column}_rank"] = among[column].rank(ascending=False, method="min")
+        joined[f"{column}_rank"] = groups[column].rank(ascending=False, method="min")
     return joined
 
 
@@ -190,7 +190,7 @@ def named(name: str) -> PaperTable:
     return next(spoken, None) or TABLES[name]
 
 
-def grids_to_get(name: str, *, dataset: str, seeds: int | None = None) -> dict[str, dict[str, Any]]:
+def grids_to_get(name: str, *, dataset: str, seeds: int | None = None) -> dict[str, Form]:
     """Grids as of `grid` on the published rows themselves, by the backbones that the paper calls them after and a hub offers.
 
     Raises:
@@ -199,15 +199,15 @@ def grids_to_get(name: str, *, dataset: str, seeds: int | None = None) -> dict[s
     """
     if dataset not in SOURCES:
         raise UnknownNameError(f"{shown(dataset)} is no data set of the papers that can be fetched; known: {', '.join(SOURCES)}.")
-    own = SOURCES[dataset]
-    grid_of_rows = grid(name, dataset=dataset, data=own, seeds=seeds)
+    source = SOURCES[dataset]
+    grid_of_rows = grid(name, dataset=dataset, data=source, seeds=seeds)
     spoken = list(dict.fromkeys(published(name, dataset=dataset)["backbone"])) or list(BACKBONES)[:1]
-    if DATASETS[own].kind == "tabular":
+    if DATASETS[source].kind == "tabular":
         return {spoken[0]: grid_of_rows}
-    found = {words: grid_of_rows | {"backbone": BACKBONES[words]} for words in spoken if words in BACKBONES}
-    if not found:
-        raise DataError(f"weights of {', '.join(spoken)} are on no hub: extract {own} through them and give --data.")
-    return found
+    grids = {words: grid_of_rows | {"backbone": BACKBONES[words]} for words in spoken if words in BACKBONES}
+    if not grids:
+        raise DataError(f"weights of {', '.join(spoken)} are on no hub: extract {source} through them and give --data.")
+    return grids
 
 
 def verdict(table: pd.DataFrame, *, rows: str) -> str:
@@ -224,13 +224,13 @@ def verdict(table: pd.DataFrame, *, rows: str) -> str:
     centred = ranks - ranks.groupby([both["backbone"], both["epsilon"]]).transform("mean")
     places = ranks.groupby(both["method"]).mean().rank(method="min").astype(int).sort_values("published")
     moved = places[places["published"] != places["measured"]]
-    moves = ", ".join(f"{_title(method)} {row['published']} → {row['measured']}" for method, row in moved.iterrows())
+    moves = ", ".join(f"{_title(str(method))} {row['published']} → {row['measured']}" for method, row in moved.iterrows())
     order = f"order not reproduced on {rows}: {moves}" if moves else f"order reproduced on {rows}"
     return f"Rank correlation {centred['published'].corr(centred['measured']):.2f} over {len(both)} cells; {order}."
 
 
-def _title(method: Any) -> str:
-    return METHODS[method].title if method in METHODS else str(method)
+def _title(method: str) -> str:
+    return METHODS[method].title if method in METHODS else method
 
 
 @functools.lru_cache(maxsize=1)
@@ -249,7 +249,7 @@ def _facts() -> pd.DataFrame:
     return rows
 
 
-def _data_axes(dataset: str, data: str | None) -> dict[str, Any]:
+def _data_axes(dataset: str, data: str | None) -> Form:
     if data is None:
         sizes = {"n": STAND_IN_ROWS, "n_test": STAND_IN_TEST, "d": STAND_IN_WIDTH, "C": CLASSES[dataset]}
         return {"dataset": STAND_IN, "dataset_settings": sizes}
@@ -267,7 +267,7 @@ def _budgets(rows: pd.DataFrame) -> list[float]:
     return sorted({float(epsilon) for epsilon in rows.loc[_spends(rows), "epsilon"]})
 
 
-def _public_axis(rows: pd.DataFrame) -> dict[str, Any]:
+def _public_axis(rows: pd.DataFrame) -> Form:
     shares, counts = (sorted(set(rows[column].dropna())) for column in ("public_fraction", "public_per_class"))
     return {"public_per_class": int(counts[0])} if counts else {"public_fraction": shares} if shares else {}
 

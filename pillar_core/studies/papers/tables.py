@@ -4,9 +4,9 @@ import dataclasses
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from pillar_core.registry import Registry
+from pillar_core.types import Values
 
 _FILE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 CLASSES: Mapping[str, int] = _FILE["classes"]
@@ -30,7 +30,7 @@ class PaperTable:
     table: str
     datasets: tuple[str, ...]
     seeds: int
-    axes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    axes: Values = dataclasses.field(default_factory=dict)
 
     @property
     def shown_axes(self) -> tuple[str, ...]:

@@ -6,8 +6,8 @@ own other half, a yardstick: its rows are private, so it is refused where ε is 
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -22,11 +22,11 @@ from pillar_core.runs import rankings, splitting
 from pillar_core.runs.loading import through_backbone
 from pillar_core.screening import class_signal
 from pillar_core.screening.batches import MIXTURE, refuse_persons
-from pillar_core.screening.class_signal import Rows
 from pillar_core.studies.screening import benefit as by_name
-from pillar_core.studies.screening.gradient_energy import captured
-from pillar_core.types import Dataset, FeatureSet, Progress, ignore_progress
+from pillar_core.studies.screening.gradient_energy import reconstruction_errors
+from pillar_core.types import Dataset, FeatureSet, Form, Progress, Values, ignore_progress
 
+R = TypeVar("R", Dataset, FeatureSet)
 OWN_PART, OWN_HALF = "part", "own_half"
 BACKBONE = "efficientnet_lite0"
 """Through which images go where a score compares features."""
@@ -57,19 +57,19 @@ class Ask:
     method: str = "gep"
 
     @classmethod
-    def of(cls, payload: Mapping[str, Any]) -> "Ask":
+    def of(cls, payload: Values) -> "Ask":
         """The question that `payload` wrote."""
         names = {field.name for field in dataclasses.fields(cls)}
-        given: dict[str, Any] = {name: value for name, value in payload.items() if name in names}
-        return cls(**given | {"public": tuple(given["public"])})
+        values: Form = {name: value for name, value in payload.items() if name in names}
+        return cls(**values | {"public": tuple(values["public"])})
 
     @property
-    def payload(self) -> dict[str, Any]:
+    def payload(self) -> Form:
         """As JSON."""
         return {"kind": "screening", **dataclasses.asdict(self), "public": list(self.public)}
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Form:
         """What most functions of `screening` take."""
         return {"model": self.model, "k": self.k, "n_examples": self.n_examples, "seed": self.seed}
 
@@ -88,7 +88,7 @@ class Ask:
         return fingerprint("screening", VERSION, content)
 
 
-def kept(ask: Ask) -> pd.DataFrame | None:
+def stored_answer(ask: Ask) -> pd.DataFrame | None:
     """The answer from the store, or None.
 
     Raises:
@@ -107,7 +107,7 @@ def kept(ask: Ask) -> pd.DataFrame | None:
     return table
 
 
-def computed(
+def answer(
     ask: Ask, progress: Progress = ignore_progress, *, sets: tuple[Any, dict[str, Any]] | None = None, key: str = ""
 ) -> pd.DataFrame:
     """The answer, from the store where it is there, else computed and stored, if no file changed meanwhile.
@@ -118,14 +118,14 @@ def computed(
         As the function that answers.
     """
     key = key or (ask.key if sets is None else "")
-    answer = kept(ask) if ask.key == key else None
-    if answer is not None:
-        return answer
+    stored = stored_answer(ask) if ask.key == key else None
+    if stored is not None:
+        return stored
     if ask.is_paid:
         mode.refuse("release")
     if is_of_features(ask):
-        features, others = feature_sets_of(ask, progress) if sets is None else sets
-        table = class_signal.ranking(features, others, epsilon=ask.epsilon, seed=ask.seed, aside=OWN_HALF)
+        features, candidates = feature_sets_of(ask, progress) if sets is None else sets
+        table = class_signal.ranking(features, candidates, epsilon=ask.epsilon, seed=ask.seed, aside=OWN_HALF)
         if ask.is_paid:
             titles = tuple(" + ".join(uploads.title_of(part) for part in name.split("+")) for name in ask.public)
             ranking = rankings.Ranking(titles, table.attrs["noise_multiplier"], OWN_PART in ask.public)
@@ -149,7 +149,9 @@ def sets_of(ask: Ask) -> tuple[Dataset, dict[str, Dataset]]:
         DataError: the own half where ε is spent. As `screening.candidate`.
     """
     n = _drawn_rows(ask)
-    return parted(ask, named(ask.private, n=2 * n), {name: named(name, n=n, seed=1) for name in ask.public if name not in _APART})
+    return part_candidates(
+        ask, images_of(ask.private, n=2 * n), {name: images_of(name, n=n, seed=1) for name in ask.public if name not in _APART}
+    )
 
 
 def feature_sets_of(ask: Ask, progress: Progress = ignore_progress) -> tuple[FeatureSet, dict[str, FeatureSet]]:
@@ -159,11 +161,11 @@ def feature_sets_of(ask: Ask, progress: Progress = ignore_progress) -> tuple[Fea
         As `sets_of` and `load_features`.
     """
     n = _drawn_rows(ask)
-    others = [name for name in ask.public if name not in _APART]
-    shares = [_share_of(progress, place, 1 + len(others)) for place in range(1 + len(others))]
+    apart = [name for name in ask.public if name not in _APART]
+    shares = [_share_of(progress, place, 1 + len(apart)) for place in range(1 + len(apart))]
     private = features_of(ask.private, n=2 * n, progress=shares[0])
-    public = {name: features_of(name, n=n, seed=1, progress=share) for name, share in zip(others, shares[1:], strict=True)}
-    return parted(ask, private, public)
+    public = {name: features_of(name, n=n, seed=1, progress=share) for name, share in zip(apart, shares[1:], strict=True)}
+    return part_candidates(ask, private, public)
 
 
 def is_of_features(ask: Ask) -> bool:
@@ -175,9 +177,9 @@ def _drawn_rows(ask: Ask) -> int:
     return math.ceil(FEWEST + NEEDED * ask.n_examples)
 
 
-def _every(step: int, data: Rows) -> tuple[Rows, Rows]:
+def _every(step: int, data: R) -> tuple[R, R]:
     """(the other rows with the test rows, every so manieth row, or all rows of every so manieth person)."""
-    taken = (np.arange(len(data.x_train)) if data.persons is None else data.persons.of) % step == step - 1
+    is_taken = (np.arange(len(data.x_train)) if data.persons is None else data.persons.of) % step == step - 1
     parts = [
         dataclasses.replace(
             data,
@@ -185,7 +187,7 @@ def _every(step: int, data: Rows) -> tuple[Rows, Rows]:
             y_train=None if data.y_train is None else data.y_train[rows],
             persons=data.persons and data.persons.at(rows),
         )
-        for rows in (~taken, taken)
+        for rows in (~is_taken, is_taken)
     ]
     return parts[0], dataclasses.replace(parts[1], x_test=None, y_test=None)
 
@@ -193,21 +195,25 @@ def _every(step: int, data: Rows) -> tuple[Rows, Rows]:
 _APART: dict[str, int] = {OWN_PART: 10, OWN_HALF: 2}
 
 
-def parted(ask: Ask, private: Any, public: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def part_candidates(ask: Ask, private: R, public: dict[str, R]) -> tuple[R, dict[str, R]]:
     """The private set without what of it is a candidate, and all candidates in the question's order."""
     if OWN_HALF in ask.public and ask.epsilon is not None and ask.what == "ranking":
         raise DataError("the private set's own half holds private rows: it is a yardstick for a diagnostic and no candidate under ε.")
     parts = [part for name in ask.public for part in name.split("+") if part not in data.DATASETS or not data.DATASETS[part].synthetic]
-    own = next((part for part in parts if embedded.whole_of(part) == embedded.whole_of(ask.private)), None)  # drawn ones are drawn anew
-    if own is not None and ask.epsilon is not None:
-        raise DataError(f"the candidate {own!r} holds rows of the private set itself, which ε would not protect then: leave it out.")
+    part_of_private = next(
+        (part for part in parts if embedded.whole_of(part) == embedded.whole_of(ask.private)), None
+    )  # drawn ones are drawn anew
+    if part_of_private is not None and ask.epsilon is not None:
+        raise DataError(
+            f"the candidate {part_of_private!r} holds rows of the private set itself, which ε would not protect then: leave it out."
+        )
     for name, step in _APART.items():
         if name in ask.public:
             private, public[name] = _every(step, private)
     return private, {name: public[name] for name in ask.public}
 
 
-def named(name: str, *, n: int | None = None, seed: int = 0) -> Dataset:
+def images_of(name: str, *, n: int | None = None, seed: int = 0) -> Dataset:
     """A set of images by name: what a user brought, or as `screening.candidate`.
 
     Raises:
@@ -215,7 +221,7 @@ def named(name: str, *, n: int | None = None, seed: int = 0) -> Dataset:
     """
     parts = name.split("+")
     if len(parts) > 1 and any(map(uploads.is_name, parts)):
-        return screening.mixture([named(part, n=n, seed=seed) for part in parts], name=name, seed=seed)
+        return screening.mixture([images_of(part, n=n, seed=seed) for part in parts], name=name, seed=seed)
     images = uploads.load(name) if uploads.is_name(name) else by_name.candidate(name, n=n, seed=seed)
     if not isinstance(images, Dataset) or not images.is_images:
         raise DataError(f"{images.name!r} holds numbers; screening compares images (npz with uint8 x_train, folder or zip of images).")
@@ -225,19 +231,19 @@ def named(name: str, *, n: int | None = None, seed: int = 0) -> Dataset:
 def _share_of(progress: Progress, place: int, of: int) -> Progress:
     """Progress of one set among several, as that of them all."""
 
-    def told(done: int, total: int, message: str = "", /) -> None:
+    def report(done: int, total: int, message: str = "", /) -> None:
         progress(place * total + done, of * total, message)
 
-    return told
+    return report
 
 
 def features_of(name: str, *, n: int | None = None, seed: int = 0, progress: Progress = ignore_progress) -> FeatureSet:
     """Images by name through the default backbone; a mixture has equal shares of its parts' features, and no labels.
 
     Raises:
-        As `named` and `load_features`.
+        As `images_of` and `load_features`.
     """
-    parts = [through_backbone(extracted(part, n=n, seed=seed), BACKBONE, progress=progress) for part in name.split("+")]
+    parts = [through_backbone(images_to_extract(part, n=n, seed=seed), BACKBONE, progress=progress) for part in name.split("+")]
     if len(parts) == 1:
         return parts[0]
     refuse_persons(parts)
@@ -247,9 +253,9 @@ def features_of(name: str, *, n: int | None = None, seed: int = 0, progress: Pro
     return dataclasses.replace(parts[0], x_train=rows, y_train=None, x_test=None, y_test=None, name=name, images=None, known=known)
 
 
-def extracted(name: str, *, n: int | None = None, seed: int = 0) -> Dataset:
+def images_to_extract(name: str, *, n: int | None = None, seed: int = 0) -> Dataset:
     """The images that go through the backbone: all where their features are at hand, else the train rows."""
-    images = named(name, n=n, seed=seed)
+    images = images_of(name, n=n, seed=seed)
     return images if is_ready(images, backbone=BACKBONE) else dataclasses.replace(images, x_test=None, y_test=None)
 
 
@@ -257,20 +263,20 @@ def rows_to_extract(ask: Ask) -> int:
     """Images that a ranking of features has to take through the backbone first."""
     n = _drawn_rows(ask)
     parts = dict.fromkeys(part for name in ask.public for part in name.split("+") if part not in _APART)
-    images = [extracted(ask.private, n=2 * n), *(extracted(part, n=n, seed=1) for part in parts)]
-    return sum(len(one.x_train) for one in images if not is_ready(one, backbone=BACKBONE))
+    images = [images_to_extract(ask.private, n=2 * n), *(images_to_extract(part, n=n, seed=1) for part in parts)]
+    return sum(len(data_set.x_train) for data_set in images if not is_ready(data_set, backbone=BACKBONE))
 
 
 def overlap(private: str, public: str) -> int:
     """How many images of a candidate are, bit by bit, private rows: for whoever holds both sets, and never beside a private score."""
-    first, second = named(private).x_train, named(public, seed=1).x_train
+    first, second = images_of(private).x_train, images_of(public, seed=1).x_train
     if first.shape[1:] != second.shape[1:]:
         return 0
     return len(np.unique(data.duplicates(first.reshape(len(first), -1), second.reshape(len(second), -1))[:, 1]))
 
 
 def _ranking(ask: Ask, private: Dataset, public: dict[str, Dataset], progress: Progress) -> pd.DataFrame:
-    more: dict[str, Any] = {"repeats": ask.repeats, "epsilon": ask.epsilon, "progress": progress}
+    more: Values = {"repeats": ask.repeats, "epsilon": ask.epsilon, "progress": progress}
     table = screening.screen(private, public, scores=(ask.score,), **more, **ask.settings)
     if ask.epsilon is None and screening.SCORES[ask.score].is_subspace_distance:
         few = max(ask.k, min(ask.n_examples, SELF_ROWS))
@@ -286,8 +292,8 @@ def _training(ask: Ask, private: Dataset, public: dict[str, Dataset], progress: 
 
 def _accuracy(ask: Ask, private: Dataset, public: dict[str, Dataset], progress: Progress) -> pd.DataFrame:
     epsilon = 2.0 if ask.epsilon is None else ask.epsilon
-    shared: dict[str, Any] = {"epsilon": epsilon, "model": ask.model, "seeds": SEEDS}
-    table = by_name.measured(private, public, method=ask.method, progress=progress, **shared)
+    shared: Values = {"epsilon": epsilon, "model": ask.model, "seeds": SEEDS}
+    table = by_name.measure_accuracies(private, public, method=ask.method, progress=progress, **shared)
     table.attrs["baseline"] = by_name.without_public(private, **shared)
     return table
 
@@ -295,7 +301,7 @@ def _accuracy(ask: Ask, private: Dataset, public: dict[str, Dataset], progress: 
 def _energy(ask: Ask, private: Dataset, public: dict[str, Dataset], progress: Progress) -> pd.DataFrame:
     labelled = {name: data for name, data in public.items() if data.y_train is not None}
     epsilon = 3.0 if ask.epsilon is None else ask.epsilon
-    return captured(private, labelled, k=ask.k, epsilon=epsilon, model=ask.model, seed=ask.settings["seed"])
+    return reconstruction_errors(private, labelled, k=ask.k, epsilon=epsilon, model=ask.model, seed=ask.settings["seed"])
 
 
 _ANSWERS: dict[str, Callable[[Ask, Dataset, dict[str, Dataset], Progress], pd.DataFrame]] = {

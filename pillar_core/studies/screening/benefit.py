@@ -22,7 +22,7 @@ from pillar_core.runs.run import run
 from pillar_core.runs.splitting import split
 from pillar_core.screening.batches import flat_pixels, require_images, resize_images
 from pillar_core.screening.models import model_of
-from pillar_core.types import Dataset, FeatureSet, Progress, PublicUse, SemiPrivateSplit, ignore_progress
+from pillar_core.types import Dataset, FeatureSet, Form, Progress, PublicUse, SemiPrivateSplit, Values, ignore_progress
 
 FEATURE_SIDE = 16
 EXACT_UP_TO = 8
@@ -45,7 +45,7 @@ def candidate(name: str, *, seed: int = 0, n: int | None = None) -> Dataset:
     if title in DATASETS:
         if not visitors.SHIFTED.fullmatch(name):
             raise SettingError(f"what follows {SHIFT_MARK} must be a number, as in drawn_digits{SHIFT_MARK}0.5; got {shift[:40]!r}.")
-        settings: dict[str, Any] = {"shift": float(shift)} if mark else {}
+        settings: Form = {"shift": float(shift)} if mark else {}
         if n is not None and "shift" in params_of(DATASETS[title].settings):
             settings["n"] = n
         return load_dataset(title, seed=seed, **settings)
@@ -54,7 +54,7 @@ def candidate(name: str, *, seed: int = 0, n: int | None = None) -> Dataset:
     return data.load_candidate(name)
 
 
-def measured(
+def measure_accuracies(
     private: Dataset,
     public: Mapping[str, Dataset],
     *,
@@ -81,9 +81,9 @@ def measured(
     learner, rows = METHODS[method], []
     features = private_features(private, model)
     known = params_of(learner.settings)
-    plain: dict[str, Any] = {name: False for name in ("standardise", "centre") if name in known} | settings
-    for number, (name, one) in enumerate(public.items()):
-        parts = _split_for(learner.public_use, private, features, one, model)
+    plain: Form = {name: False for name in ("standardise", "centre") if name in known} | settings
+    for number, (name, data_set) in enumerate(public.items()):
+        parts = _split_for(learner.public_use, private, features, data_set, model)
         for place, seed in enumerate(seeds):
             progress(number * len(seeds) + place, len(public) * len(seeds), name)
             record = run(method, parts, epsilon=epsilon, delta=delta, seed=seed, **plain)
@@ -91,16 +91,16 @@ def measured(
     return pd.DataFrame(rows)
 
 
-def _split_for(use: PublicUse, private: Dataset, features: FeatureSet, one: Dataset, model: str) -> SemiPrivateSplit:
+def _split_for(use: PublicUse, private: Dataset, features: FeatureSet, public: Dataset, model: str) -> SemiPrivateSplit:
     """The private rows with one public set, as a learner with this use of public data takes them."""
     if use is PublicUse.OTHER_LABELS:
-        return split(private, public=like(one, private), allow_overlap=True)
+        return split(private, public=like(public, private), allow_overlap=True)
     if use is PublicUse.LABELLED:
-        return split(features, public=labelled_features(one, features, model), allow_overlap=True)
-    return split(features, public=FeatureSet(_numbers(one.x_train, model), None, None, None, (), name=one.name), allow_overlap=True)
+        return split(features, public=labelled_features(public, features, model), allow_overlap=True)
+    return split(features, public=FeatureSet(_numbers(public.x_train, model), None, None, None, (), name=public.name), allow_overlap=True)
 
 
-def like(one: Dataset, private: Dataset) -> Dataset:
+def like(public: Dataset, private: Dataset) -> Dataset:
     """A public set's images in the shape of the private ones, under class names of its own, so that a head starts anew for each set.
 
     Raises:
@@ -108,15 +108,15 @@ def like(one: Dataset, private: Dataset) -> Dataset:
     """
     if private.x_train.ndim > 2 and private.x_train.shape[1] != private.x_train.shape[2]:
         raise DataError(f"{private.name!r} holds images that are not square; second-phase pre-training is compared on square ones.")
-    if one.y_train is None:
-        raise DataError(f"{one.name!r} has no labels, which this learner needs: leave it out, or choose GEP.")
-    require_images(one, "second_phase")
+    if public.y_train is None:
+        raise DataError(f"{public.name!r} has no labels, which this learner needs: leave it out, or choose GEP.")
+    require_images(public, "second_phase")
     require_images(private, "second_phase")
     shape = private.x_train.shape[1:]
-    pixels = resize_images(one.x_train, shape[0], channels=1 if len(shape) == 2 else 3)
+    pixels = resize_images(public.x_train, shape[0], channels=1 if len(shape) == 2 else 3)
     rows = pixels[..., 0] if len(shape) == 2 else pixels
-    classes = tuple(f"{one.name}: {code}" for code in range(int(one.y_train.max()) + 1))
-    return Dataset(one.name, np.ascontiguousarray(rows), one.y_train, classes=classes)
+    classes = tuple(f"{public.name}: {code}" for code in range(int(public.y_train.max()) + 1))
+    return Dataset(public.name, np.ascontiguousarray(rows), public.y_train, classes=classes)
 
 
 def without_public(
@@ -124,7 +124,7 @@ def without_public(
 ) -> float:
     """The mean accuracy of DP-SGD on the same features, which takes no public row: the line that a public set should beat."""
     parts = split(private_features(private, model))
-    plain: dict[str, Any] = {"standardise": False, "centre": False}
+    plain: Values = {"standardise": False, "centre": False}
     accuracies = [run("dp_sgd", parts, epsilon=epsilon, delta=delta, seed=seed, **plain).accuracy for seed in seeds]
     return float(np.mean([accuracy for accuracy in accuracies if accuracy is not None]))
 
@@ -136,15 +136,15 @@ def private_features(private: Dataset, model: str = "") -> FeatureSet:
     return dataclasses.replace(rows, persons=private.persons)
 
 
-def labelled_features(one: Dataset, private: FeatureSet, model: str = "") -> FeatureSet:
+def labelled_features(public: Dataset, private: FeatureSet, model: str = "") -> FeatureSet:
     """A public set's rows as numbers, its labels by their number folded into the private classes.
 
     Raises:
         DataError: no labels.
     """
-    if one.y_train is None:
-        raise DataError(f"{one.name!r} has no labels, which this learner needs: leave it out, or choose GEP.")
-    return FeatureSet(_numbers(one.x_train, model), one.y_train % private.n_classes, None, None, private.classes, name=one.name)
+    if public.y_train is None:
+        raise DataError(f"{public.name!r} has no labels, which this learner needs: leave it out, or choose GEP.")
+    return FeatureSet(_numbers(public.x_train, model), public.y_train % private.n_classes, None, None, private.classes, name=public.name)
 
 
 def agreement(ranking: pd.DataFrame, accuracy: pd.DataFrame) -> pd.DataFrame:
@@ -165,13 +165,13 @@ def agreement(ranking: pd.DataFrame, accuracy: pd.DataFrame) -> pd.DataFrame:
             raise DataError(f"a rank correlation needs at least three public sets with a measured accuracy; got {len(both)}.")
         closeness, gained = stats.rankdata(-both["value"]), stats.rankdata(means[both["public"]])
         observed = _correlation(closeness, gained)
-        others = [_correlation(closeness, order) for order in _orders(gained)]
-        p_value = sum(value >= observed - 1e-12 for value in others) / len(others)
+        permuted = [_correlation(closeness, order) for order in _orders(gained)]
+        p_value = sum(value >= observed - 1e-12 for value in permuted) / len(permuted)
         rows.append({"score": score, "spearman": observed, "p_value": p_value, "sets": len(both)})
     return pd.DataFrame(rows)
 
 
-def _orders(ranks: Array) -> Any:
+def _orders(ranks: Array) -> list[Array]:
     if len(ranks) <= EXACT_UP_TO:
         return [np.array(order) for order in itertools.permutations(ranks)]
     generator = stream(0, "permutations of accuracies")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,12 +27,12 @@ from pillar_core.rng import stream
 from pillar_core.runs.run import solve
 from pillar_core.runs.splitting import split
 from pillar_core.studies.screening.benefit import labelled_features, private_features
-from pillar_core.types import Dataset
+from pillar_core.types import Dataset, Form
 
 RANDOM = "random directions"
 
 
-def captured(
+def reconstruction_errors(
     private: Dataset,
     public: Mapping[str, Dataset],
     *,
@@ -46,15 +45,15 @@ def captured(
     """Relative reconstruction errors ‖G − GUUᵀ‖/‖G‖ in [0, 1] at each step: columns public, step, error.
 
     G is the private rows' summed gradient; `public` "random directions" is a random subspace of dimension k. Each set's labels are
-    taken by their number, folded into the private classes; features as in `screening.measured`.
+    taken by their number, folded into the private classes; features as in `measure_accuracies`.
 
     Raises:
         DataError: a set without labels, or whose rows span fewer than k directions. Errors of `run`.
     """
-    rows: list[dict[str, Any]] = []
+    rows: list[Form] = []
     features = private_features(private, model)
-    for number, (name, one) in enumerate(public.items()):
-        parts = split(features, public=labelled_features(one, features, model), allow_overlap=True)
+    for number, (name, data_set) in enumerate(public.items()):
+        parts = split(features, public=labelled_features(data_set, features, model), allow_overlap=True)
         solved = solve("adamix", parts, epsilon=epsilon, delta=delta, seed=seed, k=k, standardise=False, centre=False)
         settings, view = solved.settings, solved.view
         prepared = view.prepare(standardise=settings.standardise, centre=settings.centre, normalise=settings.normalise)
@@ -65,7 +64,7 @@ def captured(
         watch = _Watch(directions, PublicRows.of(together), torch.from_numpy(prepared.z), torch.from_numpy(view.y), k, seed)
         initial = (adamix.start(settings, together), np.zeros(view.facts.n_classes, dtype=np.float32))
         head = Head(mixed.plan_of(settings, view.facts), together.streams, Ledger(), initial)
-        train_heads(prepared.z, view.y, [head], n_classes=view.facts.n_classes, optimiser=watch.watched(settings, together))
+        train_heads(prepared.z, view.y, [head], n_classes=view.facts.n_classes, optimiser=watch.watch(settings, together))
         rows += [{"public": name, "step": step, "error": error} for step, error in enumerate(watch.errors)]
         if number == 0:
             rows += [{"public": RANDOM, "step": step, "error": error} for step, error in enumerate(watch.random_errors)]
@@ -85,7 +84,7 @@ class _Watch:
     errors: list[float] = dataclasses.field(default_factory=list)
     random_errors: list[float] = dataclasses.field(default_factory=list)
 
-    def watched(self, settings: adamix.AdamixSettings, together: HeadGroup) -> Optimiser:
+    def watch(self, settings: adamix.AdamixSettings, together: HeadGroup) -> Optimiser:
         """AdaMix's own step, the two errors kept before it."""
 
         def start(positions: Sequence[int], state: torch.Tensor) -> Step:
@@ -109,6 +108,6 @@ class _Watch:
 
 def _error(gradient: torch.Tensor, basis: torch.Tensor) -> float:
     """‖G − GUUᵀ‖_F/‖G‖_F. gradient: (C, d); basis: (d, k) orthonormal."""
-    held = gradient @ basis.double()
+    projected = gradient @ basis.double()
     total = float(gradient.square().sum())
-    return float(np.sqrt(max(0.0, 1.0 - float(held.square().sum()) / total))) if total > 0 else 0.0
+    return float(np.sqrt(max(0.0, 1.0 - float(projected.square().sum()) / total))) if total > 0 else 0.0

@@ -14,7 +14,7 @@ def curves(private: str) -> pd.DataFrame:
     """private, n_private, public, n_public, epsilon, seed, accuracy: of this private set or of what it is a part of, else of the first."""
     table = pd.read_csv(KEPT)
     measured = [name for name in table["private"].unique() if embedded.whole_of(name) == embedded.whole_of(private)]
-    shown = measured[0] if measured else table["private"].iloc[0]
+    private_set = measured[0] if measured else table["private"].iloc[0]
     cell = ["private", "n_private", "public", "n_public", "epsilon"]
-    long: pd.DataFrame = table[table["private"] == shown].melt(id_vars=cell, var_name="seed", value_name="accuracy")
+    long: pd.DataFrame = table[table["private"] == private_set].melt(id_vars=cell, var_name="seed", value_name="accuracy")
     return long

@@ -22,22 +22,22 @@ class Pool:
     trimmed: Trimmed
 
 
-def pooled(ask: Ask) -> Ask:
+def question_of_pool(ask: Ask) -> Ask:
     """The question with those candidates alone that go into a pool: sets of their own, none of them rows of the private set."""
     return dataclasses.replace(ask, public=tuple(name for name in ask.public if "+" not in name and name not in (OWN_PART, OWN_HALF)))
 
 
-def voted(ask: Ask, epsilon: float) -> Pool:
-    """One release of votes for the rows of all candidates of `pooled`.
+def vote(ask: Ask, epsilon: float) -> Pool:
+    """One release of votes for the rows of all candidates of `question_of_pool`.
 
     Raises:
         As `feature_sets_of` and `trim`.
     """
     private, public = feature_sets_of(ask)
-    counts = [len(one.x_train) for one in public.values()]
+    counts = [len(data_set.x_train) for data_set in public.values()]
     order = stream(0, "rows of a pool").permutation(sum(counts))  # of the last cluster the first rows are kept: of no set first
     sources, rows = np.repeat(np.arange(len(counts)), counts)[order], np.concatenate([np.arange(count) for count in counts])[order]
-    pool = FeatureSet(np.concatenate([one.x_train for one in public.values()])[order], None, None, None, (), name="pool")
+    pool = FeatureSet(np.concatenate([data_set.x_train for data_set in public.values()])[order], None, None, None, (), name="pool")
     return Pool(ask, sources, rows, trim(private, pool, share=1.0, epsilon=epsilon, seed=ask.seed))
 
 
@@ -46,8 +46,9 @@ def images_of(pool: Pool, numbers: Array) -> Dataset:
     private, public = sets_of(pool.ask)
     size, channels = private.x_train.shape[1], 1 if private.x_train.ndim == 3 else 3
     images = np.empty((len(numbers), size, size, channels), dtype=np.uint8)
-    for code, one in enumerate(public.values()):
+    for code, data_set in enumerate(public.values()):
         places = np.flatnonzero(pool.sources[numbers] == code)
         if len(places):
-            images[places] = resize_images(one.x_train[pool.rows[numbers[places]]], size, channels=channels)
-    return Dataset("kept_rows", images[..., 0] if channels == 1 else images, None, synthetic=all(one.synthetic for one in public.values()))
+            images[places] = resize_images(data_set.x_train[pool.rows[numbers[places]]], size, channels=channels)
+    is_synthetic = all(data_set.synthetic for data_set in public.values())
+    return Dataset("kept_rows", images[..., 0] if channels == 1 else images, None, synthetic=is_synthetic)

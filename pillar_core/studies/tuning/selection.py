@@ -7,8 +7,7 @@ The papers tune on test or validation rows and pay nothing; a number found that 
 import dataclasses
 import enum
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from pillar_core import accounting, ledger
 from pillar_core.errors import DataError, LedgerError, SettingError, UnsupportedError
@@ -16,9 +15,9 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import DpEvent, describe
 from pillar_core.rng import Stream, Streams
 from pillar_core.runs.run import RunPlan, run_many, solve_spec
-from pillar_core.types import Guarantee, NeighboringRelation, PrivacyBudget, RunRecord, RunSpec, SemiPrivateSplit
+from pillar_core.types import Guarantee, NeighboringRelation, PrivacyBudget, RunRecord, RunSpec, SemiPrivateSplit, Values
 
-Candidate = Mapping[str, Any]
+Candidate = Values
 
 LOSERS = "the number of trials was drawn and is not told; losing trials are not shown: both would void the bound"
 ADDED = NeighboringRelation.ADD_OR_REMOVE_ONE
@@ -97,7 +96,7 @@ def tune(spec: RunSpec, split: SemiPrivateSplit, grid: Sequence[Candidate], *, m
         raise LedgerError("tuning scored another number of trials than it drew and prices.")
     guarantee = guarantee_of(event, delta, "rdp", (SCORED_PUBLICLY, LOSERS), split.rows_per_person)
     _, winner, chosen = best
-    return Tuned(dataclasses.replace(winner, guarantee=_joined(guarantee, winner.guarantee)), chosen, guarantee, each)
+    return Tuned(dataclasses.replace(winner, guarantee=_join_assumptions(guarantee, winner.guarantee)), chosen, guarantee, each)
 
 
 def budget_of(spec: RunSpec) -> float:
@@ -186,6 +185,6 @@ def guarantee_of(
     return Guarantee(bounds, delta, relation, chosen.name, assumptions, describe(event), rows_per_person=rows_per_person, event=event)
 
 
-def _joined(guarantee: Guarantee, of_run: Guarantee) -> Guarantee:
+def _join_assumptions(guarantee: Guarantee, of_run: Guarantee) -> Guarantee:
     """The guarantee of the choice with the run's own assumptions too."""
     return dataclasses.replace(guarantee, assumptions=(*of_run.assumptions, *guarantee.assumptions))

@@ -46,7 +46,7 @@ def supports(spec: RunSpec, split: SemiPrivateSplit, *, choosing: Choosing) -> s
     return "" if split.has_public_labels else "candidates are scored on public labels, and the public rows have none"
 
 
-def tuned(spec: RunSpec, split: SemiPrivateSplit, *, choosing: Choosing) -> Tuned:
+def tune_step_size(spec: RunSpec, split: SemiPrivateSplit, *, choosing: Choosing) -> Tuned:
     """One run with its step size chosen that way; what is not asked for follows the learner's rules.
 
     Guarantee: (ε, δ) for run and choice together, but for `Choosing.PAPERS`, whose record says so.

@@ -29,10 +29,10 @@ def test_all_accountants_agree_on_full_batches_but_for_their_looseness() -> None
 
 
 def test_choices_cost_and_what_has_no_bound_says_so() -> None:
-    table = privacy_tables.composed(SETTING, selection=0.1, trials=5)
+    table = privacy_tables.composed_epsilons(SETTING, selection=0.1, trials=5)
     assert table["epsilon"].is_monotonic_increasing
     sampled = GaussianSetting(2.0, 0.1, 4, 1e-5, "replace_one")
-    refused = privacy_tables.composed(sampled, selection=0.1, trials=5).iloc[-1]
+    refused = privacy_tables.composed_epsilons(sampled, selection=0.1, trials=5).iloc[-1]
     assert np.isnan(refused["epsilon"])
     assert refused["event"] == privacy_tables.NO_SELECTION
     price = privacy_tables.tuning_price(2.0, delta=1e-5, means=(3.0, 10.0))

@@ -80,7 +80,7 @@ def test_neither_the_yardstick_nor_noise_is_named_nearest() -> None:
 def test_the_command_answers_from_the_cache_like_the_page(
     own_cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = answers.computed(Ask("ranking", "digits", ("drawn_digits", "drawn_noise"), k=4, n_examples=60))
+    made = answers.answer(Ask("ranking", "digits", ("drawn_digits", "drawn_noise"), k=4, n_examples=60))
 
     def refuse(*arguments: object, **settings: object) -> pd.DataFrame:
         raise AssertionError("computed again")

@@ -18,7 +18,7 @@ from pillar_core.runs import sweep
 from pillar_core.runs.statement import spent_event, statement
 from pillar_core.screening import mixture, trim
 from pillar_core.studies.screening import answers
-from pillar_core.studies.screening.answers import Ask, _every, computed
+from pillar_core.studies.screening.answers import Ask, _every, answer
 from pillar_core.studies.tuning import selection
 from pillar_core.types import Dataset, Persons, RunSpec
 
@@ -249,7 +249,7 @@ def test_a_ranking_by_name_reads_one_row_of_each_person(own_cache):
     data, public = _declared(), {"other": _brought()[0]}
     asked = Ask("ranking", "own", ("other",), score="class_signal", epsilon=1.0)
     found, expected = (
-        computed(dataclasses.replace(asked, private=name), sets=(one, public))
+        answer(dataclasses.replace(asked, private=name), sets=(one, public))
         for name, one in (("own", data), ("first", _first_of_each(data)))
     )
     assert found["value"].tolist() == expected["value"].tolist()
@@ -271,13 +271,13 @@ def test_under_epsilon_a_mixture_is_no_private_set(monkeypatch, own_cache, way):
     ways = {
         "screen": lambda epsilon: pc.screen(mixed, {"other": public}, epsilon=epsilon, model="probe", n_examples=60, k=4),
         "trim": lambda epsilon: trim(pc.load_features(mixed), pc.load_features(public), share=0.5, epsilon=epsilon),
-        "gsd by name": lambda epsilon: computed(dataclasses.replace(asked, epsilon=epsilon)),
-        "class_signal by name": lambda epsilon: computed(dataclasses.replace(asked, score="class_signal", epsilon=epsilon)),
+        "gsd by name": lambda epsilon: answer(dataclasses.replace(asked, epsilon=epsilon)),
+        "class_signal by name": lambda epsilon: answer(dataclasses.replace(asked, score="class_signal", epsilon=epsilon)),
     }
     with pytest.raises(DataError, match="Name one private set"):
         ways[way](2.0)
     if way == "gsd by name":
-        assert len(computed(asked)) == 1
+        assert len(answer(asked)) == 1
 
 
 @pytest.mark.parametrize("score", ["gsd", "class_signal"])
@@ -286,7 +286,7 @@ def test_a_mixture_does_not_drop_persons(monkeypatch, own_cache, score):
     plain, of_persons = (uploads.keep(_images(seed, persons)) for seed, persons in ((0, None), (1, Persons(np.arange(120) // 5, 5))))
     for names in ((plain, of_persons), (of_persons, plain)):
         with pytest.raises(DataError, match="whose rows are whose"):
-            computed(Ask("ranking", "+".join(names), (plain,), score=score, n_examples=60, k=4, repeats=1))
+            answer(Ask("ranking", "+".join(names), (plain,), score=score, n_examples=60, k=4, repeats=1))
 
 
 @pytest.mark.parametrize("names", [True, False])

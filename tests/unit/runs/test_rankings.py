@@ -24,7 +24,7 @@ def test_the_training_counts_every_ranking_before_it(relation: str) -> None:
     assert rankings.of_rows("others") == ()
     split = pc.split(pc.load_dataset("digits"), public_fraction=0.1)
     record = pc.run("pillar", split, epsilon=1.0, seed=None, relation=relation)
-    counted = rankings.counted(record, rankings.of_rows("mine"))
+    counted = rankings.count_rankings(record, rankings.of_rows("mine"))
     moved = 1 if relation == "add_or_remove_one" else 2
     mu = math.hypot(pc.accounting.mu_of(1.0, 1e-5), moved / 10, moved / 20)
     said = pc.statement(counted)
@@ -33,7 +33,7 @@ def test_the_training_counts_every_ranking_before_it(relation: str) -> None:
     assert "public sets (near, far) were ranked" in said.text
     assert "every tenth row" in said.text
     assert counted.guarantee.covers_choice
-    assert rankings.counted(record, ()) is record
+    assert rankings.count_rankings(record, ()) is record
 
 
 def test_a_ranking_that_was_not_written_down_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

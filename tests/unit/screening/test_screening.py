@@ -25,7 +25,7 @@ from pillar_core.screening.logme import evidence
 from pillar_core.screening.otdd import costs, transport_cost
 from pillar_core.screening.release import clip_rows, public_clip, release_moment, residual_of_moment
 from pillar_core.studies.screening import benefit as experiments
-from pillar_core.studies.screening.gradient_energy import captured
+from pillar_core.studies.screening.gradient_energy import reconstruction_errors
 from pillar_core.subspace import top_directions
 from pillar_core.types import Dataset
 
@@ -357,28 +357,30 @@ def test_order_kept_counts_pairs() -> None:
 def test_public_directions_hold_more_of_the_private_gradient_than_random_ones(sets) -> None:
     private, public = sets
     with_test = dataclasses.replace(private, x_test=private.x_train[:50], y_test=private.y_train[:50])
-    table = captured(with_test, {"own half": public["own half"]}, k=12)
+    table = reconstruction_errors(with_test, {"own half": public["own half"]}, k=12)
     means = table.groupby("public")["error"].mean()
     assert table["error"].between(0, 1).all()
     assert means["own half"] < means["random directions"] - 0.1
     # A random k-dimensional subspace of R^256 leaves √(1 − k/256) in root mean square.
     assert means["random directions"] == pytest.approx(math.sqrt(1 - 12 / 256), abs=0.03)
     with pytest.raises(DataError, match="no labels"):
-        captured(with_test, {"bare": dataclasses.replace(public["own half"], y_train=None)}, k=4)
+        reconstruction_errors(with_test, {"bare": dataclasses.replace(public["own half"], y_train=None)}, k=4)
 
 
 @pytest.mark.parametrize("method", ["gep", "pda_dpmd"])
 def test_accuracy_is_measured_with_each_set(sets, method: str) -> None:
     private, public = sets
     with_test = dataclasses.replace(private, x_test=private.x_train[:100], y_test=private.y_train[:100])
-    table = experiments.measured(with_test, {name: public[name] for name in ("own half", "noise")}, method=method, epsilon=8.0, seeds=(0,))
+    table = experiments.measure_accuracies(
+        with_test, {name: public[name] for name in ("own half", "noise")}, method=method, epsilon=8.0, seeds=(0,)
+    )
     assert table["public"].tolist() == ["own half", "noise"]
     # Ten classes: well above chance with the set's own other half.
     assert table["accuracy"].iloc[0] > 0.5
     if method == "pda_dpmd":
         bare = {"bare": dataclasses.replace(public["noise"], y_train=None)}
         with pytest.raises(DataError, match="no labels"):
-            experiments.measured(with_test, bare, method=method, epsilon=8.0, seeds=(0,))
+            experiments.measure_accuracies(with_test, bare, method=method, epsilon=8.0, seeds=(0,))
 
 
 def test_chosen_layers_and_low_rank_additions_of_deep_networks(sets) -> None:

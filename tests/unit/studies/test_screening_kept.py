@@ -31,9 +31,9 @@ def mine(n: int = 60) -> Dataset:
 @pytest.mark.parametrize("changes", [{}, {"repeats": 1}, {"epsilon": 2.0}, {"score": "gsd_pure", "epsilon": 2.0}])
 def test_what_was_computed_comes_back_as_it_was(changes) -> None:
     ask = dataclasses.replace(ASK, **changes)
-    assert screening_kept.kept(ask) is None
-    made = screening_kept.computed(ask)
-    again = screening_kept.kept(ask)
+    assert screening_kept.stored_answer(ask) is None
+    made = screening_kept.answer(ask)
+    again = screening_kept.stored_answer(ask)
     pd.testing.assert_frame_equal(made, again, check_exact=True)
     for name in ("random_subspaces", "guarantee", "self_distance"):
         assert again.attrs.get(name) == made.attrs.get(name)
@@ -76,7 +76,7 @@ def test_a_part_of_the_private_set_is_public_and_no_private_row_under_epsilon() 
     whole = screening_kept.features_of("mnist").x_train
     np.testing.assert_array_equal(public[OWN_PART].x_train, whole[9::10])
     np.testing.assert_array_equal(private.x_train, np.delete(whole, np.s_[9::10], axis=0))
-    table = screening_kept.computed(ask)
+    table = screening_kept.answer(ask)
     assert table["public"].tolist() == [OWN_PART, "drawn_noise"]
     assert "the part that counts as public is taken as given" in table.attrs["guarantee"]
     assert not table.attrs["rivals"]
@@ -87,14 +87,14 @@ def test_a_part_of_the_private_set_is_public_and_no_private_row_under_epsilon() 
 def test_the_private_set_is_no_candidate_under_epsilon_by_any_name(score: str, private: str, public: str) -> None:
     """Read a second time it was another object: the command and jobs ranked it, and its rows stood without noise in what is public."""
     with pytest.raises(DataError, match="rows of the private set itself"):
-        screening_kept.computed(Ask("ranking", private, (public, "drawn_noise"), score=score, epsilon=0.3, n_examples=60, k=4, repeats=1))
+        screening_kept.answer(Ask("ranking", private, (public, "drawn_noise"), score=score, epsilon=0.3, n_examples=60, k=4, repeats=1))
 
 
 def test_drawn_rows_are_a_candidate_beside_others_of_their_kind() -> None:
     ask = Ask("ranking", "drawn_digits", ("drawn_digits", "drawn_digits~0.5"), epsilon=1.0, n_examples=60, k=4, repeats=1)
-    assert len(screening_kept.computed(ask)) == 2
+    assert len(screening_kept.answer(ask)) == 2
     with pytest.raises(SettingError, match="a number"):
-        screening_kept.computed(dataclasses.replace(ask, public=("drawn_digits~half",)))
+        screening_kept.answer(dataclasses.replace(ask, public=("drawn_digits~half",)))
 
 
 def test_the_own_half_is_disjoint_the_nearest_and_no_candidate_under_epsilon() -> None:
@@ -103,30 +103,30 @@ def test_the_own_half_is_disjoint_the_nearest_and_no_candidate_under_epsilon() -
     np.testing.assert_array_equal(private.x_train, whole.x_train[::2])
     np.testing.assert_array_equal(public[OWN_HALF].x_train, whole.x_train[1::2])
     assert public[OWN_HALF].x_test is None
-    table = screening_kept.computed(dataclasses.replace(ASK, public=("drawn_noise", OWN_HALF), n_examples=150))
+    table = screening_kept.answer(dataclasses.replace(ASK, public=("drawn_noise", OWN_HALF), n_examples=150))
     assert table["public"].tolist() == [OWN_HALF, "drawn_noise"]
     assert table.attrs["self_distance"] == 0.0
     with pytest.raises(DataError, match="private rows"):
-        screening_kept.computed(dataclasses.replace(ASK, public=(OWN_HALF, "drawn_noise"), epsilon=1.0))
+        screening_kept.answer(dataclasses.replace(ASK, public=(OWN_HALF, "drawn_noise"), epsilon=1.0))
 
 
 def test_brought_images_are_screened_mixed_and_forgotten() -> None:
     name = uploads.keep(mine())
-    found = screening_kept.named(name)
+    found = screening_kept.images_of(name)
     np.testing.assert_array_equal(found.x_train, mine().x_train)
     np.testing.assert_array_equal(found.y_train, mine().y_train)
     assert (found.title, found.notes, found.classes) == ("Mine", ("one file was skipped",), ("a", "b", "c"))
-    assert len(screening_kept.named(f"{name}+drawn_noise").x_train) == 2 * 60
-    assert len(screening_kept.computed(Ask("ranking", name, ("drawn_noise",), k=2, n_examples=30, repeats=1))) == 1
+    assert len(screening_kept.images_of(f"{name}+drawn_noise").x_train) == 2 * 60
+    assert len(screening_kept.answer(Ask("ranking", name, ("drawn_noise",), k=2, n_examples=30, repeats=1))) == 1
     uploads.forget(name)
     with pytest.raises(StoreError, match="Bring the same rows again"):
-        screening_kept.named(name)
+        screening_kept.images_of(name)
     with pytest.raises(DataError, match="holds numbers"):
-        screening_kept.named(uploads.keep(Dataset("numbers", np.arange(12, dtype=np.float32).reshape(4, 3), None)))
+        screening_kept.images_of(uploads.keep(Dataset("numbers", np.arange(12, dtype=np.float32).reshape(4, 3), None)))
 
 
 def test_accuracy_carries_the_line_without_public_data() -> None:
-    table = screening_kept.computed(Ask("accuracy", "digits", ("drawn_digits",), epsilon=8.0, n_examples=60))
+    table = screening_kept.answer(Ask("accuracy", "digits", ("drawn_digits",), epsilon=8.0, n_examples=60))
     assert len(table) == len(screening_kept.SEEDS)
     assert 0.5 < table.attrs["baseline"] <= 1
     assert not math.isnan(table["accuracy"].mean())
@@ -142,7 +142,7 @@ def test_a_job_computes_what_the_page_will_find_and_stops_when_told() -> None:
     assert kind.run(ASK.payload, lambda done, total, message="": seen.append(done), lambda: False) == ASK.key
     assert seen
     assert kind.cached(ASK.payload) == ASK.key
-    assert screening_kept.kept(ASK) is not None
+    assert screening_kept.stored_answer(ASK) is not None
 
 
 def test_sets_that_change_after_they_were_read_get_no_answer_of_the_old_ones(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,8 +152,8 @@ def test_sets_that_change_after_they_were_read_get_no_answer_of_the_old_ones(tmp
     key = ask.key
     sets = screening_kept.sets_of(ask)
     state.append("new")
-    screening_kept.computed(ask, sets=sets, key=key)
-    screening_kept.computed(ask, sets=sets)
-    assert screening_kept.kept(ask) is None
-    screening_kept.computed(ask)
-    assert screening_kept.kept(ask) is not None
+    screening_kept.answer(ask, sets=sets, key=key)
+    screening_kept.answer(ask, sets=sets)
+    assert screening_kept.stored_answer(ask) is None
+    screening_kept.answer(ask)
+    assert screening_kept.stored_answer(ask) is not None

@@ -21,7 +21,7 @@ def split() -> SemiPrivateSplit:
 
 @pytest.mark.parametrize("choosing", list(Choosing))
 def test_every_way_stays_within_the_budget_and_names_its_price(split: SemiPrivateSplit, choosing: Choosing) -> None:
-    found = tuned.tuned(RunSpec.of("pillar", epsilon=1.0, k=10), split, choosing=choosing)
+    found = tuned.tune_step_size(RunSpec.of("pillar", epsilon=1.0, k=10), split, choosing=choosing)
     assert found.record is not None
     assert found.guarantee.epsilon.upper <= 1.0
     assert found.record.guarantee.epsilon == found.guarantee.epsilon
@@ -34,7 +34,7 @@ def test_every_way_stays_within_the_budget_and_names_its_price(split: SemiPrivat
 
 def test_what_pays_leaves_less_for_a_run(split: SemiPrivateSplit) -> None:
     noise = {
-        choosing: tuned.tuned(RunSpec.of("pillar", epsilon=1.0, k=10), split, choosing=choosing).record.settings
+        choosing: tuned.tune_step_size(RunSpec.of("pillar", epsilon=1.0, k=10), split, choosing=choosing).record.settings
         for choosing in (Choosing.RULES, Choosing.PAPERS, Choosing.STOPPING)
     }
     relative = {choosing: one["noise_multiplier"] / one["steps"] ** 0.5 for choosing, one in noise.items()}
@@ -43,21 +43,21 @@ def test_what_pays_leaves_less_for_a_run(split: SemiPrivateSplit) -> None:
 
 
 def test_the_unpaid_choice_is_the_best_on_test_rows(split: SemiPrivateSplit) -> None:
-    rules = tuned.tuned(RunSpec.of("pillar", epsilon=0.5, k=10), split, choosing=Choosing.RULES)
-    papers = tuned.tuned(RunSpec.of("pillar", epsilon=0.5, k=10), split, choosing=Choosing.PAPERS)
+    rules = tuned.tune_step_size(RunSpec.of("pillar", epsilon=0.5, k=10), split, choosing=Choosing.RULES)
+    papers = tuned.tune_step_size(RunSpec.of("pillar", epsilon=0.5, k=10), split, choosing=Choosing.PAPERS)
     assert rules.record.accuracy is not None
     assert papers.record.accuracy >= rules.record.accuracy
 
 
 def test_an_unpaid_choice_is_no_model_to_hand_out(split: SemiPrivateSplit) -> None:
-    found = tuned.tuned(RunSpec.of("pillar", epsilon=1.0, k=10, seed=None), split, choosing=Choosing.PAPERS)
+    found = tuned.tune_step_size(RunSpec.of("pillar", epsilon=1.0, k=10, seed=None), split, choosing=Choosing.PAPERS)
     with pytest.raises(UnsupportedError, match="unpaid"):
         model_bytes(found.record, classes=split.features.classes)
 
 
 def test_the_unpaid_way_keeps_the_relation_that_was_asked_for(split: SemiPrivateSplit) -> None:
     asked = RunSpec.of("pillar", epsilon=1.0, relation="replace_one", accountant="rdp", k=10)
-    found = tuned.tuned(asked, split, choosing=Choosing.PAPERS)
+    found = tuned.tune_step_size(asked, split, choosing=Choosing.PAPERS)
     assert (found.guarantee.relation, found.guarantee.accountant) == ("replace_one", "rdp")
 
 
@@ -67,6 +67,6 @@ def test_ways_that_cannot_be_are_refused_with_the_reason(split: SemiPrivateSplit
     assert "removing" in tuned.supports(RunSpec.of("pillar", relation="replace_one"), split, choosing=Choosing.STOPPING)
     assert not tuned.supports(RunSpec.of("pillar", relation="replace_one"), bare, choosing=Choosing.RULES)
     with pytest.raises(UnsupportedError, match="descent"):
-        tuned.tuned(RunSpec.of("pillar_one_shot", epsilon=1.0), split, choosing=Choosing.STOPPING)
+        tuned.tune_step_size(RunSpec.of("pillar_one_shot", epsilon=1.0), split, choosing=Choosing.STOPPING)
     with pytest.raises(UnsupportedError, match="public labels"):
-        tuned.tuned(RunSpec.of("pillar", epsilon=1.0), bare, choosing=Choosing.STOPPING)
+        tuned.tune_step_size(RunSpec.of("pillar", epsilon=1.0), bare, choosing=Choosing.STOPPING)
