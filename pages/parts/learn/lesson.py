@@ -1,7 +1,7 @@
 """The lesson: guess, reveal, move the one control, go on; and on Explore the task that a step sends along."""
 
 import dataclasses
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 import streamlit as st
