@@ -83,19 +83,20 @@ def payload(
     dataset: str,
     *,
     backbone: str | None = None,
-    public_fraction: float | None = None,
-    public: str | None = None,
     seed: int = 0,
     standardise: bool = False,
     regularisation: float = 1.0,
     classes: str | Sequence[int] | None = None,
     rows_per_class: int | None = None,
+    **public: float | str,
 ) -> Form:
-    """What names a set of separators: data, split and how they are trained; all of it JSON. classes: as for `xi`."""
-    split = {name: value for name, value in (("public_fraction", public_fraction), ("public", public)) if value is not None}
+    """What names a set of separators: data, split and how they are trained; all of it JSON.
+
+    classes: as for `xi`. public: `public_fraction` or `public`, as `split` takes them.
+    """
     return {
         "data": {"dataset": dataset, "backbone": backbone, "dataset_settings": {}},
-        "split": {**split, "split_seed": seed},
+        "split": {**public, "split_seed": seed},
         "standardise": standardise,
         "regularisation": regularisation,
         "classes": classes if classes is None or isinstance(classes, str) else list(classes),

@@ -94,9 +94,9 @@ def test_a_look_outlives_a_pruned_cache_in_its_visit(start):
 def test_what_a_sweep_left_in_the_cache_is_a_look_of_its_own_set(start):
     """A grid on another set than the sidebar's, read on Runs, was none: that set's model then said that nothing was in sight."""
     start("home")
-    assert not any(history.in_sight(Settings(data=name)) for name in ("breast_cancer", "digits"))
+    assert not any(history.in_sight(Settings(data=name)) for name in ("breast_cancer", "drawn_digits"))
     pc.sweep({"dataset": "breast_cancer", "method": "pillar", "public_fraction": 0.1, "k": 5, "epsilon": 1.0})
-    assert [bool(history.in_sight(Settings(data=name))) for name in ("breast_cancer", "digits")] == [True, False]
+    assert [bool(history.in_sight(Settings(data=name))) for name in ("breast_cancer", "drawn_digits")] == [True, False]
 
 
 @pytest.mark.parametrize(("seen", "asked"), [("chexpert:3", "chexpert"), ("chexpert", "chexpert:2"), ("fashion_mnist", "fashion_mnist_2k")])
@@ -108,11 +108,11 @@ def test_a_look_is_one_at_the_same_rows_under_another_name(start, seen, asked):
 
 def test_screening_is_a_look(start):
     """With an ε and a known seed, too: that ε is not in the ε of a model which is trained on what it chose."""
-    start("screen", data="digits", screen="p:digits;c:drawn_noise;e:no;n:100;s:gsd")
-    assert history.in_sight(Settings(data="digits")) == IN_SIGHT
+    start("screen", data="drawn_digits", screen="p:drawn_digits;c:drawn_noise;e:no;n:100;s:gsd")
+    assert history.in_sight(Settings(data="drawn_digits")) == IN_SIGHT
     assert not history.in_sight(Settings(data="breast_cancer"))
-    start("screen", data="mnist", screen="p:mnist;c:fashion_mnist,drawn_noise;e:0.3")
-    assert history.in_sight(Settings(data="mnist")) == RANKED_IN_SIGHT
+    start("screen", data="drawn_letters", screen="p:drawn_letters;c:fashion_mnist,drawn_noise;e:0.3")
+    assert history.in_sight(Settings(data="drawn_letters")) == RANKED_IN_SIGHT
 
 
 def test_a_ranking_that_you_pay_for_is_no_look_and_counts_in_the_model(start, monkeypatch):

@@ -44,8 +44,8 @@ def test_a_partly_finished_view_says_how_many_seeds_it_has(start: Start) -> None
 
 
 def test_a_partly_finished_comparison_counts_seeds_line_by_line(start: Start) -> None:
-    app = start("compare", learners="pillar,dp_sgd", epsilon="0.7")
-    shared = {"dataset": "digits", "public_fraction": 0.1, "delta": 1e-5, "epsilon": 0.7}
+    app = start("compare", data="breast_cancer", learners="pillar,dp_sgd", epsilon="0.7")
+    shared = {"dataset": "breast_cancer", "public_fraction": 0.1, "delta": 1e-5, "epsilon": 0.7}
     pc.sweep({**shared, "method": "pillar", "seed": [0, 1]})
     pc.sweep({**shared, "method": "dp_sgd", "seed": [0]})
     app.run()
