@@ -135,7 +135,7 @@ def test_a_gallery_card_changes_the_data_and_keeps_the_budget(start: Start) -> N
 
 
 def test_moving_k_neither_loads_decomposes_nor_calibrates(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    app = start("explore", k="5")
+    app = start("explore", k="7")
     calls = counted(monkeypatch)
     app.select_slider(key="control.k").set_value(10).run()
     assert metric(app, "Directions") == "10"
@@ -149,7 +149,7 @@ def test_moving_k_neither_loads_decomposes_nor_calibrates(start: Start, monkeypa
 def counted(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """Counts of the three slow things from here on."""
     from pillar_core import accounting
-    from pillar_core.runs import splitting
+    from pillar_core.data import uploads
     from pillar_core.splits import view
 
     calls = {"load": 0, "basis": 0, "calibrate": 0}
@@ -161,7 +161,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
 
         return wrapped
 
-    monkeypatch.setattr(splitting, "load_dataset", counting("load", splitting.load_dataset))
+    monkeypatch.setattr(uploads, "load_dataset", counting("load", uploads.load_dataset))
     monkeypatch.setattr(view, "public_basis", counting("basis", view.public_basis))
     monkeypatch.setattr(accounting, "calibrate", counting("calibrate", accounting.calibrate))
     return calls

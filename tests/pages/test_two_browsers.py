@@ -26,7 +26,7 @@ def test_what_one_browser_brought_is_in_every_browser_until_it_is_forgotten(star
 def test_a_link_to_rows_that_are_not_here_says_so_and_shows_no_other_sets_results(start: Start) -> None:
     """The page drew Fashion-MNIST's results in the place of the rows that the link named."""
     name = "stored:" + "0" * 32
-    for page, link in (("explore", {"data": name}), ("compare", {"public": name}), ("data", {"data": name})):
+    for page, link in (("explore", {"data": name}), ("compare", {"public": name}), ("geometry", {"data": name})):
         app = start(page, **link)
         assert f"{name} is not on this machine" in words(app)
         assert not [*app.metric, *app.dataframe, *app.get("plotly_chart")]

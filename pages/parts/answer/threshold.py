@@ -2,7 +2,6 @@
 
 import shlex
 
-import numpy as np
 import streamlit as st
 
 from pages.frame import badges, core, local, plain
@@ -23,28 +22,17 @@ def panel(settings: Settings) -> None:
     is_seen = features.y_test is not None and bool(local.value(LOOK, False)) and not private_test.is_locked(settings)
     x, y = (features.x_test, features.y_test) if is_seen else (split.public_x, split.public_y)
     with st.expander("Choose a threshold", icon=":material/rule:"):
-        if classifier is None or x is None or y is None or len(np.unique(y)) < 2:
+        if classifier is None or x is None or y is None or len(set(y.tolist())) < 2:
             st.caption("It takes public rows with labels of both classes, or a look at the test rows.")
             return
         names = dict(enumerate(features.classes))
         place = int(local.choice("answer-positive", names, 1))
         wanted = float(local.slider("answer-sensitivity"))
-        p = use.probabilities(np.asarray(classifier.scores(x), dtype=np.float64))[:, place]
+        p = use.probabilities(classifier.scores(x).astype(float))[:, place]
         threshold, sensitivity, specificity = threshold_at(p, y == place, wanted)
         badges.show(Provenance.NON_PRIVATE if is_seen else Provenance.PUBLIC)
         rows = "test rows" if is_seen else "public rows, which may have trained the model, too"
         reached = f"finds {100 * sensitivity:.1f} % of {names[place]} and is right on {100 * specificity:.1f} % of {names[1 - place]}"
         st.markdown(plain.text(f"From a probability of {threshold:.4f} on, it {reached}: on {len(y):,} {rows}."))
-        words = [
-            "python",
-            "-m",
-            "pillar_core",
-            "predict",
-            "model.zip",
-            "ROWS",
-            "--threshold",
-            f"{threshold:.4f}",
-            "--positive",
-            names[place],
-        ]
-        st.code(shlex.join(words), language="bash", wrap_lines=True)
+        command = f"python -m pillar_core predict model.zip ROWS --threshold {threshold:.4f} --positive {shlex.quote(names[place])}"
+        st.code(command, language="bash", wrap_lines=True)

@@ -1,10 +1,10 @@
 """The result of the run that the sliders describe, trained when one is released, and its comparison with the pinned A."""
 
 import math
+from typing import Any
 
 import pandas as pd
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 import pillar_core as pc
 from pages.frame import badges, core, exports, odds, sidebar
@@ -21,7 +21,7 @@ def learner() -> None:
     sidebar.select("method", lambda name: pc.METHODS[name].title)
 
 
-def summary(record: RunRecord, settings: Settings) -> DeltaGenerator:
+def summary(record: RunRecord, settings: Settings) -> Any:
     """Three numbers with their badges: accuracy, ε spent, directions; what comes back is the place of a fourth, for `gain`."""
     pinned = pinned_run(settings)
     guarantee = record.guarantee
@@ -44,7 +44,7 @@ def summary(record: RunRecord, settings: Settings) -> DeltaGenerator:
     return third
 
 
-def gain(place: DeltaGenerator, record: RunRecord, settings: Settings) -> None:
+def gain(place: Any, record: RunRecord, settings: Settings) -> None:
     """The odds, drawn last: in a fresh process what they are read from takes longer to import than all else takes to draw."""
     unit = odds.unit(settings.data)
     hint = f"Guesses whether one {unit} is present that the model turns from wrong to right, at most; the attacker starts at 50:50."

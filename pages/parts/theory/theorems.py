@@ -1,11 +1,10 @@
 """The theory page's calculators: a theorem, its inputs, its numbers in printed and corrected form, and the ranges it states."""
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from pages.frame import badges, core, failures, local, theme
 from pages.frame.figures import FigureInfo, show_figure
@@ -137,7 +136,7 @@ def _values(outcome: Outcome) -> None:
         st.dataframe(pd.DataFrame(ranges, columns=["range: value", "form", "state"]), hide_index=True, key="theorem-ranges")
 
 
-def _number(column: DeltaGenerator, item: Value) -> None:
+def _number(column: Any, item: Value) -> None:
     with column:
         with st.container(horizontal=True, gap="small"):
             st.badge(str(item.form), color=_COLOURS[item.form])

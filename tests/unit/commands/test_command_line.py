@@ -44,7 +44,7 @@ def test_epsilon_and_noise_are_inverse(capsys):
         (["epsilon", "nan"], "noise_multiplier"),
         (["noise", "1", "--delta", "1"], "delta"),
         (["sweep", "/no/such/grid.yaml"], "cannot be read"),
-        (["predict", "/no/such/model", "/no/such/rows.npz"], "no model"),
+        (["predict", "/no/such/model", "/no/such/rows.npz"], "no file"),
         (["list", "scoers"], "Did you mean scores"),
         (["list", "?!"], "Lists: methods"),
     ],

@@ -590,7 +590,7 @@ def test_a_sweep_is_cut_into_tasks_and_answered_from_the_store(still: Path) -> N
 
 def test_a_done_job_whose_results_have_left_the_store_starts_over(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs_process, "_start", lambda *_: None)
-    grid = {"dataset": "digits", "method": "pillar", "public_fraction": 0.1, "k": [3, 4], "epsilon": 1.0}
+    grid = {"dataset": "digits", "method": "pillar", "public_fraction": 0.1, "k": [6, 7], "epsilon": 1.0}
     cells = sweep.cells(grid)
     for cell in cells:
         store.default().put_json("record", sweep.cell_key(cell), {"cell": cell.form, "accuracy": 0.5})

@@ -71,7 +71,7 @@ def test_other_files_are_refused(content, tmp_path):
     path.write_bytes(content)
     with pytest.raises(DataError, match="no model"):
         pc.load_model(path)
-    with pytest.raises(DataError, match="no model"):
+    with pytest.raises(DataError, match="no file"):
         pc.load_model(tmp_path / "absent.zip")
 
 

@@ -10,7 +10,7 @@ import pillar_core as pc
 from pillar_core import errors, plots
 from pillar_core.__main__ import main
 from pillar_core.data import uploads
-from pillar_core.runs import sweep
+from pillar_core.runs import starter, sweep
 from pillar_core.splits import rarest, thin_classes
 from pillar_core.studies.compare import views as compare_views
 from pillar_core.studies.compare.views import COMPARE_VIEWS, Setup
@@ -40,7 +40,7 @@ def test_every_view_asks_for_runs_that_can_be(name):
     assert cells
     assert len({sweep.cell_key(cell) for cell in cells}) == len(cells)
     assert {cell.seed for cell in cells} == {0, 1}
-    assert compare_views.table_of(cells).empty
+    assert len(compare_views.table_of(cells)) == sum(starter.record(cell) is not None for cell in cells)
 
 
 @pytest.mark.parametrize(("name", "seeds"), [("preprocessing", 2), ("few_rows", 1), ("shots", 1), ("boost", 2), ("shift", 1)])
