@@ -11,6 +11,8 @@ EXTRAS: Mapping[str, tuple[str, str]] = {
     "open_clip": ("open_clip_torch", "clip"),
     "peft": ("peft", "lora"),
     "onnxruntime": ("onnxruntime", "onnx"),
+    "onnx": ("onnx", "onnx"),
+    "onnxscript": ("onnxscript", "onnx"),
     "ot": ("POT", "transport"),
     "medmnist": ("medmnist", "medical"),
     "datasets": ("datasets", "hub"),
