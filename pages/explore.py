@@ -23,6 +23,8 @@ with failures.show_refusal("This run could not be trained."):
     result.gain(odds_place, record, settings)
     if view in views.NEEDS_CURVES:
         curves.panel(measured, record, settings)
+        if len(measured.table):
+            curves.take_along(settings)
     if record.guarantee.covers_choice:
         release.panel(settings)
 tuning.switch()

@@ -1,9 +1,13 @@
 """What leaves the app with a figure, reached and pressed by the keyboard alone."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import pytest
+
 from e2e.browser import expect, opened, settled
+from pillar_core.studies import portable
 
 FOCUSED = """() => {
   let found = document.activeElement;
@@ -58,3 +62,27 @@ def test_exports_need_no_mouse(new_page: Callable[[], Any], address: str) -> Non
     with page.expect_download() as waiting:
         page.keyboard.press("Enter")
     assert waiting.value.suggested_filename == "report.html"
+
+
+@pytest.mark.parametrize("policy", ["allow-scripts", ""], ids=["in a frame", "where scripts are forbidden"])
+def test_an_explorer_in_one_file_works_without_a_server(new_page: Callable[[], Any], tmp_path: Path, policy: str) -> None:
+    (tmp_path / "explorer.html").write_text(portable.page("digits"), encoding="utf-8")
+    (tmp_path / "host.html").write_text(f'<iframe sandbox="{policy}" src="explorer.html" width="390" height="844"></iframe>')
+    tab, problems = new_page(), []
+    tab.on("pageerror", lambda error: problems.append(str(error)))
+    tab.goto((tmp_path / "host.html").as_uri())
+    frame = tab.frame_locator("iframe")
+    if not policy:
+        expect(frame.get_by_text("The table below holds every number")).to_be_visible()
+        frame.get_by_text("Every number", exact=True).click()
+        expect(frame.get_by_role("cell", name="DP-SGD").first).to_be_visible()
+        return
+    answer, k = frame.locator("#answer"), frame.get_by_role("slider", name="k")
+    expect(answer).to_contain_text("the best attacker")
+    before = answer.inner_text()
+    k.focus()
+    k.press("Home")
+    expect(answer).not_to_have_text(before)
+    expect(frame.locator("#k-value")).to_have_text("3")
+    expect(frame.locator("#curves svg")).to_be_visible()
+    assert not problems

@@ -4,13 +4,16 @@ import dataclasses
 import math
 
 import pandas as pd
+import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, jobs, memory
+from pages.frame import core, jobs, memory, shares
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
+from pillar_core import mode
 from pillar_core.fingerprint import fingerprint
 from pillar_core.runs import starter, sweep
+from pillar_core.studies import portable
 from pillar_core.types import Form, RunRecord, Values
 
 BUDGETS = starter.HERO_EPSILONS
@@ -98,6 +101,24 @@ def panel(curves: Curves, record: RunRecord, settings: Settings) -> None:
     ks, budgets = (len(curves.grids[0][axis]) for axis in ("k", "epsilon"))
     title = f"Measure the curves: {ks} k × {budgets} ε × {settings.seeds} seeds, floor and ceiling"
     jobs.sweeps(*curves.grids, title=title, cached=curves.cached, total=curves.total, **shared)
+
+
+def take_along(settings: Settings) -> None:
+    """The button that hands over an explorer of these data in one file."""
+    if mode.binds():
+        return
+    setup = {**core.public_axis(settings), "backbone": core.backbone(settings), "delta": settings.delta, "relation": settings.relation}
+    st.download_button(
+        "Take this explorer along",
+        shares.charge(lambda: portable.page(settings.data, **setup).encode()),
+        "explorer.html",
+        "text/html",
+        on_click="ignore",
+        icon=":material/deployed_code:",
+        key="take-along",
+        type="tertiary",
+        help="One HTML file with sliders for k and ε and the measured results. It needs no server or network, and holds no row.",
+    )
 
 
 @memory.cache(max_entries=16, is_free=True)

@@ -1,0 +1,156 @@
+"""An explorer in one HTML file: measured results of one data set over k and ε, to read without a server, a network or a row."""
+
+import base64
+import hashlib
+import html
+import json
+import math
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import pandas as pd
+
+from pillar_core import metrics, store
+from pillar_core.accounting.risk import turned_guesses
+from pillar_core.arrays import Json
+from pillar_core.data import DATASETS
+from pillar_core.errors import DataError
+from pillar_core.methods import METHODS
+from pillar_core.plots.theme import epsilon_colour, method_style
+from pillar_core.runs import records
+from pillar_core.runs.versions import VERSION
+from pillar_core.types import Form, Unit, Values
+
+MEASURES = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy"}
+"""What a file shows of each run: column of the records, and words."""
+SETUP = ("backbone", "public_fraction", "public_per_class", "public", "delta", "relation")
+"""What all runs of one file have in common."""
+_FOLDER = Path(__file__).parent
+_RELATIONS = {"add_or_remove_one": "adding or removing one example", "replace_one": "replacing one example"}
+
+
+def page(dataset: str, *, methods: Sequence[str] = (), link: str = "", **setup: Json) -> str:
+    """The explorer of a data set as HTML, from the records in the cache and those that ship.
+
+    methods: learners to show; by default all that have records. setup: values of SETUP that the runs must have; where several setups fit,
+    the one with the most runs is taken. link: an address that the file leads back to. No row is in the file, only counts, settings and
+    measured results.
+
+    Raises:
+        DataError: no record fits.
+    """
+    runs = _runs(dataset, methods, setup)
+    data = json.dumps(_content(runs), ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    script, style = ((_FOLDER / f"explorer.{ending}").read_text(encoding="utf-8") for ending in ("js", "css"))
+    policy = f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; base-uri 'none'; form-action 'none'"
+    words = {"title": html.escape(records.data_words(dataset)), "about": _about(dataset, runs, link), "table": _table(runs)}
+    template = Template((_FOLDER / "explorer.html").read_text(encoding="utf-8"))
+    return template.substitute(words, policy=policy, style=style, script=script, data=data)
+
+
+def _runs(dataset: str, methods: Sequence[str], setup: Values) -> pd.DataFrame:
+    """The runs of one setup that differ in learner, ε, seed and k alone; `wanted_k` is None where the learner's rule chose k."""
+    words = f"the cache holds no runs of {dataset} that fit. Measure some on the page Curves, or with `python -m pillar_core sweep`."
+    runs = pd.concat([records.all_runs(), records.all_runs(shipped=True)])
+    if runs.empty:
+        raise DataError(words)
+    runs = runs.drop_duplicates("key")
+    runs = runs[(runs["dataset"] == dataset) & runs["error_message"].isna() & (runs["origin"] == records.OWN)]
+    runs = runs[runs["method"].isin(methods)] if methods else runs
+    for name, value in setup.items():
+        if value is not None:
+            runs = runs[runs[name] == value] if name in runs else runs.iloc[:0]
+    specs = [store.default().get_json("record", key)["cell"] for key in runs["key"]]
+    runs = runs.assign(wanted_k=[spec["settings"].get("k") for spec in specs])
+    runs = runs[[set(spec["settings"]) <= {"k"} and spec["preset"] is None for spec in specs]]
+    if runs.empty:
+        raise DataError(words)
+    groups = runs.groupby([name for name in SETUP if name in runs], dropna=False)
+    return groups.get_group(groups.size().idxmax())
+
+
+def _content(runs: pd.DataFrame) -> Form:
+    """What the script draws. Colours are pairs for light and dark."""
+    budgets, delta = sorted({float(epsilon) for epsilon in runs["epsilon"] if 0 < epsilon < math.inf}), float(runs["delta"].iloc[0])
+    return {
+        "measures": {name: words for name, words in MEASURES.items() if name in runs},
+        "budgets": [
+            [epsilon, turned_guesses(epsilon, delta)[1], epsilon_colour(epsilon, "light"), epsilon_colour(epsilon, "dark")]
+            for epsilon in budgets
+        ],
+        "learners": [
+            {
+                "name": name,
+                "title": METHODS[name].title,
+                "idea": METHODS[name].idea,
+                "colours": [method_style(name).colour("light"), method_style(name).colour("dark")],
+                "points": [point for measure in MEASURES if measure in rows for point in _points(rows, measure)],
+            }
+            for name in METHODS
+            if len(rows := runs[runs["method"] == name])
+        ],
+    }
+
+
+def _points(runs: pd.DataFrame, measure: str) -> list[list[Any]]:
+    """Per ε and k: measure, ε (None is ∞), k used, whether k was asked for, mean and ends of the 95 % interval in percent, seeds."""
+    points = []
+    for key, rows in runs.groupby(["epsilon", "wanted_k"], dropna=False):
+        epsilon, wanted_k = (float(str(value)) for value in key)
+        mean, low, high = metrics.over_runs(rows[measure].astype(float).to_list())
+        k = rows["k"].median() if "k" in rows else math.nan
+        ends = [None if math.isnan(value) else round(100 * value, 2) for value in (mean, low, high)]
+        budget, used_k = None if math.isinf(epsilon) else epsilon, None if math.isnan(k) else int(k)  # JSON knows no ∞
+        points.append([measure, budget, used_k, not math.isnan(wanted_k), *ends, len(rows)])
+    return points
+
+
+def _digest(text: str) -> str:
+    """What the page's own content policy lets run: this text and nothing else."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def _table(runs: pd.DataFrame) -> str:
+    """Every point as a row of an HTML table, for readers without scripts and for print."""
+    lines = []
+    for name in METHODS:
+        rows = runs[runs["method"] == name]
+        for _, epsilon, k, is_wanted, mean, low, high, seeds in _points(rows, "accuracy") if len(rows) else ():
+            budget = "∞" if epsilon is None else f"{epsilon:g}"
+            k_words = "all" if k is None else f"{k}" if is_wanted else f"{k} (rule)"
+            interval = "one seed" if low is None else f"{low:.1f} to {high:.1f}"
+            cells = (html.escape(METHODS[name].title), budget, k_words, f"{mean:.1f}", interval, str(seeds))
+            lines.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
+    return "\n".join(lines)
+
+
+def _about(dataset: str, runs: pd.DataFrame, link: str) -> str:
+    """What the numbers are, what they rest on and where they come from, as HTML paragraphs."""
+    first, card = runs.iloc[0], DATASETS.get(dataset)
+    setup = {name: first[name] for name in SETUP if name in runs and pd.notna(first[name])}
+    unit = Unit(int(first["rows_per_person"]) if pd.notna(first.get("rows_per_person")) else None)
+    assumptions = dict.fromkeys(
+        line for key in runs["key"] for line in store.default().get_json("record", key)["guarantee"]["assumptions"] if "seed" not in line
+    )
+    command = ["python", "-m", "pillar_core", "html", f"{dataset.replace(':', '-')}.html", "--dataset", dataset]
+    for name in ("public_fraction", "public"):
+        command += [f"--{name.replace('_', '-')}", str(setup[name])] if name in setup else []
+    chosen = "; ".join(f"{name} {value}".replace("_", " ") for name, value in setup.items())
+    paragraphs = [
+        f"<b>Data.</b> {first['n_private']:,.0f} private and {first['n_public']:,.0f} public training rows"
+        + (f" of {html.escape(card.title)}. Source: {html.escape(card.source)}. Licence: {html.escape(card.licence)}." if card else ".")
+        + (" These rows are generated, so accuracies say nothing about real data." if card and card.synthetic else ""),
+        f"<b>Setting.</b> {html.escape(chosen)}.",
+        f"<b>Privacy.</b> ε protects {unit.definition}; neighbouring data differ by {_RELATIONS[str(first['relation'])]} (or {unit}). "
+        f"Each ε is an upper bound at δ = {first['delta']:g} for one training with secret noise. The odds are those of the best attacker "
+        "with even prior odds, for Gaussian noise where all rows enter every step.",
+        "<b>These are experiments.</b> Each number is measured on test rows over seeds, and its interval (95 %, Student's t) holds the "
+        "seeds alone. Test accuracy is not protected by ε, and k was not chosen privately.",
+        f"<b>It holds if</b> {html.escape('; '.join(assumptions))}.",
+        f"<b>Make it again.</b> <code>{html.escape(shlex.join(command))}</code> (PILLAR explorer {VERSION})."
+        + (f' <a href="{html.escape(link, quote=True)}">Open the explorer</a>.' if link else ""),
+    ]
+    return "\n".join(f"<p>{paragraph}</p>" for paragraph in paragraphs)

@@ -1,0 +1,81 @@
+"""The explorer in one file: its numbers are the records', its policy lets its own script run alone, and it holds no row or path."""
+
+import base64
+import hashlib
+import json
+import math
+import re
+
+import pytest
+
+from pillar_core import metrics
+from pillar_core.commands import parser
+from pillar_core.errors import DataError
+from pillar_core.runs import records, starter
+from pillar_core.studies import portable
+
+DATA = starter.SHARED["dataset"]
+
+
+@pytest.fixture(scope="module")
+def text():
+    return portable.page(DATA)
+
+
+def content(text):
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1])
+
+
+def test_points_are_the_means_and_intervals_of_the_records(text):
+    table = starter.hero_table()
+    pillar = next(learner for learner in content(text)["learners"] if learner["name"] == "pillar")
+    measured = {(epsilon, k): ends for measure, epsilon, k, asked, *ends in pillar["points"] if measure == "accuracy" and asked}
+    assert set(measured) == {(epsilon, k) for epsilon in starter.HERO_EPSILONS for k in starter.HERO_K}
+    for (epsilon, k), (*ends, seeds) in measured.items():
+        rows = table[(table["method"] == "pillar") & (table["epsilon"] == epsilon) & (table["k"] == k)]["accuracy"]
+        assert ends == pytest.approx([100 * end for end in metrics.over_runs(rows.to_list())], abs=0.006)
+        assert seeds == 5
+
+
+def test_only_its_own_script_and_style_may_run(text):
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
+    for tag, source in (("script", "script-src"), ("style", "style-src")):
+        body = re.search(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)[1]
+        digest = base64.b64encode(hashlib.sha256(body.encode()).digest()).decode()
+        assert f"{source} 'sha256-{digest}'" in policy
+    assert policy.startswith("default-src 'none'")
+    assert not re.search(r'(src|href)="http|https?://(?!www\.w3\.org)[^"]*\.js', text)
+
+
+def test_a_shipped_set_takes_at_most_300_kb(text):
+    assert len(text.encode()) < 300_000
+    assert str(records.store.default().root) not in text
+
+
+def test_one_seed_has_no_interval_and_a_run_that_is_missing_no_point(monkeypatch):
+    runs = records.all_runs(shipped=True)
+    holes = runs[(runs["dataset"] == DATA) & (runs["seed"] == 0) & ~((runs["method"] == "pillar") & (runs["k"] == 40))]
+    monkeypatch.setattr(records, "all_runs", lambda **_: holes)
+    shown = content(portable.page(DATA, methods=["pillar"]))["learners"]
+    assert [learner["name"] for learner in shown] == ["pillar"]
+    assert all(low is None and high is None and seeds == 1 for *_, low, high, seeds in shown[0]["points"])
+    assert 40 not in {point[2] for point in shown[0]["points"]}
+
+
+def test_names_with_markup_are_text(monkeypatch):
+    monkeypatch.setattr(records, "data_words", lambda *_: "</title><script>alert(1)</script>")
+    assert "<script>alert" not in portable.page(DATA, link='"><script>alert(2)</script>')
+
+
+def test_a_setup_without_runs_is_refused():
+    with pytest.raises(DataError, match="no runs of digits that fit"):
+        portable.page("digits", public_fraction=0.37)
+
+
+def test_the_command_writes_the_file(tmp_path, capsys):
+    options = parser().parse_args(["html", str(tmp_path / "digits.html"), "--dataset", "digits", "--link", "https://example.org/explore"])
+    assert options.command(options) == 0
+    written = (tmp_path / "digits.html").read_text(encoding="utf-8")
+    assert 'href="https://example.org/explore"' in written
+    assert {epsilon for epsilon, *_ in content(written)["budgets"]} == set(starter.HERO_EPSILONS)
+    assert not any(math.isinf(epsilon) for epsilon, *_ in content(written)["budgets"])
