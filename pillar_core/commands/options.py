@@ -174,15 +174,10 @@ def as_lines(values: Mapping[str, Json]) -> str:
     return "\n".join(f"{name:<{width}}  {value}" for name, value in values.items())
 
 
-def roles_of(options: argparse.Namespace) -> Roles:
-    """What the options say of a table's columns."""
-    most = getattr(options, "rows_per_person", 1)
-    return Roles(options.label, options.person, tuple(options.leave_out), options.recipe, None if most == 1 else most)
-
-
 def private_of(name: str, options: argparse.Namespace, public: Sequence[str], *, settings: Mapping[str, Json] | None = None) -> FeatureSet:
     """The private features: a table as its options, its recipe or the first public table say, anything else as `features_of`."""
-    roles = roles_of(options)
+    most = getattr(options, "rows_per_person", 1)
+    roles = Roles(options.label, options.person, tuple(options.leave_out), options.recipe, None if most == 1 else most)
     if is_table_file(name):
         return raw.read_private(name, roles, [public_name for public_name in public if is_table_file(public_name)])
     if roles:

@@ -49,7 +49,8 @@ def add_to(commands: Commands) -> None:
 
 def command(options: argparse.Namespace) -> int:
     """Prints the table, best first; writes what was asked for."""
-    ask = _question(options)
+    request = {name: getattr(options, name) for name in ("model", "k", "repeats", "epsilon", "seed")}
+    ask = Ask("ranking", options.private, tuple(options.public), n_examples=options.examples, score=options.score[0], **request)
     key = ask.key
     private, public = sets = _sets(ask, options)
     table = answer(ask, printer(unit="steps"), sets=sets, key=key) if _is_kept(options) else _rank(private, public, options)
@@ -96,12 +97,6 @@ def _rank(private: Rows, public: Mapping[str, Rows], options: argparse.Namespace
     request = {name: getattr(options, name) for name in ("model", "k", "repeats", "epsilon", "delta", "allow_overlap")}
     seed = None if options.release else options.seed
     return screen(private, public, scores=options.score, n_examples=options.examples, seed=seed, progress=printer(unit="steps"), **request)
-
-
-def _question(options: argparse.Namespace) -> Ask:
-    """The question as the Screen page asks it."""
-    request = {name: getattr(options, name) for name in ("model", "k", "repeats", "epsilon", "seed")}
-    return Ask("ranking", options.private, tuple(options.public), n_examples=options.examples, score=options.score[0], **request)
 
 
 def _is_kept(options: argparse.Namespace) -> bool:

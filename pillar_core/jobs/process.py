@@ -34,7 +34,10 @@ def stop(folder: Folder, timeout: float) -> bool:
         descriptor = folder.try_lock()
         if descriptor is not None:
             os.close(descriptor)
-            _reap(folder, end)
+            for root, child in _children:
+                if root == folder.root:  # the process that gave up its lock is a child of this one
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        child.wait(timeout=max(0.1, end - time.monotonic()))
             return True
         (folder.jobs / "stop").touch(mode=0o600)
         time.sleep(0.05)
@@ -61,11 +64,3 @@ def _start(folder: Folder, lock: int) -> None:
             start_new_session=True,
         )
     _children.append((folder.root, child))
-
-
-def _reap(folder: Folder, end: float) -> None:
-    """Wait for the process that gave up its lock, where it is a child of this one."""
-    for root, child in _children:
-        if root == folder.root:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                child.wait(timeout=max(0.1, end - time.monotonic()))

@@ -62,7 +62,8 @@ def _prepare(place: Place, job_id: str, kind: str) -> tuple[Job | None, JobKind]
     """
     modules, root, source = place
     jobs_kinds.load(modules)
-    _one_thread()
+    if "torch" in sys.modules:  # two threads that contend for a busy core are ten times slower than one
+        sys.modules["torch"].set_num_threads(1)
     how = jobs_kinds.JOB_KINDS[kind]
     job = Folder(Path(root)).job(job_id)
     cache = os.environ.get("PILLAR_CACHE") or root
@@ -87,12 +88,6 @@ def _is_dropped() -> bool:
     worker = get_worker()
     task = worker.state.tasks.get(worker.get_current_task())
     return task is None or task.state == "cancelled"
-
-
-def _one_thread() -> None:
-    """Two threads that contend for a busy core are ten times slower than one; BLAS reads the environment at its import."""
-    if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(1)
 
 
 @contextlib.contextmanager

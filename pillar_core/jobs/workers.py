@@ -164,6 +164,7 @@ class Engine:
             self._sent[key] = self._client.submit(copy.copy, features, key=f"features-{features.fingerprint}")
 
     def _start(self) -> Client:
+        has_gpu = os.environ.get("CUDA_VISIBLE_DEVICES") not in ("", "-1") and bool(glob.glob("/dev/nvidia[0-9]*"))
         self._cluster = LocalCluster(
             n_workers=min(2, os.cpu_count() or 1),
             threads_per_worker=1,
@@ -175,7 +176,7 @@ class Engine:
             local_directory=str(self._root / "jobs" / "scratch"),
             # Mapped features count as memory; a limit would pause the workers for good.
             memory_limit=0,
-            resources={"GPU": 1} if _has_gpu() else None,
+            resources={"GPU": 1} if has_gpu else None,
             # Without TLS, every user of this machine could send work to a loopback port.
             security=Security.temporary() if importlib.util.find_spec("cryptography") else None,
         )
@@ -190,7 +191,3 @@ class Engine:
     def _pids(self) -> set[int]:
         nannies = self._cluster.workers.values() if self._cluster is not None else ()
         return {nanny.pid for nanny in nannies if nanny.pid}
-
-
-def _has_gpu() -> bool:
-    return os.environ.get("CUDA_VISIBLE_DEVICES") not in ("", "-1") and bool(glob.glob("/dev/nvidia[0-9]*"))

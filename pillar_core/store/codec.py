@@ -96,7 +96,9 @@ def write_npz(arrays: Mapping[str, ArrayLike], out: BinaryIO) -> None:
                 raise StoreError(f"array names must be plain identifiers; got {name!r}.")
             array = np.ascontiguousarray(array).reshape(array.shape)
             member = zipfile.ZipInfo(f"{name}.npy")
-            head = _npy_header(array)
+            buffer = io.BytesIO()
+            np.lib.format.write_array_header_1_0(buffer, np.lib.format.header_data_from_array_1_0(array))
+            head = buffer.getvalue()
             start = out.tell() + _LOCAL_HEADER + len(member.filename) + _ZIP64_FIELD + 4 + len(head)
             padding = -start % ALIGNMENT
             member.extra = struct.pack("<HH", _PADDING_FIELD, padding) + bytes(padding)
@@ -132,12 +134,6 @@ def _map_member(path: str, file: BinaryIO) -> Array:
     if math.prod(shape) == 0:
         return np.empty(shape, dtype)
     return np.memmap(path, dtype=dtype, mode="c", offset=file.tell(), shape=shape)
-
-
-def _npy_header(array: Array) -> bytes:
-    buffer = io.BytesIO()
-    np.lib.format.write_array_header_1_0(buffer, np.lib.format.header_data_from_array_1_0(array))
-    return buffer.getvalue()
 
 
 def _tag(value: object) -> Json:

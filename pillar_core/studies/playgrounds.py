@@ -43,7 +43,8 @@ def mixture(
     for draw in range(seed, seed + seeds):
         for n in n_private:
             mixture_split = _mixture_split(d=d, theta=theta, sigma=sigma, n=n, n_public=n_public, seed=draw)
-            share = _held_share(mixture_split)
+            first = public_basis(mixture_split.public_x, standardise=False, centre=False).vectors[:, 0]
+            share = min(float(abs(np.asarray(mixture_split.features.known["mu"]) @ first)), 1.0)
             for name, method, k, share_held in (("first public direction", "pillar", 1, share), ("none", "dp_sgd", None, 1.0)):
                 settings = {**ONE_RELEASE, **({} if k is None else {"k": k})}
                 record = run(method, mixture_split, epsilon=epsilon, seed=draw, **settings)
@@ -113,9 +114,3 @@ def _mixture_split(*, d: int, theta: float, sigma: float, n: int, n_public: int,
     settings: Values = {"d": d, "theta": theta, "sigma": sigma, "n_test": N_TEST}
     private = load_features(load_dataset("gaussian_mixture", seed=seed, n=max(n, 4) + n_public, **settings))
     return split(private, public_fraction=n_public / (max(n, 4) + n_public), seed=seed)
-
-
-def _held_share(parts: SemiPrivateSplit) -> float:
-    """‖A₁ᵀμ‖ of the uncentred first public direction."""
-    first = public_basis(parts.public_x, standardise=False, centre=False).vectors[:, 0]
-    return min(float(abs(np.asarray(parts.features.known["mu"]) @ first)), 1.0)

@@ -46,7 +46,11 @@ def recommend(facts: PublicFacts, public: str | None = None, *, epsilon: float =
     weight = f"μN = {path_length:,.0f} times, {per_class:,.0f} a class"
     size = f"{facts.n_private:,} private rows outweigh the noise of ε = {epsilon:g} up to {weight}"
     if use is PublicUse.NONE:
-        return _without_public(facts, path_length, size)
+        wanted = round(rules.K_FACTOR * path_length ** (2 / 3))
+        if wanted < facts.d / 4:
+            advice = f"about {wanted} directions would suit this budget; a random projection keeps no signal, public rows would"
+            return Recommendation("noisy_gd", {}, (size, advice), ("jl",))
+        return Recommendation("noisy_gd", {}, (size, "the budget carries all features; full batches need no sampler"), ("dp_sgd",))
     fewer = f"k = {k} of {facts.d} directions: noise has {facts.d / k:.1f} times fewer places to go"
     reasons: tuple[str, ...]
     labelled = facts.n_public / facts.n_classes if use is PublicUse.LABELLED else 0.0
@@ -70,11 +74,3 @@ def _use(facts: PublicFacts, public: str | None) -> PublicUse:
     if public != PublicUse.NONE and not facts.n_public:
         raise SettingError(f"public is {public!r}, but the facts count no public rows (n_public = 0).")
     return PublicUse(public)
-
-
-def _without_public(facts: PublicFacts, path_length: float, size: str) -> Recommendation:
-    wanted = round(rules.K_FACTOR * path_length ** (2 / 3))
-    if wanted < facts.d / 4:
-        advice = f"about {wanted} directions would suit this budget; a random projection keeps no signal, public rows would"
-        return Recommendation("noisy_gd", {}, (size, advice), ("jl",))
-    return Recommendation("noisy_gd", {}, (size, "the budget carries all features; full batches need no sampler"), ("dp_sgd",))

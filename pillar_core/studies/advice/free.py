@@ -130,10 +130,12 @@ def advise(
     public = {NONE: "no public rows", OWN: "the public rows at hand"}.get(best.public, f"*{best.public}* as public data")
     first_words = "Let private rows choose the public set (paid, within ε). Without public rows:" if is_unknown else f"Use {public},"
     sentence = f"{first_words} {title}; expect {range_words(best.middle, best.accuracy, best.metric)} at ε = {epsilon:g}."
+    weight = rules.gaussian_mu(budget) * rows.facts.n_private
+    reach = f"{weight:,.0f} times, {weight / rows.facts.n_classes:,.0f} a class"
     reasons = (
         *((UNKNOWN,) if is_unknown else ()),
         held_words(best.held),
-        _size(rows, budget),
+        f"{rows.facts.n_private:,} private rows outweigh the noise of ε = {budget.epsilon:g} up to μN = {reach}",
         *_grounds(best, rows, predictions[best.public]),
         *_transfers(sides, seed or 0),
         *(f"{name} is left out: {why}" for name, why in refused.items()),
@@ -270,10 +272,3 @@ def _transfers(sides: Mapping[str, SemiPrivateSplit], seed: int) -> tuple[str, .
     }
     shares = ", ".join(f"{name} {100 * means[name]:.0f} %" for name in sorted(means, key=lambda name: -means[name]))
     return (f"a head trained on one labelled public set, balanced accuracy on the others: {shares}; this tells nothing of private rows",)
-
-
-def _size(rows: SemiPrivateSplit, budget: PrivacyBudget) -> str:
-    """How far the private rows' signal reaches above the noise."""
-    n, weight = rows.facts.n_private, rules.gaussian_mu(budget) * rows.facts.n_private
-    share = f"{weight:,.0f} times, {weight / rows.facts.n_classes:,.0f} a class"
-    return f"{n:,} private rows outweigh the noise of ε = {budget.epsilon:g} up to μN = {share}"

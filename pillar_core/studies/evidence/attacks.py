@@ -209,7 +209,8 @@ def _seeds(seed: int | None, runs: int, *, world: int) -> list[int | None]:
 
 
 def _at_once(solved: RunPlan) -> int:
-    each = plan_of(solved).steps * size_of_head(solved)
+    k = solved.settings.k if isinstance(solved.settings, HasDimension) else None
+    each = plan_of(solved).steps * int(solved.view.facts.n_classes * ((k or solved.view.facts.d) + 1))
     return max(1, CHUNK_FLOATS // each)
 
 
@@ -236,12 +237,6 @@ def supports(method: str) -> str:
     if not METHODS[method].is_head_descent:
         return f"{METHODS[method].title} is no full-batch descent on one linear head, so its releases do not give its steps back"
     return ""
-
-
-def size_of_head(solved: RunPlan) -> int:
-    """Numbers of a run's head."""
-    k = solved.settings.k if isinstance(solved.settings, HasDimension) else None
-    return int(solved.view.facts.n_classes * ((k or solved.view.facts.d) + 1))
 
 
 def plan_of(solved: RunPlan) -> HeadPlan:

@@ -119,7 +119,13 @@ def grid(name: str, *, dataset: str, data: str | None = None, seeds: int | None 
     """
     table, rows = TABLES[name], published(name, dataset=dataset)
     rows = rows[rows["method"] != ""]
-    axes = {"method": list(dict.fromkeys(rows["method"])), "epsilon": _budgets(rows), **_public_axis(rows), **table.axes}
+    shares, counts = (sorted(set(rows[column].dropna())) for column in ("public_fraction", "public_per_class"))
+    axes = {
+        "method": list(dict.fromkeys(rows["method"])),
+        "epsilon": _budgets(rows),
+        **({"public_per_class": int(counts[0])} if counts else {"public_fraction": shares} if shares else {}),
+        **table.axes,
+    }
     if seeds is None:
         seeds = table.seeds if data is not None else min(FEW_SEEDS, table.seeds)
     if not seeds >= 1:
@@ -265,11 +271,6 @@ def _spends(rows: pd.DataFrame) -> "pd.Series[bool]":
 
 def _budgets(rows: pd.DataFrame) -> list[float]:
     return sorted({float(epsilon) for epsilon in rows.loc[_spends(rows), "epsilon"]})
-
-
-def _public_axis(rows: pd.DataFrame) -> Form:
-    shares, counts = (sorted(set(rows[column].dropna())) for column in ("public_fraction", "public_per_class"))
-    return {"public_per_class": int(counts[0])} if counts else {"public_fraction": shares} if shares else {}
 
 
 def _word(text: str) -> str:

@@ -86,17 +86,27 @@ def tune(spec: RunSpec, split: SemiPrivateSplit, grid: Sequence[Candidate], *, m
     drawn, scores = _trials(mean_trials, secret), list[float]()
     for place in range(drawn):
         candidate = grid[min(int(secret.random(1)[0] * len(grid)), len(grid) - 1)]
-        plan = solve_spec(_trial(spec, each, place, candidate), split)
+        seed = None if spec.seed is None else 1000 * (spec.seed + 1) + place
+        plan = solve_spec(dataclasses.replace(with_settings(spec, candidate), epsilon=each, seed=seed), split)
         refuse_more_than(1 / noise, plan)
         record = run_many([plan], split)[0]
-        scores.append(_public_accuracy(record, split))
+        if record.classifier is None:
+            raise DataError("a trial returned no classifier to score.")
+        scores.append(float((record.classifier.predict(split.public_x) == split.public_y).mean()))
         if best is None or scores[-1] > best[0]:
             best = scores[-1], record, dict(candidate)
     if len(scores) != drawn or best is None:
         raise LedgerError("tuning scored another number of trials than it drew and prices.")
     guarantee = guarantee_of(event, delta, "rdp", (SCORED_PUBLICLY, LOSERS), split.rows_per_person)
     _, winner, chosen = best
-    return Tuned(dataclasses.replace(winner, guarantee=_join_assumptions(guarantee, winner.guarantee)), chosen, guarantee, each)
+    return Tuned(
+        dataclasses.replace(
+            winner, guarantee=dataclasses.replace(guarantee, assumptions=(*winner.guarantee.assumptions, *guarantee.assumptions))
+        ),
+        chosen,
+        guarantee,
+        each,
+    )
 
 
 def budget_of(spec: RunSpec) -> float:
@@ -149,18 +159,6 @@ def _budget(spec: RunSpec, split: SemiPrivateSplit) -> float:
     return budget_of(spec)
 
 
-def _trial(spec: RunSpec, epsilon: float, place: int, candidate: Candidate) -> RunSpec:
-    """One trial of a candidate at its own budget, with independent noise."""
-    seed = None if spec.seed is None else 1000 * (spec.seed + 1) + place
-    return dataclasses.replace(with_settings(spec, candidate), epsilon=epsilon, seed=seed)
-
-
-def _public_accuracy(record: RunRecord, split: SemiPrivateSplit) -> float:
-    if record.classifier is None:
-        raise DataError("a trial returned no classifier to score.")
-    return float((record.classifier.predict(split.public_x) == split.public_y).mean())
-
-
 def refuse_more_than(mu: float, plan: RunPlan, relation: NeighboringRelation = ADDED) -> None:
     """Refuses a run that one Gaussian of that μ does not dominate, which is what a choice among such runs is charged as."""
     events = accounting.read(plan.cost, relation)
@@ -183,8 +181,3 @@ def guarantee_of(
     bounds = accounting.epsilon(event, delta=delta, relation=relation, accountant=accountant)
     chosen = accounting.resolve(event, relation=relation, accountant=accountant)
     return Guarantee(bounds, delta, relation, chosen.name, assumptions, describe(event), rows_per_person=rows_per_person, event=event)
-
-
-def _join_assumptions(guarantee: Guarantee, of_run: Guarantee) -> Guarantee:
-    """The guarantee of the choice with the run's own assumptions too."""
-    return dataclasses.replace(guarantee, assumptions=(*of_run.assumptions, *guarantee.assumptions))
