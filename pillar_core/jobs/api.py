@@ -8,19 +8,25 @@ joined, and does nothing to them.
 import contextlib
 import dataclasses
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import overload
 
-from pillar_core import mode, store
+from pillar_core import installation, mode, store
 from pillar_core.arrays import Json
 from pillar_core.data import visitors
 from pillar_core.errors import JobError, SettingError, StoreError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.jobs import kind as jobs_kinds
-from pillar_core.jobs import process as jobs_process
 from pillar_core.jobs.state import UNFINISHED, Folder, Job, JobStatus
 from pillar_core.store.codec import decode_json, encode_json
+
+_CRASHES_BEFORE_REST = 3
+_REST_SECONDS = 30.0
+_children: list[tuple[Path, subprocess.Popen[bytes]]] = []
 
 
 def submit(spec: Mapping[str, Json]) -> str:
@@ -201,7 +207,19 @@ def use_scheduler(address: str) -> None:
 
 def stop(*, timeout: float = 20.0) -> bool:
     """Whether the jobs process has ended (or there was none). Its unfinished jobs go on when somebody looks at them."""
-    return jobs_process.stop(_folder(), timeout)
+    folder, end = _folder(), time.monotonic() + timeout
+    while time.monotonic() < end:
+        descriptor = folder.try_lock()
+        if descriptor is not None:
+            os.close(descriptor)
+            for root, child in _children:
+                if root == folder.root:  # the process that gave up its lock is a child of this one
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        child.wait(timeout=max(0.1, end - time.monotonic()))
+            return True
+        (folder.jobs / "stop").touch(mode=0o600)
+        time.sleep(0.05)
+    return False
 
 
 def _folder() -> Folder:
@@ -257,7 +275,7 @@ def _with_message(folder: Folder, current: JobStatus) -> JobStatus:
         return current
     if folder.job(current.job_id).cancel_flag.exists():
         return dataclasses.replace(current, message="stopping")
-    if jobs_process.is_resting(folder):
+    if is_resting(folder):
         return dataclasses.replace(current, message=f"the jobs process keeps stopping; see {folder.jobs / 'server.log'}")
     return current
 
@@ -265,4 +283,38 @@ def _with_message(folder: Folder, current: JobStatus) -> JobStatus:
 def _attend(folder: Folder, statuses: Sequence[JobStatus | None]) -> None:
     """Make sure that somebody works on what is unfinished."""
     if any(item is not None and item.state in UNFINISHED for item in statuses):
-        jobs_process.ensure(folder)
+        ensure(folder)
+
+
+def ensure(folder: Folder) -> None:
+    """Start the jobs process unless it lives or rests. The lock passes to the new process without a gap."""
+    descriptor = folder.try_lock()
+    if descriptor is None:
+        return
+    try:
+        if not is_resting(folder):
+            _start(folder, descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def is_resting(folder: Folder) -> bool:
+    """Whether the jobs process has crashed several times in a row and the last start is young."""
+    about = folder.about()
+    return bool(about.get("unclean", 0) >= _CRASHES_BEFORE_REST and time.time() - about["started"] < _REST_SECONDS)
+
+
+def _start(folder: Folder, lock: int) -> None:
+    _children[:] = [(root, child) for root, child in _children if child.poll() is None]
+    program = f"from pillar_core.jobs.server import serve; serve({str(folder.root)!r}, lock={lock})"
+    with (folder.jobs / "server.log").open("wb") as log:
+        child = subprocess.Popen(
+            [sys.executable, "-c", program],
+            env=installation.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            pass_fds=(lock,),
+            start_new_session=True,
+        )
+    _children.append((folder.root, child))

@@ -3,7 +3,7 @@
 from pillar_core import checks
 from pillar_core.screening.batches import mixture
 from pillar_core.screening.gsd import gsd
-from pillar_core.screening.inspection import angles, pairwise, reconstruction, spectra
+from pillar_core.screening.inspection import angles, order_kept, over_training, pairwise, reconstruction, spectra
 from pillar_core.screening.logme import negative_leep, negative_logme
 from pillar_core.screening.models import MODELS, GradientModel
 from pillar_core.screening.otdd import bures_wasserstein, otdd
@@ -11,7 +11,6 @@ from pillar_core.screening.ranking import interval
 from pillar_core.screening.scores import SCORES, Need, Score
 from pillar_core.screening.screen import screen
 from pillar_core.screening.task2vec import task2vec_distance
-from pillar_core.screening.training import order_kept, over_training
 from pillar_core.screening.trim import Trimmed, trim
 
 __all__ = checks.public_names(__name__)

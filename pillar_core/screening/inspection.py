@@ -1,19 +1,30 @@
-"""What lies behind a distance: angles, spectra, all pairs of sets, and the error that Lemma 4.1 bounds. Non-private diagnostics."""
+"""What lies behind a distance: angles, spectra, all pairs of sets, the error that Lemma 4.1 bounds, and training. Non-private diagnostics.
 
+Does the order of public sets hold while a model is trained (gsd, section 4.2 and Figure 1)? It is trained on the private rows and their
+labels by plain SGD without noise; at each look the distance of every public set is measured anew at the weights of that moment, with the
+rows and the random labels of the first look.
+"""
+
+import copy
+import dataclasses
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pandas as pd
 
 from pillar_core import checks
-from pillar_core.errors import SettingError
-from pillar_core.params import COUNT
+from pillar_core.arrays import Array
+from pillar_core.deferred import torch
+from pillar_core.errors import DataError, SettingError
+from pillar_core.params import COUNT, Param
+from pillar_core.rng import stream
+from pillar_core.screening.batches import LABEL_CLASSES, random_labels
 from pillar_core.screening.gsd import N_EXAMPLES, Gradients, K, Side, require_one_width
-from pillar_core.screening.models import model_of
+from pillar_core.screening.models import Network, Start, model_of
 from pillar_core.subspace import cosines, projection_distance, singular_values
-from pillar_core.types import Dataset
+from pillar_core.types import Dataset, Progress, ignore_progress
 
 
 def angles(
@@ -95,3 +106,95 @@ def _gradients(
     require_one_width([private, *public.values()], chosen)
     private_gradients = Side(private, chosen, n_examples, seed).gradients(0)
     return private_gradients, {name: Side(data, chosen, n_examples, seed).gradients(0) for name, data in public.items()}
+
+
+STEPS = Param("steps", int, 200, "Steps of plain SGD on the private rows.", low=1, high=100_000, unit="steps", log=True)
+LOOKS = Param("looks", int, 6, "How often distances are measured, the start and the end among them.", low=2, high=100)
+RATE = Param("learning_rate", float, 0.05, "Step size of plain SGD.", low=0, low_open=True, high=1e3, log=True)
+BATCH = 64
+
+
+def over_training(
+    private: Dataset,
+    public: Mapping[str, Dataset],
+    *,
+    model: str = "small_cnn",
+    k: int = 16,
+    n_examples: int = 300,
+    steps: int = 200,
+    looks: int = 6,
+    learning_rate: float = 0.05,
+    seed: int = 0,
+    progress: Progress = ignore_progress,
+) -> pd.DataFrame:
+    """Normalised distances at each look: columns public, step, value, accuracy (of the model on its training rows at that step).
+
+    Labels are folded into the model's ten classes. One draw of rows: no interval.
+
+    Raises:
+        SettingError: settings out of range. DataError: private rows without labels, too few rows.
+    """
+    checks.within(k=(k, K), n_examples=(n_examples, N_EXAMPLES), steps=(steps, STEPS), looks=(looks, LOOKS))
+    checks.within(learning_rate=(learning_rate, RATE))
+    chosen = model_of(model)
+    require_one_width([private, *public.values()], chosen)
+    if private.y_train is None:
+        raise DataError(f"{private.name!r} has no labels to train on.")
+    private_side = Side(private, chosen, len(private.x_train), seed)
+    sides = {name: Side(data, chosen, n_examples, seed) for name, data in public.items()}
+    network = chosen.network(private_side.prepared, Start(seed))
+    network = dataclasses.replace(network, module=copy.deepcopy(network.module))
+    labels = torch.from_numpy(private.y_train[private_side.chosen[0]] % LABEL_CLASSES)
+    rows = private_side.prepared[private_side.places[0]]
+    plan = np.unique(np.linspace(0, steps, looks).round().astype(int))
+    steps_taken = _descend(network, rows, labels, learning_rate, seed)
+    values = []
+    for place, step in enumerate(plan):
+        while next(steps_taken) < step:
+            pass
+        accuracy = _accuracy(network, rows[:n_examples], labels[:n_examples])
+        mine = _gradients_now(network, rows[:n_examples], seed)
+        for number, (name, side) in enumerate(sides.items()):
+            progress(place * len(sides) + number, len(plan) * len(sides), name)
+            theirs = _gradients_now(network, side.prepared[side.places[0]], seed)
+            m = min(mine.m, theirs.m)
+            value = projection_distance(mine.directions(k, m).basis, theirs.directions(k, m).basis)
+            values.append({"public": name, "step": int(step), "value": value, "accuracy": accuracy})
+    return pd.DataFrame(values)
+
+
+def order_kept(table: pd.DataFrame) -> float:
+    """The share of pairs of sets that later looks order as the first did, in [0, 1]; 1 for one set or one look."""
+    square = table.pivot(index="step", columns="public", values="value").to_numpy()
+    first, second = np.triu_indices(square.shape[1], 1)
+    signs = np.sign(square[:, first] - square[:, second])
+    return float((signs[1:] == signs[0]).mean()) if signs[1:].size else 1.0
+
+
+def _gradients_now(network: Network, rows: Array, seed: int) -> Gradients:
+    return Gradients(network.chunks(rows, random_labels(len(rows), seed=seed)), len(rows))
+
+
+def _descend(network: Network, rows: Array, labels: "torch.Tensor", learning_rate: float, seed: int) -> Iterator[int]:
+    """Plain SGD on the network's own parameters, in the order of one shuffled pass after another: the steps taken, from 0 on."""
+    chosen = [value for name, value in network.module.named_parameters() if network.names is None or name in network.names]
+    optimiser = torch.optim.SGD([value.requires_grad_(True) for value in chosen], lr=learning_rate)
+    generator, waiting = stream(seed, "training order"), list[int]()
+    for step in itertools.count():
+        yield step
+        waiting = waiting or generator.permutation(len(rows)).tolist()
+        batch, waiting = waiting[:BATCH], waiting[BATCH:]
+        with torch.enable_grad():
+            loss = torch.nn.functional.cross_entropy(network.module(network.read(rows[batch])), labels[batch])
+            optimiser.zero_grad()
+            torch.autograd.backward(loss)
+        optimiser.step()
+
+
+def _accuracy(network: Network, rows: Array, labels: "torch.Tensor") -> float:
+    hits = 0
+    with torch.inference_mode():
+        for start in range(0, len(rows), BATCH):
+            part = slice(start, start + BATCH)
+            hits += int((network.module(network.read(rows[part])).argmax(1) == labels[part]).sum())
+    return hits / len(rows)

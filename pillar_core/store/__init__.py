@@ -21,11 +21,10 @@ from numpy.typing import ArrayLike
 from pillar_core import installation
 from pillar_core.arrays import Array, Json
 from pillar_core.errors import StoreError
-from pillar_core.store import bundle, codec, entry, upkeep
-from pillar_core.store.bundle import ImportReport
+from pillar_core.store import codec, entry, upkeep
 from pillar_core.store.entry import KINDS, Damaged, Entry
 from pillar_core.store.index import Index
-from pillar_core.store.upkeep import PruneReport, VerifyReport
+from pillar_core.store.upkeep import ImportReport, PruneReport, VerifyReport
 
 __all__ = ["KINDS", "Entry", "ImportReport", "PruneReport", "Store", "VerifyReport", "default"]
 
@@ -208,7 +207,7 @@ class Store:
         """
         chosen = [item for kind in kinds for item in self.ls(kind) if keys is None or item.key in keys]
         try:
-            return bundle.write(Path(path), self.root, chosen, self._note)
+            return upkeep.write_bundle(Path(path), self.root, chosen, self._note)
         except OSError as error:
             raise self._refusal(error, place=Path(path)) from error
 
@@ -219,7 +218,7 @@ class Store:
             StoreError: not such a file at all, or a disk that refuses.
         """
         try:
-            report = bundle.read(Path(path), self.root)
+            report = upkeep.read_bundle(Path(path), self.root)
         except (OSError, zipfile.BadZipFile, NotImplementedError, UnicodeDecodeError) as error:
             raise self._refusal(error, place=Path(path)) from error
         for problem in report.refused:

@@ -1,15 +1,18 @@
-"""What lies below a cache folder: listed, compared with its checksums, and cleared of what killed writers left."""
+"""What lies below a cache folder: listed, compared with its checksums, cleared of what killed writers left, carried away as a zip."""
 
 import contextlib
 import dataclasses
+import os
 import time
-from collections.abc import Mapping
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
+from typing import BinaryIO
 
 from pillar_core.errors import StoreError
-from pillar_core.store.entry import KINDS, SUFFIX, Damaged, Entry, check_file, checked_kind, checked_name
-from pillar_core.store.files import TEMPORARY
+from pillar_core.store.entry import KINDS, SUFFIX, Damaged, Entry, check_file, checked_kind, checked_name, copy_entry, entry_path
+from pillar_core.store.files import TEMPORARY, write_whole
 
 EVICTION_ORDER = ("arrays", "blob", "calibration", "record")
 BROUGHT = "upload-"
@@ -17,6 +20,7 @@ BROUGHT = "upload-"
 SPENT = "spent-"
 """A record of this name says what was spent on private rows: it is never removed to make room."""
 _STALE_SECONDS = 3600.0
+_MARK = "pillar-export-1"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,7 +79,7 @@ def evictable(entries: list[Entry], max_bytes: int, *, with_brought: bool) -> li
         {item for item in entries if item.key.startswith(SPENT)} | (set() if with_brought else set(brought_entries(entries))),
     )
     for item in sorted(
-        (entry for entry in entries if entry not in spared), key=lambda item: (EVICTION_ORDER.index(item.kind), item.last_used)
+        (item for item in entries if item not in spared), key=lambda item: (EVICTION_ORDER.index(item.kind), item.last_used)
     ):
         if total <= max_bytes:
             break
@@ -116,3 +120,62 @@ def _problem(path: Path, kind: str) -> str | None:
     except (Damaged, OSError) as error:
         return str(error)
     return None
+
+
+@dataclasses.dataclass(frozen=True)
+class ImportReport:
+    """Entries added, already present, and refused (with the reason)."""
+
+    added: int
+    present: int
+    refused: tuple[str, ...]
+
+
+def write_bundle(path: Path, root: Path, entries: Sequence[Entry], note: Callable[[str], None]) -> int:
+    """How many of `entries` were written to the zip at `path`; damaged ones are left out with a note.
+
+    Raises:
+        OSError: the file cannot be written; what was at `path` before is untouched.
+    """
+    written = 0
+
+    def fill(file: BinaryIO) -> None:
+        nonlocal written
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+            archive.comment = _MARK.encode()
+            for item in entries:
+                source = entry_path(root, item.kind, item.key)
+                try:
+                    check_file(source, item.kind, item.key)
+                    archive.write(source, f"{item.kind}/{item.key}")
+                except (Damaged, FileNotFoundError) as error:
+                    note(f"{item.kind} {item.key} was left out of the export: {error}")
+                    continue
+                written += 1
+
+    write_whole(path, fill, claim=lambda whole: os.replace(whole, path))
+    return written
+
+
+def read_bundle(path: Path, root: Path) -> ImportReport:
+    """What came of each entry of the zip at `path`, placed below `root`.
+
+    Raises:
+        StoreError: not a file that `write_bundle` made.
+        OSError, zipfile.BadZipFile: it cannot be read, or `root` not written.
+    """
+    added, present, refused = 0, 0, []
+    with zipfile.ZipFile(path) as archive:
+        if archive.comment != _MARK.encode():
+            raise StoreError(f"{path} is a zip file, but no export of this cache; use `python -m pillar_core cache export`.")
+        for member in archive.infolist():
+            kind, _, key = member.filename.partition("/")
+            try:
+                checked_name(kind, key)
+                with archive.open(member) as source:
+                    new = copy_entry(root, kind, key, source)
+            except (Damaged, StoreError, zipfile.BadZipFile) as error:
+                refused.append(f"{member.filename[:120]!r} was refused: {error}")
+                continue
+            added, present = added + new, present + (not new)
+    return ImportReport(added, present, tuple(refused))

@@ -15,7 +15,7 @@ from pages.frame.settings import Settings
 from pillar_core import accounting, store
 from pillar_core.data import persons, reader, uploads
 from pillar_core.data.parts import COLUMNS_SEEN, NO_EPSILON
-from pillar_core.jobs import process
+from pillar_core.jobs import api
 from pillar_core.ledger import of_person
 from pillar_core.methods import METHODS
 from pillar_core.rng import stream
@@ -139,7 +139,7 @@ def test_forgetting_takes_what_was_made_of_one_set_out_of_memory_and_nothing_of_
 
 
 def test_a_forgotten_sets_title_is_on_no_page(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "ensure", lambda _: None)
+    monkeypatch.setattr(api, "ensure", lambda _: None)
     app = start("data")
     name = bring_on_data(app, NUMBERS.encode(), "cells.csv")
     app.switch_page("pages/explore.py").run()

@@ -12,7 +12,7 @@ from pillar_core import mode
 from pillar_core.data import uploads
 from pillar_core.errors import DataError
 from pillar_core.memo import Memo
-from pillar_core.plots.roc import private_roc
+from pillar_core.plots.privacy import private_roc
 from pillar_core.runs import private_tests
 from pillar_core.runs.models import model_bytes
 from pillar_core.runs.private_tests import PrivateTest

@@ -10,7 +10,7 @@ from pages.frame import badges, core, jobs, session, theme
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pages.parts.explore.curves import OVERHEAD
-from pillar_core.plots.budget_curve import budget_curve
+from pillar_core.plots.budgets import budget_curve
 from pillar_core.studies.budget_curves import RUNS, fit_budget_curve
 from pillar_core.types import RunRecord
 

@@ -6,7 +6,7 @@ from pages.frame import core, jobs, plain, theme
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pages.parts.explore.curves import OVERHEAD
-from pillar_core.plots.costs import part_costs
+from pillar_core.plots.bars import part_costs
 from pillar_core.studies.accuracy_costs import TITLES, accuracy_costs, has_parts, stages
 from pillar_core.types import RunRecord
 

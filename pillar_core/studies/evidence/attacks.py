@@ -22,7 +22,6 @@ from pillar_core.auditing import (
     lira,
     membership,
     noise,
-    shadows,
     trajectory,
 )
 from pillar_core.deferred import torch
@@ -151,9 +150,9 @@ def shadow_attacks(
     x, y = _pool(split, pool, spec.seed)
     rows = HeadRows.of(transform(x), y)
     stream = rng.stream(spec.seed, "shadow heads")
-    included = shadows.halves(heads, len(y), stream)
+    included = lira.halves(heads, len(y), stream)
     plan = dataclasses.replace(plan_of(solved), n_private=len(y) // 2)
-    seen = shadows.confidences(shadows.train_shadows(rows, included, plan, n_classes=classes, stream=stream), rows, bias=plan.bias)
+    seen = lira.confidences(lira.train_shadows(rows, included, plan, n_classes=classes, stream=stream), rows, bias=plan.bias)
     compared = {"LiRA, online": lira.online, "LiRA, offline": lira.offline, "LiRA, pooled over rows": lira.pooled}
     scores: dict[str, list[Array]] = {name: [] for name in (*compared, LOSS_THRESHOLD)}
     for target in range(targets):

@@ -7,8 +7,8 @@ import pandas as pd
 
 from pillar_core import rng
 from pillar_core.arrays import Array
+from pillar_core.auditing import lira
 from pillar_core.auditing import score_leak as attacks
-from pillar_core.auditing import shadows
 from pillar_core.auditing.membership import Rate
 from pillar_core.deferred import torch
 from pillar_core.errors import DataError
@@ -101,6 +101,6 @@ def _partial(distance: attacks.BatchDistance, members: Array, known: int, batche
     size, pool = len(members), np.arange(len(distance.gram))
     order = stream.permutation(members)
     fixed, open_ = order[:known], np.concatenate([order[known:], np.setdiff1d(pool, members)[: size - known]])
-    included = shadows.halves(batches, len(open_), stream)
+    included = lira.halves(batches, len(open_), stream)
     distances = np.array([distance(np.concatenate([fixed, open_[row]])) for row in included])
     return attacks.known_part(distances, included)

@@ -11,7 +11,7 @@ from scipy.stats import beta, norm
 from sklearn.metrics import log_loss, roc_auc_score
 
 from pillar_core import rng
-from pillar_core.auditing import HeadRows, ReleaseTape, Rows, canary_scores, individual_mu, lira, membership, shadows, trajectory
+from pillar_core.auditing import HeadRows, ReleaseTape, Rows, canary_scores, individual_mu, lira, membership, trajectory
 from pillar_core.engine import Head, HeadPlan, train_heads
 from pillar_core.errors import DataError, SettingError, UnsupportedError
 from pillar_core.ledger import Ledger
@@ -55,7 +55,7 @@ def test_losses_and_confidences() -> None:
     shares = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
     assert membership.log_losses(scores, y).mean() == pytest.approx(log_loss(y, shares), rel=1e-12)
     own = shares[np.arange(9), y]
-    found = shadows.confidences(torch.eye(4)[None], HeadRows.of(scores, y), bias=False)[0]
+    found = lira.confidences(torch.eye(4)[None], HeadRows.of(scores, y), bias=False)[0]
     assert found == pytest.approx(np.log(own / (1 - own)), abs=1e-5)  # float32 scores of size below 4
 
 

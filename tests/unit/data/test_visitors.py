@@ -29,7 +29,7 @@ def become(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Become:
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv(mode.DEMO, "1")
     monkeypatch.setattr(mode, "JOBS", mode.Jobs())
-    monkeypatch.setattr("pillar_core.jobs.process.ensure", lambda folder: None)  # jobs are queued and nobody works on them
+    monkeypatch.setattr("pillar_core.jobs.api.ensure", lambda folder: None)  # jobs are queued and nobody works on them
 
     def ask_as(session: str | None) -> None:
         monkeypatch.setattr(mode._Server, "session", None if session is None else staticmethod(lambda: session))

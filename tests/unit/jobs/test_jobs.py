@@ -25,7 +25,6 @@ from pillar_core import mode, store
 from pillar_core.data import uploads
 from pillar_core.errors import JobError, SettingError, StoreError, UnknownNameError
 from pillar_core.jobs import api as jobs
-from pillar_core.jobs import process as jobs_process
 from pillar_core.jobs import server as jobs_server
 from pillar_core.jobs import sweep as sweeps
 from pillar_core.jobs import tasks as jobs_tasks
@@ -156,7 +155,7 @@ def still(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def refuse(*_: Any) -> None:
         pytest.fail("a jobs process was started")
 
-    monkeypatch.setattr(jobs_process, "_start", refuse)
+    monkeypatch.setattr(jobs, "_start", refuse)
     return tmp_path / "cache"
 
 
@@ -333,7 +332,7 @@ def test_a_process_that_ends_with_an_error_is_counted_as_crashed(
         with pytest.raises(end):
             jobs_server.serve(idle_minutes=0.0)
     signal.signal(signal.SIGTERM, previous)
-    assert jobs_process.is_resting(Folder(still)) is rests
+    assert jobs.is_resting(Folder(still)) is rests
 
 
 @pytest.mark.parametrize(
@@ -589,7 +588,7 @@ def test_a_sweep_is_cut_into_tasks_and_answered_from_the_store(still: Path) -> N
 
 
 def test_a_done_job_whose_results_have_left_the_store_starts_over(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs_process, "_start", lambda *_: None)
+    monkeypatch.setattr(jobs, "_start", lambda *_: None)
     grid = {"dataset": "digits", "method": "pillar", "public_fraction": 0.1, "k": [6, 7], "epsilon": 1.0}
     cells = sweep.cells(grid)
     for cell in cells:
@@ -616,7 +615,7 @@ def test_small_groups_of_a_large_grid_share_a_task_and_train_apart(still: Path) 
 
 def test_a_visitors_limit_is_that_of_the_job_and_of_no_process(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The environment of whoever began the jobs process decided for all jobs: the operator's were stopped, or strangers' were not."""
-    monkeypatch.setattr(jobs_process, "_start", lambda *_: None)
+    monkeypatch.setattr(jobs, "_start", lambda *_: None)
     monkeypatch.setattr(jobs_server._Server, "_start_engine", lambda _: types.SimpleNamespace(alive=True))
     monkeypatch.setattr(jobs_server._Server, "_begin", lambda *_: None)
     grid = {"dataset": "digits", "method": "pillar", "public_fraction": 0.1, "k": 7, "epsilon": 1.0}
@@ -641,7 +640,7 @@ def test_a_visitors_limit_is_that_of_the_job_and_of_no_process(still: Path, monk
 
 def test_a_visitor_stops_no_job_that_the_operator_asked_for_since(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever once asked for the same work, and stopped it, could stop it and forget it when the operator did."""
-    monkeypatch.setattr(jobs_process, "_start", lambda *_: None)
+    monkeypatch.setattr(jobs, "_start", lambda *_: None)
     grid = {"kind": "sweep", "grid": {"dataset": "digits", "method": "pillar", "public_fraction": 0.1, "k": 7, "epsilon": 1.0}}
     monkeypatch.setattr(mode, "JOBS", mode.Jobs())
     monkeypatch.setattr(mode, "binds", lambda: True)

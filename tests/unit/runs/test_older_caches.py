@@ -100,7 +100,7 @@ def test_a_calibration_of_another_version_is_checked_before_it_is_used() -> None
 
 @pytest.mark.parametrize("form", ["fewer fields", "more fields"])
 def test_jobs_of_another_version_are_read_or_failed(form: str, monkeypatch: Patch) -> None:
-    monkeypatch.setattr("pillar_core.jobs.process._start", lambda *_: None)
+    monkeypatch.setattr("pillar_core.jobs.api._start", lambda *_: None)
     spec = {"kind": "sweep", "grid": GRID | {"seed": [7]}}
     with monkeypatch.context() as older:
         _older(JOB_KINDS, "sweep")(older)

@@ -8,8 +8,8 @@ import torch
 
 import pillar_core as pc
 from pillar_core import rng, screening
+from pillar_core.auditing import lira
 from pillar_core.auditing import score_leak as attacks
-from pillar_core.auditing import shadows
 from pillar_core.errors import DataError
 from pillar_core.studies.evidence import score_leak
 from pillar_core.subspace import projection_distance, top_directions
@@ -51,7 +51,7 @@ def test_who_knows_all_others_reads_a_row_off_the_digits() -> None:
 def test_who_knows_a_part_finds_a_row_that_moves_the_score_and_no_other() -> None:
     """400 batches, one row that moves the score by four deviations, or none that does: 5 standard errors around the truth."""
     stream = rng.stream(0, "batches")
-    included = shadows.halves(400, 10, stream)
+    included = lira.halves(400, 10, stream)
     noise = stream.standard_normal(400)
     blind = attacks.known_part(noise, included)
     assert blind.value == pytest.approx(0.5, abs=5 * 0.5 / np.sqrt(400 * 10) + 0.02)
