@@ -31,7 +31,7 @@ ROWS = (
     {"checks"},
     {"types", "ledger", "store"},
     {"data", "backbones", "splits", "mechanisms", "accounting", "metrics", "plots"},
-    {"engine", "subspace"},
+    {"engine", "subspace", "opacus"},
     {"methods", "screening", "geometry", "auditing", "theory"},
     {"runs"},
     {"jobs"},
