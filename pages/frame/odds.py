@@ -32,11 +32,11 @@ def sentence(settings: Settings) -> str:
     """Two sentences of HTML for the sidebar: what (ε, δ) alone allows, and what a Gaussian run that this budget buys does."""
     if math.isinf(settings.epsilon):
         return "<b>ε = ∞</b> adds no noise and promises nothing: an attacker may find out with certainty who took part."
-    alone, gaussian = (plots.one_in(share, end="") for share in turned_guesses(settings.epsilon, settings.delta))
+    alone, gaussian = (plots.guessed_right(share) for share in turned_guesses(settings.epsilon, settings.delta))
     return (
-        f"At <b>ε = {settings.epsilon:g}</b>, seeing the model turns at most <b>{alone}</b> guesses about "
-        f"whether a given {unit(settings.data)} took part from wrong to right, and at most <b>{gaussian}</b> where all noise is Gaussian "
-        f"and every row enters every step. <span style='opacity:0.7'>Best attacker, prior 50:50, "
+        f"At <b>ε = {settings.epsilon:g}</b>, an attacker who guesses whether a given {unit(settings.data)} took part is right at most "
+        f"<b>{alone}</b> of the time, instead of 50 %. It is at most <b>{gaussian}</b> if all noise is Gaussian and every row enters every "
+        "step. <span style='opacity:0.7'>Best attacker, prior 50:50, "
         f"{relation_words(settings.relation, settings.data)}; ε fails with a chance of δ = {settings.delta:g} at most.</span>"
     )
 

@@ -24,7 +24,7 @@ from pillar_core.plots.geometry import BASES, by_direction, map_2d, margins_agai
 from pillar_core.plots.heatmap import accuracy_heatmap
 from pillar_core.plots.hero import learning_hero
 from pillar_core.plots.intervals import over_seeds
-from pillar_core.plots.odds import odds_dots, one_in
+from pillar_core.plots.odds import guessed_right, odds_dots, one_in
 from pillar_core.plots.prediction import (
     best_k_against_epsilon,
     predicted_accuracy,

@@ -54,6 +54,16 @@ def one_in(share: float, *, end: str = ".") -> str:
     return f"1 in {math.floor(10 * count) / 10:.1f}{end}" if count < 10 else f"1 in {_round_down(count):,.0f}{end}"
 
 
+def guessed_right(share: float) -> str:
+    """“51.8 %”: how often the best attacker is right who would be at 50 % without the model, rounded up.
+
+    share: of guesses that the model turns from wrong to right, in [0, 0.5]; half of a membership advantage.
+    """
+    if not 0 <= share <= 0.5:
+        raise SettingError(f"share must be in [0, 0.5]; got {share!r}.")
+    return f"{math.ceil(1000 * (0.5 + share) - 1e-9) / 10:.1f} %"
+
+
 def _round_down(value: float) -> float:
     """Two significant digits, as more would claim a precision that odds do not carry; down, so that no risk is understated."""
     unit = 10.0 ** (math.floor(math.log10(value)) - 1)

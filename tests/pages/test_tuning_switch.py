@@ -28,9 +28,9 @@ def test_each_way_is_a_click_and_says_its_price(start: Start, choosing: Choosing
     assert ("choice unpaid" in " ".join(item.label for item in app.metric)) == is_unpaid
     assert ("DP: spends ε" in said, "chosen on test rows, unpaid" in said) == (not is_unpaid, is_unpaid)
     if is_unpaid:
-        assert metric(app, "Attacker's gain") == "unknown"
+        assert metric(app, "Attacker guesses right") == "unknown"
     if choosing is Choosing.STOPPING:  # a best of several runs has no curve here
-        assert metric(app, "Attacker's gain") == "see ε"
+        assert metric(app, "Attacker guesses right") == "see ε"
 
 
 def test_rules_are_the_default_and_impossible_ways_fall_back_to_them(start: Start) -> None:

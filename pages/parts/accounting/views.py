@@ -90,9 +90,9 @@ def numbers(setting: GaussianSetting) -> None:
         "noise": f"{setting.noise_multiplier:.4g}",
         "upper": round_up(bounds.upper),
         "lower": f"{bounds.lower:.4g}",
-        "gain": plots.one_in(gain / 2, end=""),
+        "gain": plots.guessed_right(gain / 2),
     }
-    words.metrics("accounting", values, delta=setting.delta, relation=odds.relation_words(setting.relation), best=50 + 50 * gain)
+    words.metrics("accounting", values, delta=setting.delta, relation=odds.relation_words(setting.relation))
 
 
 def against_steps(setting: GaussianSetting, settings: Settings) -> None:

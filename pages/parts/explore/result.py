@@ -47,8 +47,8 @@ def summary(record: RunRecord, settings: Settings) -> Any:
 def gain(place: Any, record: RunRecord, settings: Settings) -> None:
     """The odds, drawn last: in a fresh process what they are read from takes longer to import than all else takes to draw."""
     unit = odds.unit(settings.data)
-    hint = f"Guesses whether one {unit} is present that the model turns from wrong to right, at most; the attacker starts at 50:50."
-    place.metric("Attacker's gain", _odds(record), help=hint)
+    hint = f"How often the best attacker who sees the model is right about whether one {unit} took part, at most. A coin is at 50 %."
+    place.metric("Attacker guesses right", _odds(record), help=hint)
 
 
 def _duration(seconds: float) -> str:
@@ -101,7 +101,7 @@ def _comparison(settings: Settings, record: RunRecord, pinned: RunRecord) -> Non
     changed = exports.differences(codec.unpin(settings.a) or settings, settings)
     if changed.empty:
         return
-    rows = [("test accuracy", _percent(pinned.accuracy), _percent(record.accuracy)), ("attacker's gain", _odds(pinned), _odds(record))]
+    rows = [("test accuracy", _percent(pinned.accuracy), _percent(record.accuracy)), ("attacker right", _odds(pinned), _odds(record))]
     with st.expander(f"A against B: {', '.join(changed['setting'])} changed", icon=":material/compare_arrows:"):
         st.dataframe(pd.concat([changed, pd.DataFrame(rows, columns=["setting", "A", "B"])]), hide_index=True, key="a-against-b")
 
@@ -119,8 +119,8 @@ def _odds(record: RunRecord) -> str:
     if not record.guarantee.covers_choice:
         return "unknown"
     if table is None:
-        return "nothing" if not record.guarantee.has_releases else "see ε" if record.guarantee.is_private else "no limit"
-    return plots.one_in(float(table["advantage"].iloc[0]) / 2, end="")
+        return "50 %" if not record.guarantee.has_releases else "see ε" if record.guarantee.is_private else "no limit"
+    return plots.guessed_right(float(table["advantage"].iloc[0]) / 2)
 
 
 def _directions(record: RunRecord, settings: Settings) -> str:

@@ -150,6 +150,12 @@ def test_odds_in_words(share: float, words: str) -> None:
     assert plots.one_in(share) == words
 
 
+def test_right_guesses_are_rounded_up() -> None:
+    assert [plots.guessed_right(share) for share in (0.0, 0.0171, 0.02, 0.5)] == ["50.0 %", "51.8 %", "52.0 %", "100.0 %"]
+    with pytest.raises(ValueError, match="share"):
+        plots.guessed_right(0.6)
+
+
 def test_classes_run_from_worst_to_best_with_wilson_intervals() -> None:
     figure = plots.per_class(classes())
     points = figure.data[0]
