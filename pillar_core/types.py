@@ -181,6 +181,7 @@ class Dataset:
     """Train and test rows as loaded: images (n, h, w[, 3]) uint8 or numbers (n, d) float32, labels int64 or None.
 
     `caveats`: what the rows themselves decided of their form, each after "decided"; every guarantee on them as private rows names it.
+    `texts`: how each train row and then each test row begins, where a text became its numbers. `recipe`: see `FeatureSet`.
     """
 
     name: str
@@ -200,6 +201,8 @@ class Dataset:
     caveats: tuple[str, ...] = ()
     test_drawn: bool = dataclasses.field(default=False, compare=False)
     """Whether the test rows were drawn while reading, because the source named none: as a public set, it has them all."""
+    texts: tuple[str, ...] = dataclasses.field(default=(), compare=False)
+    recipe: Values | None = dataclasses.field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         _check_persons(self.persons, self.x_train)
@@ -230,11 +233,11 @@ class FeatureSet:
     """Frozen features: x (n, d) float32 C-contiguous and finite; y (n,) int64 in 0 … C−1, or None for unlabelled rows.
 
     Build one with `pillar_core.backbones` or `load_features`, which check; this class only holds.
-    `images` keeps the uint8 originals where there are any (deep methods and thumbnails need them). `caveats`: see `Dataset`.
+    `images` keeps the uint8 originals where there are any (deep methods and thumbnails need them). `caveats`, `texts`: see `Dataset`.
     `apart_from`: fingerprints of private features of whose persons, compared by name, none has one of these (public) rows.
     `names`: those of the columns, in order; None for images and arrays without names. `recipe`: how the table that the rows come from
-    became numbers, as `data.recipes` writes it. `made_by`: see `backbones.cards.identity_of`. `test_drawn`: see `Dataset`. None of the
-    four is part of the fingerprint.
+    became numbers, as `data.recipes` writes it. `made_by`: see `backbones.cards.identity_of`. `test_drawn`: see `Dataset`. None of these
+    is part of the fingerprint.
     """
 
     x_train: Array
@@ -255,6 +258,7 @@ class FeatureSet:
     recipe: Values | None = dataclasses.field(default=None, compare=False)
     made_by: Values | None = dataclasses.field(default=None, compare=False)
     test_drawn: bool = dataclasses.field(default=False, compare=False)
+    texts: tuple[str, ...] = dataclasses.field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         _check_persons(self.persons, self.x_train)
@@ -280,6 +284,12 @@ class FeatureSet:
         if self.images is None or self.backbone != "raw_pixels":
             return None
         return tuple(int(size) for size in self.images.x_train.shape[1:])
+
+    @property
+    def text_block(self) -> slice | None:
+        """The columns that a text became, where other columns stand beside them."""
+        places = [place for place, name in enumerate(self.names or ()) if name.startswith("text[")]
+        return slice(places[0], places[-1] + 1) if 1 < len(places) < self.d else None
 
     @cached_property
     def fingerprint(self) -> str:

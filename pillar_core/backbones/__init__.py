@@ -1,4 +1,4 @@
-"""Backbones: images or numbers to features."""
+"""Backbones: images, texts or numbers to features."""
 
 from pillar_core.backbones import (
     efficientnet_lite0,
@@ -9,6 +9,7 @@ from pillar_core.backbones import (
     scattering,
     self_supervised,
     timm_models,
+    wordllama,
 )
 from pillar_core.backbones.cards import BACKBONES, Backbone, revision
 from pillar_core.backbones.extraction import extract, forget, is_ready

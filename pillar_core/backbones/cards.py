@@ -56,7 +56,7 @@ class Backbone:
     overlap: str
     open: Callable[[str, Work], Encoder]
     parameters: str = "none"
-    takes: Literal["images", "numbers"] = "images"
+    takes: Literal["images", "numbers", "texts"] = "images"
     weights: str = ""
     fetch: Callable[[bool], Path | None] | None = None
     n_bytes: int = 0

@@ -239,10 +239,9 @@ def _plan_of(dataset: Dataset, backbone: str, weights: str | Path | None, device
     chosen = BACKBONES[backbone]
     size, kind = BATCH_SIZE.check(batch_size), str(DEVICE.check(device))
     file = chosen.weights_file(weights, network=network)
-    if dataset.is_images != (chosen.takes == "images"):
-        wanted, advice = ("images", "identity") if chosen.takes == "images" else ("numbers (n, d)", "raw_pixels, scattering or a network")
-        content = "images" if dataset.is_images else "numbers (n, d)"
-        raise DataError(f"the backbone {backbone} takes {wanted}; {dataset.name!r} holds {content}. Choose {advice}.")
+    content, advice = ("images", "raw_pixels, scattering or a network") if dataset.is_images else ("numbers", "identity")
+    if chosen.takes != content:
+        raise DataError(f"the backbone {backbone} takes {chosen.takes}; {dataset.name!r} holds {content}. Choose {advice}.")
     work = Work(file, chosen_device(kind))
     return _Plan(dataset, chosen, work, int(size or 1), lambda done, total, message="": None, lambda: False)
 

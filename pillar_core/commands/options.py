@@ -46,6 +46,7 @@ def add_column_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--label", metavar="COLUMN", help="of a table: what is predicted (default: the column that is named so)")
     group.add_argument("--person", metavar="COLUMN", help="of a table: whose the rows are; ε is then a person's")
     group.add_argument("--leave-out", metavar="COLUMN", nargs="+", action="extend", default=[], help="columns of a table to leave out")
+    group.add_argument("--text", metavar="COLUMN", help="of a table: whose texts become numbers, each by itself")
     group.add_argument("--recipe", metavar="FILE", help="how a table becomes numbers (default: as the first public table)")
 
 
@@ -177,11 +178,11 @@ def as_lines(values: Mapping[str, Json]) -> str:
 def private_of(name: str, options: argparse.Namespace, public: Sequence[str], *, settings: Mapping[str, Json] | None = None) -> FeatureSet:
     """The private features: a table as its options, its recipe or the first public table say, anything else as `features_of`."""
     most = getattr(options, "rows_per_person", 1)
-    roles = Roles(options.label, options.person, tuple(options.leave_out), options.recipe, None if most == 1 else most)
+    roles = Roles(options.label, options.person, tuple(options.leave_out), options.recipe, None if most == 1 else most, options.text)
     if is_table_file(name):
         return raw.read_private(name, roles, [public_name for public_name in public if is_table_file(public_name)])
     if roles:
-        raise SettingError(f"--label, --person, --leave-out and --recipe go with a table (csv, parquet); got {name!r}.")
+        raise SettingError(f"--label, --person, --leave-out, --text and --recipe go with a table (csv, parquet); got {name!r}.")
     if getattr(options, "persons", None) is not None and name not in DATASETS and Path(name).suffix.lower() == ".npz":
         parts = read_parts(name)
         if not parts.holds_images:  # the file of persons has a line for each of its rows: none is drawn for the test

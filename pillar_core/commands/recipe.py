@@ -19,6 +19,7 @@ def add_to(commands: Commands) -> None:
     parser.add_argument("--person", metavar="COLUMN", help="whose the rows are")
     parser.add_argument("--rows-per-person", type=int, default=1, help="rows of a person that count, the first ones")
     parser.add_argument("--leave-out", metavar="COLUMN", nargs="+", action="extend", default=[], help="columns that are not used")
+    parser.add_argument("--text", metavar="COLUMN", help="whose texts become numbers, each by itself")
     parser.add_argument("--public", metavar="FILE", help="public rows for categories, fills and ranges (default: fill in by hand)")
     parser.add_argument("--output", required=True, metavar="FILE", help="the recipe, as JSON")
     parser.set_defaults(command=command)
@@ -26,7 +27,7 @@ def add_to(commands: Commands) -> None:
 
 def command(options: argparse.Namespace) -> int:
     """Writes the recipe, and says what is left to fill in."""
-    roles = Roles(options.label, options.person, tuple(options.leave_out), rows_per_person=options.rows_per_person)
+    roles = Roles(options.label, options.person, tuple(options.leave_out), rows_per_person=options.rows_per_person, text=options.text)
     recipe, lines = raw.template(options.file, roles, options.public)
     text = json.dumps(recipes.form_of(recipe), indent=2, ensure_ascii=False)
     try:

@@ -16,6 +16,8 @@ GAPS_OF_WORDS = frozenset(
 """What marks a gap among words, in small letters: pandas' own list, and a question mark. A label is never read so."""
 GAPS = GAPS_OF_WORDS | {"-", "--", "–", ".", "unknown", "missing", "k.a.", "k. a."}
 """What marks a gap among numbers."""
+SENTENCE, LINE = 3, 30
+"""Words or letters of a value on average: beyond, a column most of whose values occur once holds texts."""
 FIRST_DAY = 1900_00_00
 SENTINELS = (-999.0, -9999.0, -99.0, 999.0, 9999.0, 99999.0)
 _CURRENCY = r"(?:[$€£¥₹]|EUR|USD|GBP|CHF|JPY|SEK|NOK|DKK|PLN)"
@@ -68,6 +70,12 @@ def with_long_numbers_as_words(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with whole numbers of more digits than 64 bits hold as words: among numbers they would be rounded, or infinite."""
     long = [name for name in frame.columns if frame[name].dtype == object and pd.api.types.infer_dtype(frame[name]) == "integer"]
     return frame.assign(**{name: frame[name].map(str, na_action="ignore") for name in long}) if long else frame
+
+
+def are_long(column: pd.Series) -> bool:
+    """Whether the values of a column have some words or many letters on average, as texts have."""
+    values = column.dropna().astype(str)
+    return bool(len(values)) and bool(values.str.len().mean() >= LINE or values.str.count(r"\S+").mean() >= SENTENCE)
 
 
 def unreadable(column: pd.Series) -> Array:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from pillar_core import texts
 from pillar_core.arrays import Array
-from pillar_core.data import cells
+from pillar_core.data import cells, scratch
 from pillar_core.data.partition import stratify
 from pillar_core.data.parts import Parts
 from pillar_core.data.persons import persons_of
@@ -20,15 +22,15 @@ from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
 
 NUMBERS, WORDS, IDENTIFIER, DATE, COPY, CONSTANT = "numbers", "words", "an identifier", "dates", "a copy", "one value"
-FREE_TEXT = "free text"
-TEXTS, LEFT_OUT = (WORDS, IDENTIFIER, FREE_TEXT), (IDENTIFIER, FREE_TEXT, CONSTANT)
+TEXT = "text"
+OF_WORDS, LEFT_OUT = (WORDS, IDENTIFIER), (IDENTIFIER, TEXT, CONSTANT)
 """Kinds of categories, and kinds that are left out unless somebody asks for them."""
 ADVICE = {
     DATE: "holds dates: leave it out, or write a number instead, such as an age or days since a fixed day",
     COPY: "repeats another column: leave one of them out",
 }
-SENTENCE, LINE = 3, 30
-"""Words or letters of a value on average: beyond, a column most of whose values occur once is free text."""
+BEGINNING = 300
+"""Signs of a text that pages show."""
 FEWEST_NAMES = 10
 """More words than these, each of which occurs once, name something."""
 _MONTH = r"(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])[a-zä]*\.?"
@@ -72,15 +74,18 @@ class Recipe:
     gaps: tuple[str | float, ...] = ()
 
 
-def columns_of(frame: pd.DataFrame, label: str, *, public: pd.DataFrame | None = None) -> tuple[Column, ...]:
-    """The feature columns of a table, in order, as they look in `public` rows; without those no ε covers what is seen."""
+def columns_of(frame: pd.DataFrame, label: str, *, public: pd.DataFrame | None = None, text: str | None = None) -> tuple[Column, ...]:
+    """The feature columns of a table, in order, as they look in `public` rows; without those no ε covers what is seen.
+
+    text: the column that somebody says holds texts.
+    """
     roles = (label, find_column(frame, ("split",)))
     seen = frame if public is None else public
     first: dict[bytes, str] = {}
     columns = []
     for name in (name for name in frame.columns if name not in roles):
-        if name not in seen:
-            columns.append(Column(name, NUMBERS, 0))
+        if name not in seen or name == text:
+            columns.append(Column(name, TEXT if name == text else NUMBERS, 0))
             continue
         column = seen[name]
         digest = hashlib.sha256(pd.util.hash_pandas_object(column, index=False).to_numpy().tobytes()).digest()
@@ -100,7 +105,7 @@ def learn_recipe(public: pd.DataFrame, columns: Sequence[Column], *, label: str,
     absent = [column.name for column in used if column.name not in public.columns]
     if absent:
         raise DataError(f"the public rows lack the columns {join(absent)}: bring them with the same columns, or leave these out.")
-    words = {column.name: tuple(sorted(set(_words(public[column.name])) - {""})) for column in used if column.kind in (WORDS, FREE_TEXT)}
+    words = {column.name: tuple(sorted(set(_words(public[column.name])) - {""})) for column in used if column.kind == WORDS}
     numbers = {column.name: _numbers(public[column.name]) for column in used if column.kind == NUMBERS}
     medians = {name: float(np.nanmedian(column)) for name, column in numbers.items() if np.isfinite(column).any()}
     return Recipe(label, tuple(left_out), words, medians)
@@ -109,13 +114,16 @@ def learn_recipe(public: pd.DataFrame, columns: Sequence[Column], *, label: str,
 def problems_of(columns: Sequence[Column], recipe: Recipe, *, is_scaled: bool) -> list[str]:
     """Why these columns cannot be encoded so, one line each. is_scaled: public rows give the ranges."""
     problems = []
-    for column in _used_columns(columns, recipe.left_out):
+    used = _used_columns(columns, recipe.left_out)
+    if len(columns_of_texts := [column.name for column in used if column.kind == TEXT]) > 1:
+        problems.append(f"the columns {join(columns_of_texts)} hold texts, and one is read: join them, or leave out all but one.")
+    for column in used:
         if column.kind in ADVICE:
             problems.append(f"column {column.name!r} {ADVICE[column.kind]}.")
-        elif column.kind in TEXTS:
+        elif column.kind in OF_WORDS:
             if not recipe.categories.get(column.name):
                 problems.append(f"column {column.name!r} holds words, and none of its categories is known: name them, or leave it out.")
-        else:
+        elif column.kind != TEXT:
             if column.gaps and column.name not in recipe.fills:
                 problems.append(f"column {column.name!r} has {column.gaps:,} empty cells: say what fills them, or leave it out.")
             if not is_scaled and column.name not in recipe.ranges:
@@ -125,11 +133,13 @@ def problems_of(columns: Sequence[Column], recipe: Recipe, *, is_scaled: bool) -
 
 def width(columns: Sequence[Column], recipe: Recipe) -> int:
     """How many columns of numbers `encode_columns` makes."""
-    return sum(len(recipe.categories.get(column.name, [column])) for column in _used_columns(columns, recipe.left_out))
+    used = _used_columns(columns, recipe.left_out)
+    return sum(texts.WIDTH if column.kind == TEXT else len(recipe.categories.get(column.name, [column])) for column in used)
 
 
 def encode_columns(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe) -> tuple[Array, tuple[str, ...]]:
-    """((n, d) float32 rows, the d columns' names): numbers with their gaps filled, words as one column a category.
+    """((n, d) float32 rows, the d columns' names): numbers with their gaps filled, words as one column a category,
+    a text as what `texts.blocks` makes of it alone.
 
     A word that is no category, and an empty cell among words, is 0 in all of them.
 
@@ -138,10 +148,15 @@ def encode_columns(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recip
     """
     parts: list[Array] = []
     names = []
-    for name in (column.name for column in _used_columns(columns, recipe.left_out)):
+    for column in _used_columns(columns, recipe.left_out):
+        name = column.name
         if name not in frame.columns:
             raise DataError(f"the table lacks the column {name!r}: bring all tables with the same columns, or leave it out.")
-        if categories := recipe.categories.get(name):
+        if column.kind == TEXT:
+            shape, made = (len(frame), texts.WIDTH), texts.blocks(frame[name])
+            parts.append(scratch.on_disk(made, np.float32, shape) if scratch.is_large(shape, 4) else np.concatenate(list(made)))
+            names += [f"text[{place}]" for place in range(texts.WIDTH)]
+        elif categories := recipe.categories.get(name):
             words = _words(frame[name], categories)
             parts += [(words == category).astype(np.float32) for category in categories]
             names += [f"{name}={category}" for category in categories]
@@ -162,7 +177,7 @@ def encode_columns(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recip
             names.append(name)
     if not parts:
         raise DataError("no feature column is left: keep at least one.")
-    return np.stack(parts, axis=1), tuple(names)
+    return parts[0] if len(parts) == 1 and parts[0].ndim == 2 else np.column_stack(parts), tuple(names)
 
 
 def count_gaps(frame: pd.DataFrame, columns: Sequence[Column]) -> tuple[Column, ...]:
@@ -182,13 +197,17 @@ def private_parts(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe
         DataError: as `encode_columns`; labels that are none, or too few rows of a class.
     """
     x, names = encode_columns(frame, columns, recipe)
-    notes = [f"Labels come from column {recipe.label!r}. Features: {join(names)}.", *unknown_word_notes(frame, columns, recipe)]
-    y = labels_of(frame[recipe.label])
+    notes = [f"Labels come from column {recipe.label!r}. Features: {join(_titles(names))}.", *unknown_word_notes(frame, columns, recipe)]
+    notes += text_notes(frame, columns, recipe)
+    y = None if frame[recipe.label].isna().all() else labels_of(frame[recipe.label])
     of, side = None if person is None else frame[person].to_numpy(), find_column(frame, ("split",))
     train, test = partition(frame, side, y, notes, persons=of)
     persons = None if of is None else persons_of(of[train], most, n_rows=len(train))
-    sides = (x[train], y[train], x[test] if len(test) else None, y[test] if len(test) else None)
-    return Parts(*sides, _classes(y, recipe), tuple(notes), persons=persons, names=names, test_drawn=side is None and len(test) > 0)
+    x_train, x_test = (scratch.take_rows(x, rows) if len(rows) else None for rows in (train, test))
+    sides = (x_train, None if y is None else y[train], x_test, None if y is None or x_test is None else y[test])
+    beginnings = text_beginnings(frame, columns, recipe, np.concatenate([train, test]))
+    more: dict[str, Any] = {"persons": persons, "names": names, "texts": beginnings, "test_drawn": side is None and len(test) > 0}
+    return Parts(*sides, None if y is None else _classes(y, recipe), tuple(notes), **more)
 
 
 def public_parts(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe) -> Parts:
@@ -199,8 +218,46 @@ def public_parts(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe)
     """
     x, names = encode_columns(frame, columns, recipe)
     has_labels = recipe.label in frame.columns and frame[recipe.label].notna().any()
-    notes = (f"Features: {join(names)}.", *unknown_word_notes(frame, columns, recipe))
-    return Parts(x, labels_of(frame[recipe.label]) if has_labels else None, notes=notes, names=names)
+    notes = (f"Features: {join(_titles(names))}.", *unknown_word_notes(frame, columns, recipe), *text_notes(frame, columns, recipe))
+    beginnings = text_beginnings(frame, columns, recipe)
+    return Parts(x, labels_of(frame[recipe.label]) if has_labels else None, notes=notes, names=names, texts=beginnings)
+
+
+def text_column(columns: Sequence[Column], left_out: Sequence[str] = ()) -> str | None:
+    """The column of texts that is used."""
+    return next((column.name for column in _used_columns(columns, left_out) if column.kind == TEXT), None)
+
+
+def with_text_column(frame: pd.DataFrame, name: str | None) -> pd.DataFrame:
+    """The table, whose one column that looks like texts takes this name where no column has it."""
+    if name is None or name in frame.columns:
+        return frame
+    found = [column for column in frame.columns if _kind(column, frame[column]) == TEXT]
+    return frame.rename(columns={found[0]: name}) if len(found) == 1 else frame
+
+
+def text_beginnings(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe, rows: Array | None = None) -> tuple[str, ...]:
+    """How the text of each row begins; () without texts."""
+    name = text_column(columns, recipe.left_out)
+    chosen: Iterable[object] = () if name is None else frame[name] if rows is None else frame[name].iloc[rows]
+    return tuple(texts.clean(text)[:BEGINNING] for text in chosen)
+
+
+def text_notes(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe) -> list[str]:
+    """How a text became numbers, and how many texts are empty or too long to be read whole."""
+    if (name := text_column(columns, recipe.left_out)) is None:
+        return []
+    notes = [f"Column {name!r} holds texts: each became {texts.WIDTH} numbers through {texts.NAME}, from its own words alone."]
+    if len(_used_columns(columns, recipe.left_out)) > 1:
+        notes.append("The numbers of a text share one scale: together they count as much as all other columns.")
+    n_empty, n_long = int((frame[name].map(texts.clean) == "").sum()), int((frame[name].astype(str).str.len() > texts.LONGEST).sum())
+    notes += [f"{n_empty:,} texts are empty: their numbers are 0."] if n_empty else []
+    return [*notes, *([f"Of {n_long:,} texts the first {texts.LONGEST:,} signs count."] if n_long else [])]
+
+
+def _titles(names: Sequence[str]) -> list[str]:
+    """The names of columns, those of a text as one."""
+    return list(dict.fromkeys("text" if name.startswith("text[") else name for name in names))
 
 
 def split_off_public(frame: pd.DataFrame, label: str, share: float, *, person: str | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -273,10 +330,8 @@ def _kind(name: str, column: pd.Series) -> str:
         codes, words = distinct_of(values)
         if words.astype(str).str.match(_DATE).to_numpy()[codes].mean() > 0.8:
             return DATE
-        texts = words.astype(str)
-        is_long = texts.str.len().mean() >= LINE or texts.str.count(r"\S+").mean() >= SENTENCE
-        if is_long and (np.bincount(codes) == 1).mean() > 0.5:
-            return FREE_TEXT
+        if cells.are_long(words) and (np.bincount(codes) == 1).mean() > 0.5:
+            return TEXT
         is_name = distinct > max(FEWEST_DISTINCT, len(values) / 2) or distinct == len(values) > FEWEST_NAMES
         return IDENTIFIER if is_name else WORDS
     numbers = _numbers(values)

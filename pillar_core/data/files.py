@@ -73,7 +73,7 @@ def checked_features(parts: Parts, *, name: str) -> FeatureSet:
     if len(values) > max(tables.MOST_CLASSES_OF_NUMBERS, y.size / 10) and values[-1] - values[0] >= len(values):
         raise DataError(tables.TOO_MANY_NUMBERS.format("the labels hold", len(values)))
     features = arrays.features(parts.x_train, parts.y_train, parts.x_test, parts.y_test, parts.classes)
-    fields = {field: getattr(parts, field) for field in ("persons", "caveats", "names", "recipe", "test_drawn")}
+    fields = {field: getattr(parts, field) for field in ("persons", "caveats", "names", "recipe", "test_drawn", "texts")}
     return dataclasses.replace(features, name=name, notes=parts.all_notes + features.notes, **fields)
 
 

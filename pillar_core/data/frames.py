@@ -31,6 +31,8 @@ ENCODINGS = {"utf-16": "UTF-16", "cp1252": "Latin-1 (Windows)"}
 SAMPLE = 2**18
 """Bytes at the start of a text that decide its separator and its header."""
 ROWS_LOOKED_AT = 100
+MOST_WORDS = 4
+"""Of a name in the first line of a .txt file: longer cells are sentences with commas."""
 _INDEX = re.compile(r"__index_level_\d+__")
 _UNREADABLE = (
     ValueError,
@@ -84,7 +86,7 @@ def frame_of(content: io.BytesIO | Path, ending: str, *, as_written: str | None 
             "above the row of names."
         )
     repeated = frame.columns[frame.columns.duplicated()]
-    if len(repeated) or not len(frame) or len(frame.columns) < 2:
+    if len(repeated) or not len(frame) or (len(frame.columns) < 2 and not all(cells.are_long(frame[name]) for name in frame)):
         raise DataError(
             f"a table must have rows, at least two columns and each column name once; got {len(frame)} rows, {len(frame.columns)} columns"
             + (f", {join(repeated)} repeated." if len(repeated) else ".")
@@ -106,7 +108,9 @@ def _read_text(content: io.BytesIO | Path, ending: str, as_written: str | None) 
     lines = start.decode(encoding, errors="replace").splitlines()
     lines = lines[:-1] if len(start) == SAMPLE else lines
     skipped, stated = _preamble(lines)
-    separator = stated or _separator(lines[skipped:])
+    separator = stated or _separator(lines[skipped:], default="" if ending == ".txt" else ",")
+    if ending == ".txt" and not stated and not _names_columns(lines[skipped:], separator):
+        return _texts(content, encoding, skipped)
     rows = list(itertools.islice(csv.reader(lines[skipped:], delimiter=separator, skipinitialspace=True), ROWS_LOOKED_AT))
     has_header = _has_header(rows)
     names = None if has_header or not rows else [f"x{place}" for place in range(len(rows[0]))]
@@ -146,6 +150,21 @@ def _read_text(content: io.BytesIO | Path, ending: str, as_written: str | None) 
     return frame
 
 
+def _names_columns(lines: list[str], separator: str) -> bool:
+    """Whether the first line is one of cells, not of sentences."""
+    return separator != "" and all(len(cell.split()) <= MOST_WORDS for cell in next(csv.reader(lines, delimiter=separator), []))
+
+
+def _texts(content: io.BytesIO | Path, encoding: str, skipped: int) -> pd.DataFrame:
+    """The lines of a file in which nothing stands between cells, a text each."""
+    with contextlib.ExitStack() as stack:
+        stream: Any = stack.enter_context(content.open("rb")) if isinstance(content, Path) else _rewound(content)
+        lines = io.TextIOWrapper(io.BytesIO(stream.read()), encoding=encoding, errors="replace")
+        frame = pd.DataFrame({"text": [line.strip() or None for line in itertools.islice(lines, skipped, None)]}, dtype=object)
+    frame.attrs["notes"] = ["Each line is a text: nothing cuts the lines into cells."]
+    return frame
+
+
 def _rewound(content: io.BytesIO | Path) -> io.BytesIO | Path:
     if isinstance(content, io.BytesIO):
         content.seek(0)
@@ -181,14 +200,14 @@ def _preamble(lines: list[str]) -> tuple[int, str | None]:
     return comments, None
 
 
-def _separator(lines: list[str]) -> str:
+def _separator(lines: list[str], *, default: str = ",") -> str:
     """What stands between cells: the first that cuts the header and nearly all lines into equally many, more than one."""
     for separator in SEPARATORS:
         rows = [row for row in itertools.islice(csv.reader(lines, delimiter=separator), ROWS_LOOKED_AT) if row]
         counts = Counter(map(len, rows))
         if rows and len(rows[0]) > 1 and sum(counts[width] for width in (len(rows[0]), len(rows[0]) + 1)) >= 0.9 * len(rows):
             return separator
-    return ","
+    return default
 
 
 def _has_header(rows: list[list[str]]) -> bool:

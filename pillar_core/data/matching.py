@@ -39,9 +39,9 @@ def duplicates(x_a: Array, x_b: Array) -> Array:
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
 
-def are_by_chance(pairs: Array, x_a: Array, x_b: Array) -> bool:
-    """Whether the `duplicates` of two matrices may be rows of different people who share a few numbers."""
-    return x_a[0].size <= FEW_NUMBERS and len(pairs) <= max(FEW_PAIRS, BY_CHANCE * min(len(x_a), len(x_b)))
+def are_by_chance(pairs: Array, x_a: Array, x_b: Array, *, are_texts: bool = False) -> bool:
+    """Whether the `duplicates` of two matrices may be rows of different people who share a few numbers, or a phrase."""
+    return (are_texts or x_a[0].size <= FEW_NUMBERS) and len(pairs) <= max(FEW_PAIRS, BY_CHANCE * min(len(x_a), len(x_b)))
 
 
 def by_name(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, tuple[str, ...]]:

@@ -12,11 +12,14 @@ from pillar_core.data.images import loading as images
 from pillar_core.data.images.loading import checked_images
 from pillar_core.data.partition import with_drawn_test
 from pillar_core.data.parts import Parts, open_source, place_of
+from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
 from pillar_core.types import Dataset, FeatureSet, Progress, ignore_progress
 
+TEXT = "text"
+"""What the column of a list of texts is called."""
 KINDS = (
-    "a path, a DataFrame, a pair (rows, labels) of arrays or of .npy files, scikit-learn's Bunch, a TensorDataset, "
+    "a path, a DataFrame, a list of texts, a pair (rows, labels) of arrays or of .npy files, scikit-learn's Bunch, a TensorDataset, "
     "a data set of the library datasets, a Dataset or a FeatureSet"
 )
 
@@ -24,6 +27,22 @@ KINDS = (
 def is_table(rows: object) -> bool:
     """Whether an object is a pandas DataFrame, without importing pandas."""
     return type(rows).__name__ == "DataFrame" and hasattr(rows, "columns")
+
+
+def is_texts(rows: Any) -> bool:
+    """Whether rows are a list or an array of texts, not the paths of two .npy files."""
+    values = rows.tolist() if isinstance(rows, np.ndarray) and rows.ndim == 1 else rows
+    if not isinstance(values, list | tuple) or not any(isinstance(text, str) for text in values):
+        return False
+    is_pair = len(values) == 2 and all(str(text).endswith(".npy") for text in values)
+    return not is_pair and all(text is None or isinstance(text, str) for text in values)
+
+
+def table_of_texts(rows: Any, y: Any = None) -> Any:
+    """A DataFrame of texts and their labels."""
+    frame = pd.DataFrame({TEXT: np.array(rows, dtype=object), "label": np.full(len(rows), None) if y is None else y})
+    frame.attrs["text"] = TEXT
+    return frame
 
 
 def read_object(source: Any) -> Any:
@@ -42,6 +61,8 @@ def read_object(source: Any) -> Any:
     y: Any
     names: Any = None
     classes: Any = None
+    if is_texts(source):
+        return table_of_texts(source)
     if hasattr(source, "tensors"):
         rows, y = source.tensors if len(source.tensors) == 2 else (source.tensors[0], None)
     elif isinstance(source, Mapping) and {"data", "target"} <= set(source):
@@ -55,6 +76,8 @@ def read_object(source: Any) -> Any:
         names = _class_names(classes, y)
         y_values = labels.as_array(y) if names is None else np.asarray(names)[labels.as_array(y)]
         return rows.assign(**{str(getattr(y, "name", None) or "label"): y_values})
+    if is_texts(rows):
+        return table_of_texts(rows, y)
     rows = labels.as_array(rows)
     is_named = names is not None and rows.ndim == 2 and len(names) == rows.shape[1]
     parts = Parts(rows, y, classes=_class_names(classes, y), names=tuple(map(str, names)) if is_named else None)

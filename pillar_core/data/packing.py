@@ -27,6 +27,7 @@ def pack(data: FeatureSet | Dataset) -> dict[str, Any]:
         "persons": data.persons and data.persons.of,
         "rows_per_person": data.persons and np.array(data.persons.most),
         "test_drawn": np.array(True) if data.test_drawn else None,
+        "texts": np.frombuffer("\n".join(data.texts).encode(errors="replace"), np.uint8) if data.texts else None,
     }
     if isinstance(data, FeatureSet):
         arrays["names"] = None if data.names is None else np.array(data.names, dtype=str)
@@ -51,6 +52,7 @@ def unpack(arrays: Mapping[str, Array], *, title: str = "") -> FeatureSet | Data
         persons = Persons(arrays["persons"], arrays["rows_per_person"].tolist())
     x_train, y_train, x_test, y_test = arrays["x_train"], arrays.get("y_train"), arrays.get("x_test"), arrays.get("y_test")
     more: dict[str, Any] = {"notes": notes, "persons": persons, "caveats": caveats, "test_drawn": "test_drawn" in arrays}
+    more["texts"] = tuple(arrays["texts"].tobytes().decode(errors="replace").split("\n")) if "texts" in arrays else ()
     if x_train.ndim > 2:
         return Dataset(name, x_train, y_train, x_test, y_test, classes, title=title or name, stored_rows=decoded, **more)
     more["names"] = tuple(map(str, arrays["names"])) if "names" in arrays else None

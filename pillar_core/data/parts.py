@@ -25,7 +25,7 @@ IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".web
 class Parts:
     """What a file holds, unchecked; `notes` say what was decided while reading.
 
-    `stored_rows` names entries of the store that hold decoded images; for the last five fields see `Dataset` and `FeatureSet`.
+    `stored_rows` names entries of the store that hold decoded images; for the last six fields see `Dataset` and `FeatureSet`.
     """
 
     x_train: Any
@@ -40,6 +40,7 @@ class Parts:
     names: tuple[str, ...] | None = None
     recipe: Mapping[str, Any] | None = None
     test_drawn: bool = False
+    texts: tuple[str, ...] = ()
 
     @property
     def all_notes(self) -> tuple[str, ...]:

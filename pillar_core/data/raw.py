@@ -23,22 +23,27 @@ WAYS = (
     "Public rows with the same columns say all of it: give them (public=, --public). Or write a recipe with "
     "`python -m pillar_core recipe`, fill in what is null there, and give it (recipe=, --recipe)."
 )
+_TEXT = "column {!r} holds texts: say so (text=, --text) to learn from it, or leave it out."
 _NO_PERSON = "No column {!r} says whose the rows are: each counts as somebody else's."
 
 
 @dataclasses.dataclass(frozen=True)
 class Roles:
-    """What somebody says of a table's columns; None and () where nothing is said. `rows_per_person`: how many of a person's count."""
+    """What somebody says of a table's columns; None and () where nothing is said. `rows_per_person`: how many of a person's count.
+
+    `text`: the column whose texts become numbers.
+    """
 
     label: str | None = None
     person: str | None = None
     leave_out: Sequence[str] = ()
     recipe: Any = None
     rows_per_person: int | None = None
+    text: str | None = None
 
     def __bool__(self) -> bool:
         """Whether anything is said."""
-        return any(value is not None and value != () for value in (self.label, self.person, tuple(self.leave_out), self.recipe))
+        return any(value is not None and value != () for value in (self.label, self.person, tuple(self.leave_out), self.recipe, self.text))
 
 
 def is_table(source: object) -> bool:
@@ -58,7 +63,7 @@ def read_private(source: Any, roles: Roles, public: Sequence[Any] = ()) -> Featu
     person = roles.person or (written.person if written else None)
     frame, title = _table(source, person)
     public_tables = [_table(table, person)[0] for table in public]
-    for name in (roles.label, roles.person, *roles.leave_out):
+    for name in (roles.label, roles.person, roles.text, *roles.leave_out):
         if name is not None and name not in frame.columns:
             raise DataError(f"{title} has no column {name!r}; it has {join(frame.columns)}.")
     notes = [] if not roles and not public_tables else frames.notes_of(frame)
@@ -70,6 +75,8 @@ def read_private(source: Any, roles: Roles, public: Sequence[Any] = ()) -> Featu
     else:
         if roles.label not in (None, written.label):
             raise DataError(f"the recipe's label is {written.label!r}; got {roles.label!r}. Write a recipe for each label.")
+        if roles.text not in (None, encoding.text_column(written.columns)):
+            raise DataError(f"the recipe reads no texts from the column {roles.text!r}: write a recipe with --text {roles.text}.")
         columns = tuple(column for column in written.columns if column.name not in roles.leave_out)
         added = [name for name in roles.leave_out if name not in written.left_out]
         recipe = dataclasses.replace(written, person=person, columns=columns, left_out=(*written.left_out, *added))
@@ -93,6 +100,7 @@ def read_public(source: Any, private: FeatureSet) -> FeatureSet:
     """
     recipe = recipes.recipe_of(private.recipe or {})
     frame, title = _table(source, recipe.person)
+    frame = encoding.with_text_column(frame, encoding.text_column(recipe.columns))
     names_all = recipe.person is not None and named_in(frame, recipe.person)[1]
     features = public_features(frame, recipe, name=Path(title).stem, apart_from=(private.fingerprint,) if names_all else ())
     names = [column.name for column in recipe.columns]
@@ -106,12 +114,12 @@ def new_rows(source: Any, recipe: Recipe) -> tuple[Array, tuple[str, ...]]:
     Raises:
         DataError: columns that the table lacks, by name; gaps that the recipe does not fill, or words among numbers.
     """
-    frame, _ = _table(source, None)
-    names = [column.name for column in recipe.columns]
+    frame, text = _table(source, None)[0], encoding.text_column(recipe.columns)
+    names, frame = [column.name for column in recipe.columns], encoding.with_text_column(frame, text)
     if absent := [name for name in names if name not in frame.columns]:
         raise DataError(f"the table lacks the columns {join(absent)}, which the model learnt from; it has {join(frame.columns)}.")
     notes, frame = frames.notes_of(frame), _without_gaps(frame[names], recipe)
-    for name in (name for name in names if name not in recipe.categories and tables.is_text(frame[name])):
+    for name in (name for name in names if name not in (text, *recipe.categories) and tables.is_text(frame[name])):
         column = frame[name].mask(frame[name].astype(str).str.strip().str.lower().isin(cells.GAPS))
         frame = frame.assign(**{name: column if column.notna().any() else column.astype(float)})
     columns = encoding.count_gaps(frame, recipe.columns)
@@ -134,11 +142,13 @@ def learnt_recipe(frame: pd.DataFrame, roles: Roles, public: pd.DataFrame | None
     if public is None:
         roles_taken = {label, tables.find_column(frame, ("split",)), *roles.leave_out}
         inputs = [name for name in seen.columns if name not in roles_taken]
-        _refuse_words(seen, inputs, label, roles.leave_out)
-        columns = tuple(Column(name, NUMBERS, 0) for name in inputs)
+        if roles.text is None or len(inputs) > 1:
+            _refuse_words(seen, [name for name in inputs if name != roles.text], label, roles.leave_out)
+        columns = tuple(Column(name, encoding.TEXT if name == roles.text else NUMBERS, 0) for name in inputs)
         return Recipe(label, tuple(roles.leave_out), columns=columns, person=roles.person), []
-    columns = encoding.columns_of(seen, label, public=public)
-    aside = [column for column in columns if column.kind in encoding.LEFT_OUT and column.name not in roles.leave_out]
+    public = encoding.with_text_column(public, roles.text)
+    columns = encoding.columns_of(seen, label, public=public, text=roles.text)
+    aside = [column for column in columns if column.kind in encoding.LEFT_OUT and column.name not in (roles.text, *roles.leave_out)]
     left_out = (*roles.leave_out, *(column.name for column in aside))
     present = [column for column in columns if column.name in public.columns]
     absent = [column.name for column in columns if column not in present and column.name not in left_out]
@@ -165,12 +175,13 @@ def template(source: Any, roles: Roles, public: pd.DataFrame | None = None) -> t
     if public is not None:
         recipe, notes = learnt_recipe(frame, roles, _table(public, roles.person)[0])
         return dataclasses.replace(recipe, classes=classes, rows_per_person=most), notes
-    columns = encoding.columns_of(frame.drop(columns=[roles.person] if roles.person else []), label)
-    used = tuple(column for column in columns if column.name not in roles.leave_out)
+    columns = encoding.columns_of(frame.drop(columns=[roles.person] if roles.person else []), label, text=roles.text)
+    aside = [column.name for column in columns if column.kind == encoding.TEXT and column.name not in (roles.text, *roles.leave_out)]
+    used = tuple(column for column in columns if column.name not in (*aside, *roles.leave_out))
     if problems := [f"column {column.name!r} {encoding.ADVICE[column.kind]}." for column in used if column.kind in encoding.ADVICE]:
         raise DataError(*problems)
-    recipe = Recipe(label, tuple(roles.leave_out), columns=used, person=roles.person, classes=classes, rows_per_person=most)
-    return recipe, encoding.problems_of(used, recipe, is_scaled=False)
+    recipe = Recipe(label, (*roles.leave_out, *aside), columns=used, person=roles.person, classes=classes, rows_per_person=most)
+    return recipe, [*(_TEXT.format(name) for name in aside), *encoding.problems_of(used, recipe, is_scaled=False)]
 
 
 def private_features(frame: pd.DataFrame, recipe: Recipe, *, name: str, caveats: tuple[str, ...] = ()) -> FeatureSet:
@@ -203,11 +214,13 @@ def public_features(frame: pd.DataFrame, recipe: Recipe, *, name: str, apart_fro
 
 
 def plain_features(frame: pd.DataFrame, *, name: str) -> FeatureSet:
-    """The features of a table of numbers as it is.
+    """The features of a table of numbers as it is, or of unlabelled texts alone.
 
     Raises:
         DataError: no label column that is certain, words or gaps, each column by name.
     """
+    if len(frame.columns) == 1:  # such a table holds texts
+        return public_features(frame, Recipe("label", columns=(Column(frame.columns[0], encoding.TEXT, 0),)), name=name)
     label = tables.label_column(frame)
     inputs = [column for column in frame.columns if column not in (label, tables.find_column(frame, ("split",)))]
     if inputs:
@@ -223,7 +236,8 @@ def _refuse_words(frame: pd.DataFrame, inputs: list[str], label: str, left_out: 
         x = tables.numbers_of(frame, inputs)
     except DataError as refusal:
         columns = [column for column in encoding.columns_of(frame, label) if column.name in inputs]
-        problems = encoding.problems_of(columns, Recipe(label, tuple(left_out)), is_scaled=True)
+        texts = [column.name for column in columns if column.kind == encoding.TEXT]
+        problems = [*map(_TEXT.format, texts), *encoding.problems_of(columns, Recipe(label, (*left_out, *texts)), is_scaled=True)]
         cells_of_words = [line for line in refusal.problems if line.endswith("not a number.")]
         rest = problems or [line for line in refusal.problems if line not in cells_of_words]
         raise DataError(*cells_of_words, *rest, *([WAYS] if rest else [])) from refusal

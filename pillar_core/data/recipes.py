@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pillar_core.data.encoding import NUMBERS, TEXTS, WORDS, Column, Recipe
+from pillar_core import texts
+from pillar_core.data.encoding import NUMBERS, OF_WORDS, TEXT, WORDS, Column, Recipe
 from pillar_core.data.parts import place_of
 from pillar_core.data.wording import join
 from pillar_core.errors import DataError
@@ -21,9 +22,10 @@ def form_of(recipe: Recipe) -> dict[str, Any]:
     for column in recipe.columns:
         categories = recipe.categories.get(column.name)
         low, high = recipe.ranges.get(column.name, (None, None))
-        kind = WORDS if categories or column.kind in TEXTS else NUMBERS
+        kind = TEXT if column.kind == TEXT else WORDS if categories or column.kind in OF_WORDS else NUMBERS
         named: dict[str, Any] = {"name": column.name, "kind": kind, "categories": list(categories) if categories else None}
-        columns.append(named | {"fill": recipe.fills.get(column.name), "low": low, "high": high})
+        encoder = {"encoder": texts.IDENTITY} if kind == TEXT else {}
+        columns.append(named | {"fill": recipe.fills.get(column.name), "low": low, "high": high} | encoder)
     form: dict[str, Any] = {"format": FORMAT, "label": recipe.label, "classes": list(recipe.classes), "person": recipe.person}
     form |= {"left_out": list(recipe.left_out), "columns": columns}
     more = {"gaps": list(recipe.gaps)} if recipe.gaps else {}
@@ -53,8 +55,10 @@ def _read(form: Any) -> Recipe:
     columns, categories, fills, ranges = [], {}, {}, {}
     for number, column in enumerate(form["columns"]):
         name, kind = column["name"], column["kind"]
-        if not isinstance(name, str) or kind not in (NUMBERS, WORDS):
-            raise ValueError(f"column {number} must have a name, and numbers or words as its kind; got {name!r}, {kind!r}.")
+        if not isinstance(name, str) or kind not in (NUMBERS, WORDS, TEXT):
+            raise ValueError(f"column {number} must have a name, and numbers, words or text as its kind; got {name!r}, {kind!r}.")
+        if kind == TEXT and (encoder := column.get("encoder", texts.IDENTITY)) != texts.IDENTITY:
+            raise ValueError(f"the encoder of the texts in column {name!r} is {encoder}, and {texts.IDENTITY} here.")
         columns.append(Column(name, kind, 0))
         if column.get("categories") is not None:
             categories[name] = _texts(column["categories"], f"the categories of column {name!r}")

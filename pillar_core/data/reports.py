@@ -1,6 +1,7 @@
 """What an upload holds and what is wrong with it, without raising: the text of the app's upload panel."""
 
 import dataclasses
+import itertools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -132,4 +133,6 @@ def _row(data: Dataset | FeatureSet, number: int) -> dict[str, Any]:
     if row.ndim > 1:
         return {"row": number, "label": label, "mean": float(row.mean()), "darkest": int(row.min()), "brightest": int(row.max())}
     names = (data.names if isinstance(data, FeatureSet) else None) or [f"x{column}" for column in range(len(row))]
-    return {"row": number, "label": label} | dict(zip(names, map(float, row[:PREVIEW_COLUMNS]), strict=False))
+    text = {"text": data.texts[number]} if data.texts else {}
+    numbers = {name: float(value) for name, value in zip(names, row, strict=True) if not (text and name.startswith("text["))}
+    return {"row": number, "label": label} | text | dict(itertools.islice(numbers.items(), PREVIEW_COLUMNS))

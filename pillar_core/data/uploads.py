@@ -161,7 +161,8 @@ def load(name: str) -> Dataset | FeatureSet:
     if isinstance(data, Dataset):
         return data
     checked = features(data.x_train, data.y_train, data.x_test, data.y_test, data.classes)
-    fields = {name: getattr(data, name) for name in ("classes", "name", "notes", "persons", "caveats", "names", "recipe", "test_drawn")}
+    names = ("classes", "name", "notes", "persons", "caveats", "names", "recipe", "test_drawn", "texts")
+    fields = {name: getattr(data, name) for name in names}
     return dataclasses.replace(checked, **fields, apart_from=upload.apart_from if upload is not None else ())
 
 

@@ -17,7 +17,7 @@ from pillar_core.types import FeatureSet, SemiPrivateSplit
 class Rows:
     """x (n, d) float32 and y (n,) int64: the private rows of a split, or all train rows; `public` (m, d): the public ones.
 
-    `has_public` is False where there are none: the train rows then stand in, and what they choose is not private.
+    `has_public` is False where there are none: the train rows then stand in, and what they choose is not private. `block`: see `moments`.
     """
 
     x: Array
@@ -25,10 +25,11 @@ class Rows:
     classes: tuple[str, ...]
     public: Array
     has_public: bool
+    block: slice | None = None
 
     def space(self, *, centre: bool = True, standardise: bool = False) -> Transform:
         """The affine map that features pass before anything is measured: less the public mean, over the public deviation."""
-        mean, scale = moments(self.public, standardise=standardise, centre=centre)
+        mean, scale = moments(self.public, standardise=standardise, centre=centre, block=self.block)
         return Transform(mean, scale)
 
     def radius(self) -> float:
@@ -70,7 +71,7 @@ def rows_of(data: FeatureSet | SemiPrivateSplit) -> Rows:
         raise DataError("margins and ξ need labels; these rows have none.")
     if len(np.unique(y)) < 2:
         raise DataError("margins and ξ need rows of at least two classes; these rows have one.")
-    return Rows(x, y, features.classes, public if len(public) else x, len(public) > 0)
+    return Rows(x, y, features.classes, public if len(public) else x, len(public) > 0, features.text_block)
 
 
 def checked_ks(k: int | Sequence[int], *, most: int, why: str) -> list[int]:

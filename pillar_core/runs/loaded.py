@@ -15,6 +15,7 @@ from pillar_core.arrays import Array
 from pillar_core.backbones import extract
 from pillar_core.backbones.cards import BACKBONES, identity_of
 from pillar_core.data import encoding, files, objects, raw, recipes
+from pillar_core.data.encoding import TEXT
 from pillar_core.data.images.candidates import load_unlabelled
 from pillar_core.data.npz import UNREADABLE
 from pillar_core.data.parts import place_of
@@ -36,8 +37,8 @@ LARGE = 2**27
 class Model:
     """A loaded model: `predict` gives labels, `predict_proba` probabilities, `classes` their names, `card` what it promises.
 
-    Rows are a DataFrame, the path of a table, npz, npy, folder or zip of images, or an array; `notes` say what was understood of the last
-    ones. `weights`: a local file for the backbone of the model's features, where that needs one.
+    Rows are a DataFrame, the path of a table, npz, npy, folder or zip of images, an array, or a list of texts; `notes` say what was
+    understood of the last ones. `weights`: a local file for the backbone of the model's features, where that needs one.
     """
 
     def __init__(self, classifier: LinearClassifier | NetworkClassifier, card: Form) -> None:
@@ -68,7 +69,8 @@ class Model:
 
     def is_large(self, rows: Any) -> bool:
         """Whether rows are a csv that is read piece by piece, as `use.py` reads it: plain numbers alone, and no decimal comma."""
-        if not isinstance(rows, str | Path) or (self.card.get("input") or {}).get("kind") != "table":
+        form = self.card.get("input") or {}
+        if not isinstance(rows, str | Path) or form.get("kind") != "table" or any(col["kind"] == TEXT for col in form["recipe"]["columns"]):
             return False
         place = place_of(rows)
         return place.suffix.lower() in (".csv", ".tsv", ".txt") and place.is_file() and place.stat().st_size > LARGE
@@ -107,6 +109,7 @@ class Model:
 
     def _read(self, rows: Any, form: Form) -> Any:
         """What a path, a frame or an array holds, before pixels are scaled."""
+        rows = objects.table_of_texts(rows) if form["kind"] == "table" and objects.is_texts(rows) else rows
         is_frame = objects.is_table(rows)
         if not is_frame and not isinstance(rows, str | Path):
             return rows

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pillar_core import checks, data
+from pillar_core import checks, data, texts
 from pillar_core.backbones import extract
 from pillar_core.backbones.cards import identity_of
 from pillar_core.backbones.names import address
@@ -32,6 +32,7 @@ def load_features(
     keys: tuple[str, str | None] | None = None,
     recipe: str | Path | Values | None = None,
     public: Any = None,
+    text: str | None = None,
 ) -> FeatureSet:
     """The feature set of a file, a folder or zip of images, or a dataset, checked.
 
@@ -39,7 +40,8 @@ def load_features(
 
     Args:
         source: npz (x_train, y_train, x_test, y_test, classes), csv or parquet of features; npz, folder or zip of images; a DataFrame;
-            a pair (rows, labels) of arrays or .npy files; a Bunch, TensorDataset or data set of the library datasets; or a dataset.
+            a pair (rows, labels) of arrays, texts or .npy files; a list of texts; a Bunch, TensorDataset or data set of the library
+            datasets; or a dataset.
             A feature set comes back as it is.
         backbone: a key of `BACKBONES`; None takes raw_pixels for images and identity for numbers. What a network makes is kept
             in the cache, and extracted only where it is not there.
@@ -51,6 +53,7 @@ def load_features(
         keys: the names of rows and labels in a npz; None for no labels.
         recipe: a file or mapping that says how a table with words and gaps becomes numbers (`python -m pillar_core recipe` writes it).
         public: a table whose rows say that instead. Persons who have rows there lose theirs here.
+        text: the column of a table whose texts become numbers, each by itself; a list of texts, or a pair (texts, labels), needs no name.
 
     Raises:
         DataError: a file or rows that cannot be used, every reason with row numbers; or weights of another network.
@@ -60,22 +63,22 @@ def load_features(
     """
     checks.within(batch_size=(batch_size, COUNT))
     checks.one_of(("auto", "cpu", "cuda", "mps"), device=device)
-    roles = Roles(label, person, (leave_out,) if isinstance(leave_out, str) else tuple(leave_out), recipe)
+    roles = Roles(label, person, (leave_out,) if isinstance(leave_out, str) else tuple(leave_out), recipe, text=text)
     rows: Dataset | FeatureSet
     if not raw.is_table(source) and not isinstance(source, str | Path | Dataset | FeatureSet):
         source = objects.read_object(source)
         if raw.is_table(source) and label is None:  # rows and labels came apart, so that the last column is certain
-            roles = dataclasses.replace(roles, label=str(source.columns[-1]))
+            roles = dataclasses.replace(roles, label=str(source.columns[-1]), text=text or source.attrs.get("text"))
     if raw.is_table(source):
         if keys is not None:
             raise SettingError(f"keys name arrays of a npz; a table has label and leave_out. Got {keys!r}.")
         rows = raw.read_private(source, roles, () if public is None else (public,))
     elif roles or public is not None:
-        raise SettingError("label, person, leave_out, recipe and public go with tables: a csv or parquet file, or a DataFrame.")
+        raise SettingError("label, person, leave_out, recipe, public and text go with tables: a csv or parquet file, or a DataFrame.")
     else:
         rows = read(source, keys=keys)
     if isinstance(rows, FeatureSet):
-        if backbone not in (None, "identity") or weights is not None:
+        if backbone not in (None, "identity", texts.NAME if rows.texts else None) or weights is not None:
             raise SettingError(f"backbone must be none or identity for what is features already; got {backbone!r}, weights {weights!r}.")
         return rows
     return through_backbone(rows, backbone, weights=weights, device=device, batch_size=batch_size)
@@ -119,4 +122,6 @@ def through_backbone(
         persons=dataset.persons,
         caveats=dataset.caveats,
         test_drawn=dataset.test_drawn,
+        texts=dataset.texts,
+        recipe=dataset.recipe,
     )

@@ -14,7 +14,7 @@ import numpy as np
 from pillar_core import mode
 from pillar_core.arrays import Array
 from pillar_core.data import cells, encoding, recipes
-from pillar_core.data.encoding import NUMBERS, Column, Recipe
+from pillar_core.data.encoding import NUMBERS, TEXT, Column, Recipe
 from pillar_core.data.parts import place_of
 from pillar_core.engine import LinearClassifier
 from pillar_core.errors import SettingError, StoreError, UnsupportedError
@@ -215,7 +215,7 @@ def _front_matter(record: RunRecord, card: Form) -> str:
     fields = {
         "license": "unknown",
         "library_name": "pillar-explorer",
-        "pipeline_tag": "image-classification" if form["kind"] == "pixels" or "backbone" in form else "tabular-classification",
+        "pipeline_tag": f"{'image' if form['kind'] == 'pixels' or 'backbone' in form else _of_table(form)}-classification",
         "tags": ["differential-privacy", record.method],
         "datasets": [name.removeprefix("hub:") for name in names if name.startswith("hub:")],
         "metrics": [],
@@ -229,7 +229,14 @@ def _front_matter(record: RunRecord, card: Form) -> str:
     return "---\n" + "".join(f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in fields.items()) + "---\n\n"
 
 
+def _of_table(form: Form) -> str:
+    kinds = {column["kind"] for column in form.get("recipe", {"columns": ()})["columns"]}
+    return "text" if kinds == {TEXT} else "tabular"
+
+
 def _rows_in_words(form: Form) -> str:
+    if _of_table(form) == "text":
+        return f"a list of texts, a file with one a line, or a table with the column {form['recipe']['columns'][0]['name']!r}"
     if form["kind"] == "table":
         return f"a csv, parquet or DataFrame with the columns {json.dumps([column['name'] for column in form['recipe']['columns']])}"
     if form["kind"] == "pixels" or "backbone" in form:
@@ -241,8 +248,11 @@ def _alone(card: Form) -> str:
     if "network" in card:
         return "Both need the library: this is a deep network."
     alone = "Without the library, with numpy alone: unpack this zip and run `python use.py ROWS`"
-    if "backbone" in card["input"]:
-        return f"{alone}. It takes features (npz), not images. These lines of the library make them:\n\n```python\n{use.FEATURES}\n```"
+    has_texts = any(column["kind"] == TEXT for column in card["input"].get("recipe", {"columns": ()})["columns"])
+    if has_texts or "backbone" in card["input"]:
+        what, rows = ("texts", "new.csv") if has_texts else ("images", "a folder of images")
+        lines = use.FEATURES.format(rows=rows)
+        return f"{alone}. It takes features (npz), not {what}. These lines of the library make them:\n\n```python\n{lines}\n```"
     return f"{alone}{' (an npz or npy of images)' * (card['input']['kind'] == 'pixels')}."
 
 

@@ -162,7 +162,7 @@ def match_private(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, 
 
 
 def _overlap(parts: SemiPrivateSplit) -> tuple[str, ...]:
-    """A note where a few private rows of few numbers equal public ones.
+    """A note where a few private rows of few numbers, or of texts, equal public ones.
 
     Raises:
         DataError: more rows are equal, or longer ones, which do not meet by chance.
@@ -171,8 +171,10 @@ def _overlap(parts: SemiPrivateSplit) -> tuple[str, ...]:
     pairs = duplicates(private, parts.public_x)
     if not len(pairs):
         return ()
-    if matching.are_by_chance(pairs, private, parts.public_x):
-        reason = "as rows of few numbers do by chance. If they are the same people, ε is not theirs: remove them from the public set."
+    are_texts = bool(parts.features.texts)
+    if matching.are_by_chance(pairs, private, parts.public_x, are_texts=are_texts):
+        what = "texts of the same words" if are_texts else "rows of few numbers"
+        reason = f"as {what} do by chance. If they are the same people, ε is not theirs: remove them from the public set."
         return (f"{len(pairs)} private rows equal public ones, {reason}",)
     rows = ", ".join(str(parts.private[row]) for row in pairs[:5, 0])
     raise DataError(

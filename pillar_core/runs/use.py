@@ -27,7 +27,7 @@ AT_ONCE = 8192
 ROWS = ("x", "X", "x_test", "x_train")
 LABELS = ("label", "labels", "y", "target", "class", "outcome", "diagnosis")
 FEATURES = """import numpy, pillar_core as pc
-x = pc.load_model("model.zip").features("a folder of images")
+x = pc.load_model("model.zip").features({rows!r})
 numpy.savez("features.npz", x=x)"""
 UNKNOWN, FILLED = "Words that are none of the categories count as none", "Cells without a number took the model's value for gaps"
 OUTSIDE = "Numbers outside the model's range count as its nearest end"
@@ -125,12 +125,15 @@ def pixels(rows: Numbers, shape: Sequence[int]) -> tuple[Numbers, str]:
 
 def read(path: Path, form: Card, width: int) -> Iterator[Numbers]:
     """(m, d) float32 rows of a file, some thousand at a time."""
+    lines = FEATURES.format(rows=path.name)
     if path.suffix.lower() in (".npz", ".npy"):
         blocks = _of_arrays(path)
+    elif texts := [column["name"] for column in form.get("recipe", {"columns": ()})["columns"] if column["kind"] == "text"]:
+        raise ValueError(f"the model reads texts (column {texts[0]!r}). Make features of them with the library:\n{lines}")
     elif path.suffix.lower() in (".csv", ".tsv", ".txt"):
         blocks = _of_table(path, form)
     else:
-        raise ValueError(f"{path.name} is no csv, npz or npy. Make features of images, or of other tables, with the library:\n{FEATURES}")
+        raise ValueError(f"{path.name} is no csv, npz or npy. Make features of images, or of other tables, with the library:\n{lines}")
     if form["kind"] == "pixels":  # all at once: a dark block alone would not show that white is 255
         x, note = pixels(np.concatenate(list(blocks)), form["shape"])
         sys.stderr.write(f"note: {note}\n" if note else "")

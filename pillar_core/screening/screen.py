@@ -110,7 +110,7 @@ def refuse_overlap(private: Dataset | FeatureSet, public: Mapping[str, Dataset |
         if data.x_train.shape[1:] != private.x_train.shape[1:]:
             continue
         pairs = duplicates(private.x_train.reshape(len(private.x_train), -1), data.x_train.reshape(len(data.x_train), -1))
-        if len(pairs) and not are_by_chance(pairs, private.x_train, data.x_train):
+        if len(pairs) and not are_by_chance(pairs, private.x_train, data.x_train, are_texts=bool(private.texts)):
             rows = ", ".join(map(str, pairs[:5, 0]))
             raise DataError(
                 f"{len(pairs)} rows of the public set {name!r} are, bit by bit, private rows (private rows {rows} …): its distance would "

@@ -57,26 +57,34 @@ class PublicBasis:
         return Transform(self.mean, self.scale, self.vectors[:, :k], normalise)
 
 
-def moments(x: Array, *, standardise: bool, centre: bool) -> tuple[Array | None, Array | None]:
-    """(mean, scale) of public rows x (m, d), float32, None where not asked for; a constant feature gets scale 1."""
+def moments(x: Array, *, standardise: bool, centre: bool, block: slice | None = None) -> tuple[Array | None, Array | None]:
+    """(mean, scale) of public rows x (m, d), float32, None where not asked for; a constant feature gets scale 1.
+
+    block: columns that share one scale, with which they vary as much as all other columns together.
+    """
     if not len(x) and (standardise or centre):
         raise DataError("standardise and centre need public rows; this split has none. Set both to false, or split with public rows.")
     mean = x.mean(axis=0, dtype=np.float64) if centre else None
     scale = None
     if standardise:
         deviation = x.std(axis=0, dtype=np.float64)
+        if block is not None:
+            deviation[block] = np.sqrt((deviation[block] ** 2).sum() / (len(deviation) - len(deviation[block])))
         scale = np.where(deviation > RANK_TOLERANCE * deviation.max(initial=0.0), deviation, 1.0).astype(np.float32)
     return (None if mean is None else mean.astype(np.float32)), scale
 
 
-def has_units(x: Array) -> bool:
-    """Whether one column of the public rows x (m, d) would have most say if none were standardised; no rows say no."""
+def has_units(x: Array, block: slice | None = None) -> bool:
+    """Whether one column of the public rows x (m, d) would have most say if none were standardised; no rows say no.
+
+    block: columns that became of a text beside others, whose units it does not share.
+    """
     variances = x.var(axis=0, dtype=np.float64) if len(x) else np.zeros(1)
-    return bool(variances.max() > LARGEST_SHARE * variances.sum())
+    return bool(len(x)) and (block is not None or bool(variances.max() > LARGEST_SHARE * variances.sum()))
 
 
-def public_basis(x: Array, *, standardise: bool, centre: bool) -> PublicBasis:
-    """The eigenbasis of the public second moment, after standardising and centring as asked.
+def public_basis(x: Array, *, standardise: bool, centre: bool, block: slice | None = None) -> PublicBasis:
+    """The eigenbasis of the public second moment, after standardising and centring as asked; block: see `moments`.
 
     Works on the smaller of the (d, d) moment and the (m, m) Gram matrix, in float64.
 
@@ -85,7 +93,7 @@ def public_basis(x: Array, *, standardise: bool, centre: bool) -> PublicBasis:
     """
     if not len(x):
         raise DataError("a public projection needs public rows; split with public_fraction, public_per_class or public.")
-    mean, scale = moments(x, standardise=standardise, centre=centre)
+    mean, scale = moments(x, standardise=standardise, centre=centre, block=block)
     rows = torch.from_numpy(Transform(mean, scale)(x)).double()
     m, d = rows.shape
     work = 10 * min(m, d) ** 3

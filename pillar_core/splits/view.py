@@ -1,6 +1,7 @@
 """What a learner may see of a split: private rows through public preprocessing, and the public data that it declared."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,7 @@ class View:
 
     x: (N, d) float32 with `rows` (n,) int64 the private ones among them (None: all); y: (n,) int64.
     `public_classes` names the classes of `y_public` where they are not the private ones. `pixel_shape`: that of the images
-    whose pixels the rows are, or None.
+    whose pixels the rows are, or None. `block`: see `moments`.
     """
 
     facts: PublicFacts
@@ -43,6 +44,7 @@ class View:
     memo: Memo = dataclasses.field(default_factory=Memo)
     public_classes: tuple[str, ...] = ()
     pixel_shape: tuple[int, ...] | None = None
+    block: slice | None = None
 
     @property
     def n_rows(self) -> int:
@@ -52,12 +54,14 @@ class View:
     def basis(self, *, standardise: bool | None, centre: bool | None) -> PublicBasis:
         """The public eigenbasis, computed once a split."""
         settings = self.resolve(standardise, centre)
-        return self.memo.get(("basis", *settings), lambda: public_basis(self.x_public, standardise=settings[0], centre=settings[1]))
+        how: dict[str, Any] = {"standardise": settings[0], "centre": settings[1], "block": self.block}
+        return self.memo.get(("basis", *settings), lambda: public_basis(self.x_public, **how))
 
     def moments(self, *, standardise: bool | None, centre: bool | None) -> tuple[Array | None, Array | None]:
         """(mean, scale) of the public rows, (d,) float32 each or None, computed once a split."""
         settings = self.resolve(standardise, centre)
-        return self.memo.get(("moments", *settings), lambda: moments(self.x_public, standardise=settings[0], centre=settings[1]))
+        how: dict[str, Any] = {"standardise": settings[0], "centre": settings[1], "block": self.block}
+        return self.memo.get(("moments", *settings), lambda: moments(self.x_public, **how))
 
     def prepare(self, *, standardise: bool | None, centre: bool | None, normalise: bool, k: int | None = None) -> Prepared:
         """Private and public rows standardised, centred, projected on the public top k (k None: not projected), normalised.
@@ -91,7 +95,7 @@ class View:
         """(standardise, centre) with None settled: standardised where public columns have units of their own, centred where there are
         public rows."""
         if standardise is None:
-            standardise = self.memo.get("units", lambda: has_units(self.x_public))
+            standardise = self.memo.get("units", lambda: has_units(self.x_public, self.block))
         return standardise, (len(self.x_public) > 0 if centre is None else centre)
 
 
@@ -128,4 +132,5 @@ def view_of(split: SemiPrivateSplit, use: PublicUse) -> View:
         split.memo,
         split.other_classes if has_other_labels else (),
         split.features.pixel_shape,
+        split.features.text_block,
     )

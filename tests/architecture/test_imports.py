@@ -29,7 +29,7 @@ ROWS = (
         "extras",
     },
     {"checks"},
-    {"types", "ledger", "store"},
+    {"types", "ledger", "store", "texts"},
     {"data", "backbones", "splits", "mechanisms", "accounting", "metrics", "plots"},
     {"engine", "subspace", "opacus"},
     {"methods", "screening", "geometry", "auditing", "theory"},

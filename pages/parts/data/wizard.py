@@ -14,7 +14,7 @@ from pages.frame.settings import PART, Settings
 from pages.parts.data import brought
 from pages.parts.data.brought import FILE, File, Maker
 from pillar_core.arrays import Array
-from pillar_core.data import encoding, persons, raw, reports, room, uploads
+from pillar_core.data import encoding, persons, raw, recipes, reports, room, uploads
 from pillar_core.data.encoding import Column, Recipe
 from pillar_core.data.frames import notes_of
 from pillar_core.data.parts import COLUMNS_SEEN
@@ -30,6 +30,7 @@ from pillar_core.data.tables import (
 )
 from pillar_core.data.wording import join
 from pillar_core.errors import DataError
+from pillar_core.fingerprint import fingerprint
 from pillar_core.types import FeatureSet, Unit
 
 MOST_OF_A_PERSON = 16
@@ -44,7 +45,7 @@ class Answers:
     """What somebody said of a private table and the public ones beside it; their rows are made from it whenever they are wanted.
 
     `share`: of the private rows, which is public; None where the public rows come from elsewhere. `edges`: where a number to predict is
-    cut into classes. `is_joined`: labels that differ by case and blanks alone are one.
+    cut into classes. `is_joined`: labels that differ by case and blanks alone are one. `text`: the column of texts to learn from.
     """
 
     private: File
@@ -55,10 +56,14 @@ class Answers:
     share: float | None = None
     edges: tuple[float, ...] = ()
     is_joined: bool = False
+    text: str | None = None
 
     def table(self, file: File) -> pd.DataFrame:
-        """A table with its labels as they were answered: cut into bins, or joined where they differ by case and blanks alone."""
-        frame = _table(file, self.person)
+        """A table with its labels as they were answered: cut into bins, or joined where they differ by case and blanks alone.
+
+        The one column of texts of a public table is called as that of the private one.
+        """
+        frame = encoding.with_text_column(_table(file, self.person), self.text)
         if self.label not in frame or not (self.edges or self.is_joined):
             return frame
         labels = bins(frame[self.label], self.edges) if self.edges else joined_labels(frame[self.label])
@@ -88,7 +93,10 @@ class Answers:
         room.check_memory("One number for each category takes", 8 * len(frame) * encoding.width(columns, recipe), room.memory_limit())
         used = tuple(column for column in columns if column.name not in recipe.left_out)
         recipe = dataclasses.replace(recipe, columns=used, person=self.person, rows_per_person=self.most)
-        private = raw.private_features(frame, recipe, name=Path(self.private.name).stem, caveats=() if sources else (COLUMNS_SEEN,))
+        key = fingerprint(
+            self.private.key, [file.key for file in self.public], recipes.form_of(recipe), self.share, self.edges, self.is_joined
+        )
+        private = _features(key, frame, recipe, Path(self.private.name).stem, () if sources else (COLUMNS_SEEN,))
         unnamed = self.unnamed_files()
 
         def public(read: Callable[[], pd.DataFrame], title: str) -> FeatureSet:
@@ -113,7 +121,8 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
         return
     is_joined = not edges and _is_joined(frame[label])
     person, most = _person(frame, label)
-    answers, n_rows = Answers(private, public, label, person, most, edges=edges, is_joined=is_joined), len(frame)
+    text = _text(private, label, person)
+    answers, n_rows = Answers(private, public, label, person, most, edges=edges, is_joined=is_joined, text=text), len(frame)
     frame, sources = answers.tables()
     if person is not None:
         everything = dataclasses.replace(answers, most=n_rows).tables()[0]
@@ -127,10 +136,10 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
             answers = dataclasses.replace(answers, share=settings.public_fraction)
             frame, sources = answers.tables()
     known = sources[0][0]() if sources else None
-    columns = encoding.columns_of(frame if person is None else frame.drop(columns=person), label, public=known)
-    left_out = _left_out(columns, label, known)
+    columns = encoding.columns_of(frame if person is None else frame.drop(columns=person), label, public=known, text=text)
+    left_out = _left_out(columns, label, known, text)
     if remedies := _remedies(columns, left_out, known):
-        _offer_to_leave_out(remedies, left_out, label)
+        _offer_to_leave_out(remedies, left_out, _left_out_key(label, text))
         return
     recipe = (
         _declare_recipe(columns, label, left_out)
@@ -237,10 +246,14 @@ def _remedies(columns: tuple[Column, ...], left_out: list[str], known: pd.DataFr
     return reasons
 
 
-def _offer_to_leave_out(reasons: dict[str, str], left_out: list[str], label: str) -> None:
+def _left_out_key(label: str, text: str | None) -> str:
+    return f"upload-left-out-{label}" + (f"-without-{text}" if text else "")
+
+
+def _offer_to_leave_out(reasons: dict[str, str], left_out: list[str], key: str) -> None:
     st.info("**Some columns cannot be used as they are.**", icon=":material/help:")
     brought.list_lines([f"{name} {why}" for name, why in reasons.items()])
-    arguments = (f"upload-left-out-{label}", [*left_out, *reasons])
+    arguments = (key, [*left_out, *reasons])
     st.button(plain.text(f"Leave out {join(reasons)}"), key="upload-leave-out", type="primary", on_click=_answer_with, args=arguments)
 
 
@@ -281,16 +294,43 @@ def _said_of_persons(n_rows: int, counts: Array, most: int) -> str:
     return " ".join([summary, left_out, *([f"Used would be {', '.join(more)}; the noise grows with that number."] if more else [])])
 
 
-def _left_out(columns: tuple[Column, ...], label: str, known: pd.DataFrame | None) -> list[str]:
-    suggested = [column.name for column in columns if column.kind in encoding.LEFT_OUT]
+def _text(private: File, label: str, person: str | None) -> str | None:
+    """The column of texts to learn from, if any; suggested where nothing else is left to learn from."""
+    looks = {name: kind for name, kind in _kinds(private.key, _table(private, None), label).items() if name != person}
+    names = [name for name, kind in looks.items() if kind == encoding.TEXT]
+    if not names:
+        return None
+    is_alone = len(names) == 1 and all(kind in (*encoding.LEFT_OUT, *encoding.ADVICE) for kind in looks.values())
+    return st.selectbox(
+        "Which column holds texts to learn from?",
+        names,
+        index=0 if is_alone else None,
+        key=local.unlinked_key(f"upload-text-{label}", FILE),
+        placeholder="none: texts are left out",
+        help="Each text becomes 256 numbers by itself, the mean of the vectors of its words. Nothing is learnt from your texts on the way.",
+    )
+
+
+@memory.of_rows(max_entries=2, show_spinner="Reading the rows …", of_files=True)
+def _features(fingerprint_: str, _frame: pd.DataFrame, _recipe: Recipe, name: str, caveats: tuple[str, ...]) -> FeatureSet:
+    return raw.private_features(_frame, _recipe, name=name, caveats=caveats)
+
+
+@memory.of_rows(max_entries=8, of_files=True)
+def _kinds(fingerprint_: str, _frame: pd.DataFrame, label: str) -> dict[str, str]:
+    return {column.name: column.kind for column in encoding.columns_of(_frame, label)}
+
+
+def _left_out(columns: tuple[Column, ...], label: str, known: pd.DataFrame | None, text: str | None) -> list[str]:
+    suggested = [column.name for column in columns if column.kind in encoding.LEFT_OUT and column.name != text]
     kinds = {column.name: column.kind if known is None or column.name in known else _ABSENT for column in columns}
     hint = "Identifiers and free text say who somebody is. Suggested: what looks like one of them, and columns of one value."
     return st.multiselect(
         "Columns to leave out",
-        [column.name for column in columns],
+        [column.name for column in columns if column.name != text],
         default=suggested,
         format_func=lambda name: f"{name} ({kinds[name]})",
-        key=local.unlinked_key(f"upload-left-out-{label}", FILE),
+        key=local.unlinked_key(_left_out_key(label, text), FILE),
         help=hint,
     )
 
@@ -302,9 +342,9 @@ def _declare_recipe(columns: tuple[Column, ...], label: str, left_out: list[str]
     fills: dict[str, float] = {}
     ranges: dict[str, tuple[float, float]] = {}
     for column in columns:
-        if column.name in left_out or column.kind in encoding.ADVICE:
+        if column.name in left_out or column.kind in (encoding.TEXT, *encoding.ADVICE):
             continue
-        if column.kind in encoding.TEXTS:
+        if column.kind in encoding.OF_WORDS:
             words = _answer(column.name, "its words, with commas between them", "female, male")
             categories[column.name] = tuple(word.strip() for word in words.split(",") if word.strip())
             continue

@@ -48,6 +48,7 @@ def panel(record: RunRecord, settings: Settings) -> None:
     if misread.open:
         with misread, failures.show_refusal("The run could not be trained again."):
             tested, labels, read = _read(core.run_key(settings), settings)
+            texts = core.raw(settings).texts[-len(tested) :]
             pairs = pd.DataFrame({"class": [names[label] for label in labels], "taken for": [names[label] for label in read]})
             counts = pairs.value_counts(sort=False).rename("rows").reset_index()
             show_figure(plots.confusion(counts, classes=names, mode=theme.mode()), counts, FigureInfo("confusion", settings))
@@ -55,7 +56,7 @@ def panel(record: RunRecord, settings: Settings) -> None:
             st.markdown(f"**{len(wrong):,} of {len(pairs):,} test rows are misread**" + ("; the first:" if len(wrong) > _MOST else ""))
             badges.show(Provenance.NON_PRIVATE)
             words = [f"{name} taken for {guess}" for name, guess in wrong.head(_MOST).itertuples(index=False)]
-            samples.rows(tested, list(wrong.index[:_MOST]), words)
+            samples.rows(tested, list(wrong.index[:_MOST]), words, texts)
 
 
 def _grids(record: RunRecord, settings: Settings) -> dict[str, Form]:

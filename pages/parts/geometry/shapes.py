@@ -100,7 +100,8 @@ def predicted_curves(settings: Settings, epsilons: tuple[float, ...]) -> pd.Data
     """The predicted curve of each ε, in the learners' own preprocessing."""
     parts = core.split(settings)
     key = fingerprint(core.split_key(settings), epsilons, settings.delta)
-    return _predict(key, Separation(settings, standardise=has_units(parts.public_x)), epsilons, parts.facts.n_private)
+    standardise = has_units(parts.public_x, parts.features.text_block)
+    return _predict(key, Separation(settings, standardise=standardise), epsilons, parts.facts.n_private)
 
 
 def ladder(rank: int) -> list[int]:

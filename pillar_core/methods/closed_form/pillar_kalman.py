@@ -40,7 +40,7 @@ from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs, w
 from pillar_core.methods.parts import rules
 from pillar_core.methods.parts.fields import require, toml_setting
 from pillar_core.rng import Stream
-from pillar_core.splits import Transform, View, has_units, public_basis
+from pillar_core.splits import Transform, View, public_basis
 from pillar_core.types import Provenance, PublicFacts, PublicUse, TrainResult
 
 FEWEST_DIRECTIONS = 10
@@ -138,7 +138,8 @@ def directions_fit(settings: KalmanSettings, view: View, stream: Stream, ledger:
     drawn = GaussianMechanism(multiplier, 1.0, stream, ledger, label="spread in public directions").release(total).numpy()
     means, std = math.sqrt(2.0) * drawn / n_private, math.sqrt(2.0) * multiplier / n_private
     spread = float(means[-1] - (means[:-1] ** 2).sum() + k * std**2)
-    expected = view.memo.get(("spread", k), lambda: expected_spread(view.x_public, k, standardise=has_units(view.x_public)))
+    standardise, _ = view.resolve(None, True)
+    expected = view.memo.get(("spread", k), lambda: expected_spread(view.x_public, k, standardise=standardise, block=view.block))
     least = CHANCE * k / view.facts.d if CHANCE * k <= view.facts.d / 2 else 0.0
     error = std + math.sqrt(2.0 * k) * std**2
     return expected >= least and spread >= FITS * expected - error, spread >= least
@@ -164,12 +165,12 @@ def spread_sum(coordinates: Array, squares: Array) -> Array:
     return total
 
 
-def expected_spread(x: Array, k: int, *, standardise: bool) -> float:
+def expected_spread(x: Array, k: int, *, standardise: bool, block: slice | None = None) -> float:
     """The same mean for public rows (m, d): one half in the directions of the other."""
     half, rest = x[::2][:MOST_COMPARED], x[1::2][:MOST_COMPARED]
     if not np.ptp(half, axis=0).any():
         return 0.0
-    basis = public_basis(half, standardise=standardise, centre=True)
+    basis = public_basis(half, standardise=standardise, centre=True, block=block)
     rows = Transform(basis.mean, basis.scale, basis.vectors[:, :k])(rest).astype(np.float64)
     rows /= np.maximum(np.linalg.norm(Transform(basis.mean, basis.scale)(rest).astype(np.float64), axis=1), TINY)[:, None]
     return float((rows**2).sum(axis=1).mean() - (rows.mean(axis=0) ** 2).sum())

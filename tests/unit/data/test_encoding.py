@@ -33,7 +33,7 @@ def rows_of_persons(frame: pd.DataFrame, column: str, *, most: int, public: list
     return persons.first_rows(frame, column, persons.names_of_persons(frame[column]), most=most, theirs=theirs)
 
 
-def test_free_text_is_no_category_unless_you_say_so() -> None:
+def test_a_text_is_no_category() -> None:
     """A share of 132 visits held 65 distinct notes with phone numbers: each became a column, whose name is the whole note."""
     rows = np.arange(132)
     told = ("lives alone, daughter visits", "wound clean and dry", "no complaints", "discharged against advice")
@@ -41,11 +41,13 @@ def test_free_text_is_no_category_unless_you_say_so() -> None:
     frame["ward"] = np.array(["Internal medicine", "Intensive care unit, first floor", "Surgery"])[rows % 3]
     frame["sick"] = np.where(rows % 2, "yes", "no")
     columns = encoding.columns_of(frame, "sick")
-    assert [one.kind for one in columns] == [encoding.FREE_TEXT, encoding.WORDS]
-    assert encoding.FREE_TEXT in encoding.LEFT_OUT
+    assert [one.kind for one in columns] == [encoding.TEXT, encoding.WORDS]
+    assert encoding.TEXT in encoding.LEFT_OUT
     whole = encoding.learn_recipe(frame, columns, label="sick", left_out=[])
-    assert len(whole.categories["note"]) == 68
+    assert list(whole.categories) == ["ward"]
     assert encoding.problems_of(columns, whole, is_scaled=True) == []
+    x, names = encoding.encode_columns(frame, columns, whole)
+    assert (x.shape, names[256:]) == ((132, 259), tuple(f"ward={ward}" for ward in whole.categories["ward"]))
 
 
 def test_columns_are_told_by_what_they_hold() -> None:

@@ -41,7 +41,7 @@ def test_a_recipe_is_the_same_after_a_file(tmp_path) -> None:
     ("change", "said"),
     [
         ({"format": "pillar-recipe-9"}, "pillar-recipe-1"),
-        ({"columns": [{"name": "age", "kind": "dates"}]}, "numbers or words as its kind"),
+        ({"columns": [{"name": "age", "kind": "dates"}]}, "numbers, words or text as its kind"),
         ({"columns": [{"name": "age", "kind": "numbers", "low": 3, "high": 1}]}, "the smaller first"),
         ({"columns": [{"name": "age", "kind": "numbers", "fill": float("nan")}]}, "a number or null"),
         ({"columns": [{"name": "sick", "kind": "numbers"}]}, "sick have several"),
@@ -99,7 +99,7 @@ def test_a_raw_table_and_a_public_one_in_another_order_are_one_run_in_library_an
     private, public = tables
     recipe = str(tmp_path / "r.json")
     assert main(["recipe", private, "--label", "sick", "--person", "patient", "--public", public, "--output", recipe]) == 0
-    assert "note (free text)" in capsys.readouterr().err
+    assert "note (text)" in capsys.readouterr().err
     rows = ["run", "--dataset", private, "--public", public, "--method", "pillar_kalman", "--epsilon", "2", "--json"]
     assert main([*rows, "--recipe", recipe]) == 0
     said = capsys.readouterr()

@@ -1,0 +1,172 @@
+"""A column of texts: read where somebody says so, alone or beside numbers, never as categories, and learnt from by nobody."""
+
+import functools
+import json
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pillar_core as pc
+from pillar_core import texts
+from pillar_core.__main__ import main
+from pillar_core.data import encoding, frames, recipes, uploads
+from pillar_core.data.packing import pack, unpack
+from pillar_core.errors import DataError
+from pillar_core.splits.basis import has_units, moments
+
+HARDWARE = ("the printer shows a paper jam", "my laptop screen stays black", "two keys of the keyboard are broken", "the monitor flickers")
+BILLING = ("I was charged twice for one order", "please send the invoice again", "my refund has not arrived", "the payment was declined")
+FOREIGN = ("the goalkeeper saved a penalty", "rain is expected in the valley", "stir the onions in butter", "the train leaves at noon")
+TIMES = ("since Monday", "this morning", "again, as last week", "after the update", "every day", "for no reason")
+
+
+def tickets(n: int, seed: int, topics: tuple[tuple[str, ...], ...] = (HARDWARE, BILLING)) -> pd.DataFrame:
+    """Tickets with their queue, and how old the customer is."""
+    draw = np.random.Generator(np.random.PCG64(seed))
+    queue = draw.integers(0, len(topics), n)
+    said = [f"{topics[place][draw.integers(4)]} {draw.choice(TIMES)}, ticket {draw.integers(10**6)}" for place in queue]
+    return pd.DataFrame({"message": said, "age": draw.integers(18, 90, n), "queue": np.array(["hardware", "billing"])[queue % 2]})
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    tickets(900, 0)[["message", "queue"]].to_csv("tickets.csv", index=False)
+    tickets(300, 1)[["message"]].rename(columns={"message": "said"}).to_csv("open.csv", index=False)
+    Path("lines.txt").write_text("\n".join(tickets(300, 1)["message"]), encoding="utf-8")
+    Path("foreign.txt").write_text("\n".join(tickets(300, 2, (FOREIGN,))["message"]), encoding="utf-8")
+    return tmp_path
+
+
+def test_tickets_go_from_a_csv_to_labels_of_new_sentences_by_command(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    columns = ["--label", "queue", "--text", "message"]
+    publics = ["foreign.txt", "lines.txt"]
+    assert main(["screen", "--private", "tickets.csv", "--public", *publics, "--score", "class_signal", "--output", "r.csv", *columns]) == 0
+    assert pd.read_csv("r.csv")["public"].tolist() == ["lines.txt", "foreign.txt"]
+    run = ["run", "--dataset", "tickets.csv", "--public", "lines.txt", "--epsilon", "1", *columns]
+    assert main([*run, "--release", "--export", "model.zip"]) == 0
+    capsys.readouterr()
+    Path("new.txt").write_text("My screen is dark, again\nWhere is my refund?\nThe keyboard has lost a key.\n", encoding="utf-8")
+    assert main(["predict", "model.zip", "new.txt"]) == 0
+    assert [line.split(",")[1] for line in capsys.readouterr().out.splitlines()[1:]] == ["hardware", "billing", "hardware"]
+    assert main(["recipe", "tickets.csv", *columns, "--output", "r.json"]) == 0
+    assert recipes.recipe_of("r.json").columns == (encoding.Column("message", encoding.TEXT, 0),)
+    assert main([*run[:-4], "--recipe", "r.json", "--json"]) == 0
+
+
+def test_a_model_names_the_encoder_and_labels_lists_tables_and_lines(files: Path) -> None:
+    split = pc.split(pc.load_features("tickets.csv", label="queue", text="message"), public="open.csv")
+    record = pc.run("pillar", split, epsilon=1.0, seed=None)
+    model = pc.load_model(pc.save_model(record, "model.zip", split=split))
+    lines = Path("lines.txt").read_text(encoding="utf-8").splitlines()
+    expected = model.predict(lines)
+    assert (model.predict("lines.txt") == expected).all()
+    assert (model.predict("open.csv") == expected).all()
+    assert (model.predict(pd.DataFrame({"message": lines, "other": 1})) == expected).all()
+    assert not model.is_large("tickets.csv")
+    with zipfile.ZipFile("model.zip") as archive:
+        card = json.loads(archive.read("model.json"))
+        read_me = archive.read("README.md").decode()
+    assert card["input"]["recipe"]["columns"][0]["encoder"] == texts.IDENTITY
+    assert '"text-classification"' in read_me
+    assert "a list of texts" in read_me
+    with zipfile.ZipFile("model.zip") as archive:
+        archive.extractall(".")
+    shutil.copy("open.csv", "new.csv")
+    alone = functools.partial(subprocess.run, capture_output=True, text=True, check=False)
+    assert "reads texts" in alone([sys.executable, "use.py", "new.csv"]).stderr
+    exec(read_me.partition("make them:\n\n```python\n")[2].partition("\n```")[0], {})  # as they are written
+    labels = [line.split(",")[1] for line in alone([sys.executable, "use.py", "features.npz"]).stdout.splitlines()[1:]]
+    assert labels == [model.classes[label] for label in expected]
+    other = card["input"]["recipe"]["columns"][0] | {"encoder": texts.IDENTITY | {"sha256": "0"}}
+    with pytest.raises(DataError, match="encoder"):
+        recipes.recipe_of(card["input"]["recipe"] | {"columns": [other]})
+
+
+def test_lists_and_pairs_are_tables_of_texts() -> None:
+    frame = tickets(200, 0)
+    features = pc.load_features((frame["message"].tolist(), frame["queue"]), texts.NAME)
+    assert (features.x_train.shape, features.classes) == ((160, texts.WIDTH), ("billing", "hardware"))
+    assert sorted(features.texts) == sorted(texts.clean(text) for text in frame["message"])
+    public = pc.load_features(tickets(50, 1)["message"].tolist())
+    assert (public.y_train, public.x_train.shape) == (None, (50, texts.WIDTH))
+    assert len(pc.split(features, public=tickets(50, 1)["message"].tolist()).public_x) == 50
+    with pytest.raises(DataError):
+        pc.load_features(("no.npy", "none.npy"))
+
+
+def test_texts_beside_numbers_share_one_scale() -> None:
+    private, public = tickets(400, 0), tickets(200, 1)
+    features = pc.load_features(private, label="queue", text="message", public=public)
+    assert (features.d, features.names[texts.WIDTH], features.text_block) == (257, "age", slice(0, texts.WIDTH))
+    assert any("share one scale" in note for note in features.notes)
+    split = pc.split(features, public=public)
+    assert has_units(split.public_x, features.text_block)
+    scale = moments(split.public_x, standardise=True, centre=True, block=features.text_block)[1]
+    assert scale is not None
+    assert len(set(scale[: texts.WIDTH].tolist())) == 1
+    scaled = split.public_x / scale
+    assert scaled[:, : texts.WIDTH].var(axis=0).sum() == pytest.approx(scaled[:, texts.WIDTH :].var(axis=0).sum(), rel=1e-4)
+    assert pc.run("pillar", split, epsilon=1.0).accuracy > 0.8
+    assert pc.run("pillar_kalman", split, epsilon=1.0).accuracy > 0.8
+    alone = pc.load_features(private.drop(columns="age"), label="queue", text="message")
+    assert alone.text_block is None
+
+
+def test_nothing_is_learnt_from_other_private_texts() -> None:
+    frame = tickets(200, 0)[["message", "queue"]]
+    changed = frame.assign(message=frame["message"].where(frame.index != 7, "something else entirely, in many words " * 50))
+    before, after = (pc.load_features(table, label="queue", text="message") for table in (frame, changed))
+    assert (before.x_train != after.x_train).any(axis=1).sum() + (before.x_test != after.x_test).any(axis=1).sum() == 1
+
+
+def test_a_text_is_recognised_left_out_unless_asked_for_and_never_categories() -> None:
+    frame = tickets(200, 0)
+    kinds = {column.name: column.kind for column in encoding.columns_of(frame, "queue")}
+    assert kinds == {"message": encoding.TEXT, "age": encoding.NUMBERS}
+    with pytest.raises(DataError, match="--text"):
+        pc.load_features(frame, label="queue")
+    assert pc.load_features(frame, label="queue", public=tickets(50, 1)).names == ("age",)
+    two = frame.assign(again=frame["message"] + "!")
+    columns = encoding.columns_of(two, "queue")
+    assert "join them" in encoding.problems_of(columns, encoding.Recipe("queue"), is_scaled=True)[0]
+    with pytest.raises(DataError, match="no column 'none'"):
+        pc.load_features(frame, label="queue", text="none")
+
+
+def test_odd_cells_are_read_and_counted(tmp_path: Path) -> None:
+    frame = tickets(60, 0)[["message", "queue"]]
+    frame.loc[:29, "message"] = [str(number) for number in range(30)]
+    frame.loc[30:35, "message"] = ["", "   ", "😀", "<p></p>", "\x01", "word " * 100_000]
+    frame.to_csv(tmp_path / "odd.csv", index=False)
+    features = pc.load_features(tmp_path / "odd.csv", label="queue", text="message")
+    assert np.isfinite(features.x_train).all()
+    assert any("4 texts are empty" in note for note in features.notes)
+    assert any("Of 1 texts" in note for note in features.notes)
+    assert max(map(len, features.texts)) <= encoding.BEGINNING
+
+
+def test_beginnings_stay_with_the_rows_and_move_with_them() -> None:
+    frame = tickets(100, 0)[["message", "queue"]]
+    features = pc.load_features(frame, label="queue", text="message")
+    assert (texts.encode(features.texts) == np.concatenate([features.x_train, features.x_test])).all()
+    for back in (unpack(pack(features)), uploads.load(uploads.keep(features))):
+        assert back.texts == features.texts
+
+
+def test_which_files_of_lines_are_tables(tmp_path: Path) -> None:
+    def columns(name: str, content: str) -> list[str]:
+        (tmp_path / name).write_text(content, encoding="utf-8")
+        return list(frames.frame_of(tmp_path / name, ".txt"))
+
+    assert columns("a.txt", "One sentence, with a comma in it\nAnother one, with one, too\n\nA third of seven words is here\n") == ["text"]
+    assert columns("b.txt", "message,queue\nthe printer is on fire,a\nplease send an invoice,b\n") == ["message", "queue"]
+    assert columns("c.txt", "1.5\t2\n3\t4\n") == ["x0", "x1"]
+    with pytest.raises(DataError, match="at least two columns"):
+        columns("d.txt", "1\n2\n3\n")
