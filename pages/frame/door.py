@@ -4,7 +4,7 @@ import hashlib
 import hmac
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
@@ -113,15 +113,12 @@ def _account(client: Address | None, server: Address) -> int | None:
         return None
     ends = (_plain(client[0]), client[1]), (_plain(server[0]), server[1])
     lists = [path for path in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")) if path.exists()]
-    return next(_accounts(lists, ends), None) if lists else os.getuid()
-
-
-def _accounts(lists: list[Path], ends: tuple[Address, Address]) -> Iterator[int]:
     for path in lists:
         for line in path.read_text(encoding="ascii").splitlines()[1:]:
             _, local, remote, *_, account, _, inode = line.split()[:10]
             if inode != "0" and (_end(local), _end(remote)) == ends:  # of a closed socket the kernel calls root the owner
-                yield int(account)
+                return int(account)
+    return None if lists else os.getuid()
 
 
 def _end(written: str) -> tuple[str, int]:
@@ -136,13 +133,10 @@ def _plain(address: str | bytes) -> str:
     return str((parsed.ipv4_mapped if isinstance(parsed, IPv6Address) else None) or parsed)
 
 
-def _digest(prefix: str) -> str:
-    return hashlib.sha256(f"{prefix} {os.environ.get(mode.TOKEN)}".encode()).hexdigest()
-
-
 def _cookie() -> tuple[str, str]:
     """The cookie's name, which differs by token because cookies know no ports, and what it holds."""
-    return f"pillar_{_digest('name')[:8]}", _digest("value")
+    name, value = (hashlib.sha256(f"{word} {os.environ.get(mode.TOKEN)}".encode()).hexdigest() for word in ("name", "value"))
+    return f"pillar_{name[:8]}", value
 
 
 def _has_cookie(written: str) -> bool:

@@ -100,7 +100,7 @@ def choices(
     codes = str(_read(name, _SEPARATOR.join(usual), entry.get("unlinked", ""))).split(_SEPARATOR)
     current = [option for item in codes for option in options if item in (option, controls.code(option))]
     session.fill(_WIDGET + name, current or usual)
-    shared = {"help": entry["help"], **_widget(name, entry.get("unlinked", "")), "on_change": _keep_several}
+    shared = {"help": entry["help"], **_widget(name, entry.get("unlinked", ""))}
     if entry.get("are_many"):
         return st.multiselect(entry["label"], options, format_func=title, **shared) or usual
     return st.pills(entry["label"], options, selection_mode="multi", format_func=_plainly(title), **shared) or usual
@@ -186,11 +186,7 @@ def _widget(name: str, why: str) -> dict[str, Json]:
 
 
 def _keep(name: str, keep: Callable[[str, object], None]) -> None:
-    """Keeps what a widget shows; a choice that was emptied stays as it was."""
+    """Keeps what a widget shows, several names as text; a choice of one that was emptied stays as it was."""
     new = st.session_state[_WIDGET + name]
     if new is not None:
-        keep(name, new)
-
-
-def _keep_several(name: str, keep: Callable[[str, object], None]) -> None:
-    keep(name, _SEPARATOR.join(st.session_state[_WIDGET + name]))
+        keep(name, _SEPARATOR.join(new) if isinstance(new, list) else new)

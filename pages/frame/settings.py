@@ -9,7 +9,7 @@ import dataclasses
 import difflib
 import math
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -165,8 +165,8 @@ def check_value(name: str, value: Value) -> tuple[Value, str]:
         return _value(param.default), f"{name} = {_quote(value)} is not offered on this public server: {param.default} is used."
     if allowed and value not in allowed and not is_of_family(name, value):
         near = difflib.get_close_matches(str(value)[:80], allowed, n=1, cutoff=0.6)
-        chosen = near[0] if near else param.default
-        return _value(chosen), f"{name} was {_quote(value)}, which is none of {_join_names(allowed)}: {chosen} is used."
+        chosen, names = near[0] if near else param.default, ", ".join(allowed[:8]) + (" …" if len(allowed) > 8 else "")
+        return _value(chosen), f"{name} was {_quote(value)}, which is none of {names}: {chosen} is used."
     try:
         return _value(param.check(value)), ""
     except SettingError:
@@ -246,8 +246,3 @@ def _text(value: Value) -> str:
 def _quote(value: object) -> str:
     text = "".join(sign for sign in str(value) if sign.isprintable() and sign not in "`<>[]$*_\\")
     return f"“{text[:_LONGEST_SHOWN]}{'…' if len(text) > _LONGEST_SHOWN else ''}”"
-
-
-def _join_names(names: Iterable[str]) -> str:
-    listed = list(names)
-    return ", ".join(listed[:8]) + (" …" if len(listed) > 8 else "")

@@ -10,22 +10,17 @@ from pillar_core.numerics import round_up
 
 def add_to(commands: Commands) -> None:
     """Adds the commands and their options."""
-    parser = commands.add_parser("epsilon", help="the ε of Gaussian steps with a given noise multiplier")
-    parser.add_argument("noise_multiplier", type=float, help=params.NOISE_MULTIPLIER.help)
-    parser.add_argument("--sampling-probability", type=float, default=1.0, help="Poisson sampling probability q in (0, 1]")
-    parser.add_argument("--steps", type=int, default=1, help=params.STEPS.help)
-    parser.add_argument("--delta", type=float, default=params.DELTA.default, help=params.DELTA.help)
-    parser.add_argument("--accountant", default="auto", help="see `list accountants`")
-    parser.add_argument("--relation", default="add_or_remove_one", help="add_or_remove_one or replace_one")
-    parser.set_defaults(command=epsilon)
-    parser = commands.add_parser("noise", help="the noise multiplier that keeps Gaussian steps within ε")
-    parser.add_argument("epsilon", type=float, help=params.EPSILON.help)
-    parser.add_argument("--sampling-probability", type=float, default=1.0, help="Poisson sampling probability q in (0, 1]")
-    parser.add_argument("--steps", type=int, default=1, help=params.STEPS.help)
-    parser.add_argument("--delta", type=float, default=params.DELTA.default, help=params.DELTA.help)
-    parser.add_argument("--accountant", default="auto", help="see `list accountants`")
-    parser.add_argument("--relation", default="add_or_remove_one", help="add_or_remove_one or replace_one")
-    parser.set_defaults(command=noise)
+    forward = commands.add_parser("epsilon", help="the ε of Gaussian steps with a given noise multiplier")
+    forward.add_argument("noise_multiplier", type=float, help=params.NOISE_MULTIPLIER.help)
+    back = commands.add_parser("noise", help="the noise multiplier that keeps Gaussian steps within ε")
+    back.add_argument("epsilon", type=float, help=params.EPSILON.help)
+    for parser, command in ((forward, epsilon), (back, noise)):
+        parser.add_argument("--sampling-probability", type=float, default=1.0, help="Poisson sampling probability q in (0, 1]")
+        parser.add_argument("--steps", type=int, default=1, help=params.STEPS.help)
+        parser.add_argument("--delta", type=float, default=params.DELTA.default, help=params.DELTA.help)
+        parser.add_argument("--accountant", default="auto", help="see `list accountants`")
+        parser.add_argument("--relation", default="add_or_remove_one", help="add_or_remove_one or replace_one")
+        parser.set_defaults(command=command)
 
 
 def epsilon(options: argparse.Namespace) -> int:

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 from pillar_core import store
-from pillar_core.arrays import Array
 from pillar_core.backbones.cards import BATCH_SIZE, DEVICE
 from pillar_core.commands import options as shared
 from pillar_core.commands.options import Commands
@@ -44,11 +43,13 @@ def command(options: argparse.Namespace) -> int:
         batch_size=options.batch_size,
         progress=shared.printer(),
     )
+    n_test = 0 if features.x_test is None else len(features.x_test)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)  # bytes of this process
     lines = {
-        "features": f"{len(features.x_train)} train and {_rows(features.x_test)} test rows, {features.d} numbers each",
+        "features": f"{len(features.x_train)} train and {n_test} test rows, {features.d} numbers each",
         "backbone": features.backbone,
         "time": f"{time.monotonic() - started:.1f} s",
-        "peak memory": f"{_peak_bytes() / 2**20:.0f} MiB",
+        "peak memory": f"{peak / 2**20:.0f} MiB",
         "cache": str(store.default().root),
     }
     print("\n".join([shared.as_lines(lines), *(f"note {note}" for note in features.notes)]))
@@ -77,12 +78,3 @@ def _write_features(features: FeatureSet, path: Path) -> Path:
     except OSError as error:
         raise StoreError(f"{path} could not be written ({error}); the features are in the cache.") from error
     return path
-
-
-def _rows(x: Array | None) -> int:
-    return 0 if x is None else len(x)
-
-
-def _peak_bytes() -> int:
-    """The most memory that this process had at once."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -57,7 +57,8 @@ def accuracy_by(
     figure.update_xaxes(title_text=label)
     figure.update_yaxes(title_text=axis, rangemode="tozero", autorangeoptions_include=top)
     figure.update_layout(showlegend=bool(limit), legend={"y": 1.0, "yanchor": "bottom"})
-    points = "; ".join(f"{_number_words(mean, unit)} at {text}" for mean, text in zip(means["mean"], labels, strict=True))
+    form = "{:.1f} percent" if unit else "{:.2g}"
+    points = "; ".join(f"{form.format(mean)} at {text}" for mean, text in zip(means["mean"], labels, strict=True))
     seeds = f"{seeds_phrase(means['seeds'])}. " if "seed" in table and int(means["seeds"].max()) > 1 else ""
     alt = f"{axis.removesuffix(', %').capitalize()} by {label}: {points}."
     return finish(figure, title=title, caption=seeds + caption, alt=alt, mode=mode, height=400)
@@ -100,7 +101,3 @@ def _bars(figure: go.Figure, means: pd.DataFrame, labels: list[str], is_here: "p
     style = {"text": text, "textfont": {"color": INK[mode].text, "size": 16}}
     error = None if means["low"].isna().all() else marks.reach(means, INK[mode].text, scale=1)
     figure.add_bar(x=labels, y=means["mean"], marker_color=colours, error_y=error, showlegend=False, **style)
-
-
-def _number_words(mean: float, unit: str) -> str:
-    return f"{mean:.1f} percent" if unit else f"{mean:.2g}"

@@ -46,7 +46,14 @@ def effect(
         style = _style(known, rows, place, len(names), mode)
         (_line if is_number else _bars)(figure, rows.sort_values("x") if is_number else rows, name, style, scale, wanted_seeds)
     if "published" in known:
-        _draw_published(figure, known, scale, mode)
+        printed = known.dropna(subset=["published"])
+        style: marks.Looks = {
+            "symbol": "diamond-open",
+            "name": "published",
+            "text": printed["series"],
+            "hover": "%{text}: %{y:.1f} published",
+        }
+        marks.dots(figure, printed["x"], scale * printed["published"], INK[mode].text, size=13, **style)
     if is_number:
         ticks = log_ticks([float(x) for x in known["x"]]) if x_log else None
         figure.update_xaxes(type="log" if x_log else "linear", tickvals=ticks, ticktext=[f"{x:g}" for x in ticks] if ticks else None)
@@ -102,9 +109,3 @@ def _bars(figure: go.Figure, rows: pd.DataFrame, name: str, style: dict[str, str
         customdata=rows["seeds"],
         hovertemplate="%{fullData.name}: %{y:.3g}, n = %{customdata}<extra>%{x}</extra>",
     )
-
-
-def _draw_published(figure: go.Figure, known: pd.DataFrame, scale: float, mode: Mode) -> None:
-    rows = known.dropna(subset=["published"])
-    keywords: marks.Looks = {"symbol": "diamond-open", "name": "published", "text": rows["series"], "hover": "%{text}: %{y:.1f} published"}
-    marks.dots(figure, rows["x"], scale * rows["published"], INK[mode].text, size=13, **keywords)

@@ -13,7 +13,7 @@ from pillar_core.runs.loading import load_features
 from pillar_core.runs.run import run
 from pillar_core.runs.splitting import split
 from pillar_core.splits import public_basis
-from pillar_core.types import SemiPrivateSplit, Values
+from pillar_core.types import Values
 
 ONE_RELEASE: Values = {
     "steps": 1,
@@ -42,8 +42,11 @@ def mixture(
     lines = []
     for draw in range(seed, seed + seeds):
         for n in n_private:
-            mixture_split = _mixture_split(d=d, theta=theta, sigma=sigma, n=n, n_public=n_public, seed=draw)
+            rows, sizes = max(n, 4) + n_public, {"d": d, "theta": theta, "sigma": sigma, "n_test": N_TEST}
+            private = load_features(load_dataset("gaussian_mixture", seed=draw, n=rows, **sizes))
+            mixture_split = split(private, public_fraction=n_public / rows, seed=draw)
             first = public_basis(mixture_split.public_x, standardise=False, centre=False).vectors[:, 0]
+            # ‖A₁ᵀμ‖ of the uncentred first public direction
             share = min(float(abs(np.asarray(mixture_split.features.known["mu"]) @ first)), 1.0)
             for name, method, k, share_held in (("first public direction", "pillar", 1, share), ("none", "dp_sgd", None, 1.0)):
                 settings = {**ONE_RELEASE, **({} if k is None else {"k": k})}
@@ -108,9 +111,3 @@ def _unit_moment(values: Array, seed: int) -> Array:
     """Mean squares of the coordinates of Gaussian rows scaled to unit length, from 50,000 draws."""
     rows = rng.stream(seed, "playground", "moment").standard_normal((50_000, len(values))) * np.sqrt(values)
     return np.asarray(np.square(rows / np.linalg.norm(rows, axis=1, keepdims=True)).mean(axis=0))
-
-
-def _mixture_split(*, d: int, theta: float, sigma: float, n: int, n_public: int, seed: int) -> SemiPrivateSplit:
-    settings: Values = {"d": d, "theta": theta, "sigma": sigma, "n_test": N_TEST}
-    private = load_features(load_dataset("gaussian_mixture", seed=seed, n=max(n, 4) + n_public, **settings))
-    return split(private, public_fraction=n_public / (max(n, 4) + n_public), seed=seed)

@@ -48,7 +48,7 @@ def public_rows(sources: Sequence[str], *, epsilon: float, k: int, seeds: Sequen
 
 def rows(counts: Sequence[int], *, epsilon: float, k: int, seeds: Sequence[int]) -> pd.DataFrame:
     """Accuracy on the first so many private rows: n_private, seed, accuracy in [0, 1]."""
-    return train_each("n_private", counts, seeds, lambda n, seed: _accuracy("pillar", _first(n, seed), epsilon, seed, k=k))
+    return train_each("n_private", counts, seeds, lambda n, seed: _accuracy("pillar", _with_public("same", seed, n), epsilon, seed, k=k))
 
 
 def releases(counts: Sequence[int], *, epsilon: float) -> pd.DataFrame:
@@ -88,14 +88,10 @@ def private_rows(parts: SemiPrivateSplit, count: int | None = None) -> FeatureSe
     return features(rows.x_train[chosen], _labels(rows)[chosen], rows.x_test, rows.y_test, classes=rows.classes)
 
 
-def _first(count: int, seed: int) -> SemiPrivateSplit:
+def _with_public(source: str, seed: int, count: int | None = None) -> SemiPrivateSplit:
+    """The private rows (the first `count`) beside public rows that `source` makes of the set's own."""
     parts = _parts(seed)
-    return split(private_rows(parts, count), public=features(parts.public_x, None), seed=seed)
-
-
-def _with_public(source: str, seed: int) -> SemiPrivateSplit:
-    parts = _parts(seed)
-    return split(private_rows(parts), public=features(SOURCES[source](parts.public_x, seed), None), seed=seed)
+    return split(private_rows(parts, count), public=features(SOURCES[source](parts.public_x, seed), None), seed=seed)
 
 
 def _labels(data: FeatureSet) -> Array:

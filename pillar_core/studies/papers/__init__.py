@@ -23,23 +23,6 @@ from pillar_core.runs.loading import load_features
 from pillar_core.studies.papers.tables import BACKBONES, CLASSES, SOURCES, TABLES, PaperTable
 from pillar_core.types import Form, Progress
 
-__all__ = [
-    "TABLES",
-    "PaperTable",
-    "beside",
-    "catalogue",
-    "facts",
-    "grid",
-    "grids_to_get",
-    "matching",
-    "named",
-    "numbers",
-    "published",
-    "published_for",
-    "run",
-    "verdict",
-]
-
 FILE = Path(__file__).with_name("papers.csv")
 CATALOGUE = Path(__file__).with_name("papers_catalogue.csv")
 STAND_IN = "spiked_features"
