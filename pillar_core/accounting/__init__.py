@@ -1,7 +1,7 @@
 """Accounting: from what a run spent to ε, from ε to noise, and from either to odds."""
 
 from pillar_core import checks
-from pillar_core.accounting import analytic_gaussian, auto, basic, gdp, pillar, pld, prv, rdp
+from pillar_core.accounting import auto, basic, gaussian_dp, pillar, pld, prv, rdp
 from pillar_core.accounting.accountant import ACCOUNTANTS, Accountant, forget_epsilons
 from pillar_core.accounting.auto import resolve, resolve_bound
 from pillar_core.accounting.calibration import calibrate, calibration_key, forget_calibrations
@@ -27,7 +27,7 @@ from pillar_core.accounting.samplers import SamplerCost, epochs, samplers
 
 for _accountant in (auto.AUTO, pillar.PILLAR, prv.PRV, pld.PLD, rdp.RDP, rdp.OPACUS_RDP):
     ACCOUNTANTS.register(_accountant)
-for _accountant in (gdp.GDP, analytic_gaussian.ANALYTIC_GAUSSIAN, basic.BASIC):
+for _accountant in (gaussian_dp.GDP, gaussian_dp.ANALYTIC_GAUSSIAN, basic.BASIC):
     ACCOUNTANTS.register(_accountant)
 
 __all__ = checks.public_names(__name__)

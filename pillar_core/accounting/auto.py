@@ -1,9 +1,9 @@
 """The tightest sound accountant for a run, chosen from what the run is made of."""
 
 from pillar_core.accounting.accountant import ACCOUNTANTS, Accountant
-from pillar_core.accounting.analytic_gaussian import ANALYTIC_GAUSSIAN
 from pillar_core.accounting.basic import BASIC
 from pillar_core.accounting.elementary import ElementaryEvents, read
+from pillar_core.accounting.gaussian_dp import ANALYTIC_GAUSSIAN
 from pillar_core.accounting.pillar import PILLAR
 from pillar_core.accounting.pld import PLD
 from pillar_core.accounting.rdp import RDP

@@ -1,6 +1,10 @@
 """Gaussian differential privacy in closed form: μ ↔ (ε, δ), to the last digits and on the safe side.
 
 δ(ε) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ)  (Balle & Wang 2018, Theorem 5; Dong, Roth & Su 2022, Corollary 2.13).
+
+Two accountants: the analytic Gaussian mechanism, exact for any composition of full Gaussian releases and for nothing else; and the central
+limit theorem for sampled steps, an approximation and never a bound. It under-reports where steps are few or the sampling probability is
+small (2.21 against 3.26 at q = 0.02, σ = 0.8, T = 200, δ = 1e-5). Full Gaussian releases enter it exactly.
 """
 
 import math
@@ -8,8 +12,11 @@ from collections.abc import Callable
 
 from scipy.special import log_ndtr
 
+from pillar_core.accounting.accountant import Accountant
+from pillar_core.accounting.elementary import REPLACE_ONE, ElementaryEvents, Kind
 from pillar_core.errors import SettingError
 from pillar_core.params import DELTA
+from pillar_core.types import EpsilonBounds
 
 RELATIVE_ERROR = 1e-11
 """What answers are moved by to the safe side; bisection, log_ndtr and the cancellation in δ(ε) stay below it."""
@@ -76,3 +83,55 @@ def _crossing(passes: Callable[[float], bool], failing: float, passing: float) -
         else:
             failing = middle
     return passing
+
+
+def _exact_bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
+    upper = epsilon_of_mu(events.gaussian_mu, delta)
+    return EpsilonBounds(upper * (1 - 3 * RELATIVE_ERROR), upper * (1 - RELATIVE_ERROR), upper)
+
+
+def _exact_refusal(events: ElementaryEvents) -> str:
+    if events.unsupported or not all(release.is_full_gaussian for release in events.releases):
+        return "it is exact for Gaussian releases of all rows only, and this run has another kind of release"
+    return ""
+
+
+ANALYTIC_GAUSSIAN = Accountant(
+    name="analytic_gaussian",
+    title="Analytic Gaussian",
+    source="Balle & Wang 2018; composition by Dong, Roth & Su 2022",
+    is_exact=True,
+    bounds=_exact_bounds,
+    refusal=_exact_refusal,
+)
+LARGEST_LOSS = 26.0
+"""exp(loss²) overflows a float beyond this; the central limit has no meaning there anyway."""
+
+
+def _limit_bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
+    squares = [events.gaussian_mu**2]
+    for release in events.releases:
+        if release.sampling_probability < 1:
+            # μ² = q²·T·(e^{1/σ²} − 1): Bu et al. 2020, Theorem 5, as Opacus' GDP accountant has it
+            spread = math.expm1(min(release.loss, LARGEST_LOSS) ** 2)
+            squares.append(release.sampling_probability**2 * release.count * spread)
+    estimate = epsilon_of_mu(math.sqrt(math.fsum(squares)), delta)
+    return EpsilonBounds(estimate, estimate, estimate, is_bound=False)
+
+
+def _limit_refusal(events: ElementaryEvents) -> str:
+    if events.unsupported or any(release.kind is not Kind.GAUSSIAN for release in events.releases):
+        return "the central limit formula is for Gaussian releases"
+    if events.relation is REPLACE_ONE and any(release.sampling_probability < 1 for release in events.releases):
+        return "its formula for Poisson sampling is for add/remove neighbours"
+    return ""
+
+
+GDP = Accountant(
+    name="gdp",
+    title="Gaussian DP (central limit: not a bound)",
+    source="Bu, Dong, Long & Su 2020",
+    is_bound=False,
+    bounds=_limit_bounds,
+    refusal=_limit_refusal,
+)

@@ -19,11 +19,10 @@ import numpy as np
 from scipy.special import ndtri
 
 from pillar_core.accounting.accountant import Accountant, unsupported_names
-from pillar_core.accounting.analytic_gaussian import ANALYTIC_GAUSSIAN
 from pillar_core.accounting.basic import BASIC
 from pillar_core.accounting.elementary import REPLACE_ONE, ElementaryEvents, Kind
 from pillar_core.accounting.ends import Direction, delta_at_zero, direction_bounds, upper_composition, upper_end
-from pillar_core.accounting.gaussian_dp import epsilon_of_mu
+from pillar_core.accounting.gaussian_dp import ANALYTIC_GAUSSIAN, epsilon_of_mu
 from pillar_core.accounting.loss import AtomPair, GaussianPair, Pair, PersonPair, SwappedPair, atoms, directions
 from pillar_core.arrays import Array
 from pillar_core.ledger import DpEvent

@@ -1,4 +1,4 @@
-"""The ranking that reads private rows without noise, and what it shares with the private one: rows, ranks, intervals."""
+"""Two rankings: one reads private rows without noise; of the other, one release of their sketched gradients gives every score."""
 
 import dataclasses
 import math
@@ -7,13 +7,22 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from pillar_core.deferred import stats
-from pillar_core.errors import DataError, SettingError
+from pillar_core import accounting
+from pillar_core.arrays import Array
+from pillar_core.deferred import stats, torch
+from pillar_core.errors import DataError, SettingError, UnsupportedError
+from pillar_core.fingerprint import fingerprint
+from pillar_core.ledger import DpEvent, Ledger
+from pillar_core.mechanisms import draw_batch, poisson_sample
+from pillar_core.numerics import half_width, round_up
+from pillar_core.rng import Streams, stream
+from pillar_core.screening import release as releases
 from pillar_core.screening.gsd import Side
-from pillar_core.screening.models import GradientModel
-from pillar_core.screening.scores import SCORES, Need, Seen
+from pillar_core.screening.models import GradientModel, Start
+from pillar_core.screening.release import LARGEST_PURE_K, ReleasedSubspace
+from pillar_core.screening.scores import SCORES, Need, Score, Seen
 from pillar_core.subspace import random_distance
-from pillar_core.types import Dataset, Progress, Provenance
+from pillar_core.types import Dataset, NeighboringRelation, Progress, Provenance
 
 COLUMNS = ("public", "score", "value", "low", "high", "rank", "n_examples", "provenance", "epsilon_upper")
 APART = " Candidates' rows count as public: ε protects no private row, and nobody of the private rows, that is among them too."
@@ -65,10 +74,9 @@ def without_noise(task: Screening, private_side: Side, sides: Mapping[str, Side]
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
     """Student's 95 % interval of the mean; NaN for one value."""
-    if len(values) < 2:
-        return math.nan, math.nan
-    half = float(stats.t.ppf(0.5 + LEVEL / 2, len(values) - 1)) * float(np.std(values, ddof=1)) / math.sqrt(len(values))
-    return float(np.mean(values)) - half, float(np.mean(values)) + half
+    mean = float(np.mean(values))
+    half = half_width(float(np.std(values, ddof=1)), len(values)) if len(values) > 1 else math.nan
+    return mean - half, mean + half
 
 
 def _compute_score(score: str, private: Seen, public: Seen, k: int, name: str) -> float:
@@ -105,3 +113,132 @@ def rank_table(rows: Sequence[Mapping[str, object]], *, null: float | None, widt
     table = table.reset_index(drop=True)[list(COLUMNS)]
     table.attrs["random_subspaces"], table.attrs["width"] = null, width
     return table
+
+
+LARGEST_EPSILON = 1e6
+"""Beyond it nothing is protected, and noise is too small for its lattice."""
+NOISE_DRAWS = 12
+"""Noise copies for the interval of a private ranking."""
+SKETCHES = {"moment": releases.SKETCH, "directions": releases.PURE_SKETCH}
+"""Numbers of a sketched gradient in each form of release."""
+
+
+def with_noise(task: Screening, sides: Mapping[str, Side], epsilon: float, delta: float) -> pd.DataFrame:
+    """The table from one release at (ε, δ); several kinds of release share ε equally. Candidates cost nothing more.
+
+    Raises:
+        UnsupportedError: a score without a private form. SettingError: ε not in (0, ∞).
+    """
+    forms = _forms(task, epsilon)
+    matrix = releases.sketch_matrix(next(iter(sides.values())).gradients(0).width, seed=task.public_seed)
+    public: dict[tuple[str, int], Array] = {}
+    for number, (name, side) in enumerate(sides.items()):
+        for repeat in range(task.repeats):
+            task.progress(number * task.repeats + repeat, len(sides) * task.repeats + 1, name)
+            public[name, repeat] = releases.sketch_rows(side.gradients(repeat, start=0).chunks(), matrix)
+    task.progress(len(public), len(public) + 1, "private rows")
+    ledger = Ledger()
+
+    def release_form(form: str) -> tuple[ReleasedSubspace, dict[tuple[str, int], Array]]:
+        """One form's release, and each candidate's directions in its sketch by (name, repeat)."""
+        narrow = releases.narrowing(size=SKETCHES[form], seed=task.public_seed)
+        parts = {key: part @ narrow.double().numpy() for key, part in public.items()}
+        clip = releases.public_clip([part for (_, repeat), part in parts.items() if repeat == 0])
+        bases = {key: releases.top_of(releases.moment_of(releases.clip_rows(part, clip)), task.k) for key, part in parts.items()}
+        return release_rows(task, form, matrix @ narrow, clip, epsilon / len(forms), delta, ledger), bases
+
+    by_form = {form: release_form(form) for form in forms}
+    upper = accounting.epsilon(ledger.total_event, delta=delta, relation=NeighboringRelation.ADD_OR_REMOVE_ONE, accountant="auto").upper
+    rows = []
+    for score in task.scores:
+        release, bases = by_form[SCORES[score].private_form]
+        generators = [stream(task.public_seed, "noise copies", number) for number in range(NOISE_DRAWS)]
+        copies = [] if release.moment is None else [releases.noise_copy(release, generator) for generator in generators]
+        for name, side in sides.items():
+            ends = _from_release(SCORES[score], release, copies, [bases[name, repeat] for repeat in range(task.repeats)])
+            count = min(task.n_examples, task.n_private, len(side.chosen[0]))
+            rows.append(row_of(name, score, ends, count, Provenance.PRIVATE, upper))
+    task.progress(1, 1, "done")
+    width = SKETCHES[SCORES[task.scores[0]].private_form]
+    table = rank_table(rows, null=random_distance(task.k, width), width=width)
+    table.attrs["guarantee"] = _guarantee(task, ledger.total_event, upper, delta)
+    return table
+
+
+def release_rows(
+    task: Screening, form: str, matrix: "torch.Tensor", clip: float, epsilon: float, delta: float, ledger: Ledger
+) -> ReleasedSubspace:
+    """One release of the task's private rows at `epsilon`: form "moment" (Gaussian, δ) or "directions" (pure).
+
+    Each row is in the sample with probability q, whatever other rows there are; only the moment, one release a sample, is
+    charged as subsampled. A label that is drawn for a row says nothing about it, so both neighbours' laws stay mixtures of
+    the same terms.
+    """
+    public = {name: data.fingerprint for name, data in task.public.items()}
+    counts = (task.k, task.n_private, task.n_examples, task.repeats, task.public_seed)
+    question = fingerprint(task.private.fingerprint, public, task.scores, task.model.name, *counts, form, clip, epsilon, delta)
+    streams, n = Streams(task.seed, question), len(task.private.x_train)
+    q = releases.sampling_probability(task.n_private, task.n_examples)
+    sampling, labels = streams.sampling(f"screening sample {form}"), streams.sampling(f"screening labels {form}")
+    noise, start = streams.secret(f"screening noise {form}"), Start(task.public_seed)
+    if form == "directions":
+        rows = releases.sampled_rows(task.private, task.model, poisson_sample(q, n, sampling), matrix, labels, start)
+        return releases.release_directions(rows, k=task.k, l2_clip_norm=clip, epsilon=epsilon, noise=noise, ledger=ledger)
+    multiplier = accounting.noise_multiplier(epsilon, delta=delta, sampling_probability=q)
+    with draw_batch(q, n, sampling, [ledger]) as indices:
+        rows = releases.sampled_rows(task.private, task.model, indices, matrix, labels, start)
+        return releases.release_moment(rows, k=task.k, l2_clip_norm=clip, noise_multiplier=multiplier, noise=noise, ledger=ledger)
+
+
+def _guarantee(task: Screening, spent: DpEvent, upper: float, delta: float) -> str:
+    """The promise of the release in words."""
+    n, pure = task.n_private, not any(SCORES[name].private_form == "moment" for name in task.scores)
+    q = releases.sampling_probability(n, task.n_examples)
+    replaced = round_up(accounting.epsilon(spent, delta=delta, relation=NeighboringRelation.REPLACE_ONE, accountant="auto").upper)
+    entry = "all private rows enter" if q == 1 else f"each private row enters with probability {q:.3g}, independently of the others"
+    promise = (
+        f"ε ≤ {round_up(upper)} but for a chance of δ = {0 if pure else delta:g}, for one row added or removed; ε ≤ {replaced} for one row "
+        f"replaced. This covers the table as a whole: {entry} and gets a random label of its own, so one row more or less changes one "
+        f"clipped term of each sum released. The number of private rows, {n:,}, and the size and colour of their images count as public."
+    )
+    loose = f" δ = {delta:g} is at least 1/{n:,}: lower it." if delta >= 1 / n and not pure else ""
+    secret = "" if task.seed is None else " The seed of the noise is known: an experiment, not for release."
+    return promise + APART + loose + secret
+
+
+def _forms(task: Screening, epsilon: float) -> list[str]:
+    """The kinds of release that the scores need, each once."""
+    lacking = [name for name in task.scores if not SCORES[name].private_form]
+    if lacking:
+        able = ", ".join(name for name in SCORES if SCORES[name].private_form)
+        raise UnsupportedError(f"{', '.join(lacking)} has no private form: with epsilon use {able}, or leave epsilon out.")
+    if not 0 < epsilon <= LARGEST_EPSILON:
+        raise SettingError(
+            f"epsilon must be above 0 and at most {LARGEST_EPSILON:g} (leave it out for a non-private diagnostic); got {epsilon!r}."
+        )
+    forms = sorted({SCORES[name].private_form for name in task.scores})
+    for form in forms:
+        if not task.k < SKETCHES[form]:
+            better = f" Take k ≤ {LARGEST_PURE_K}, or gsd." if form == "directions" else ""
+            raise SettingError(f"k must be below {SKETCHES[form]}, the size of the private sketch; got {task.k}.{better}")
+    return forms
+
+
+def _from_release(score: Score, release: ReleasedSubspace, copies: Sequence[Array], bases: Sequence[Array]) -> tuple[float, float, float]:
+    """(low, value, high): the spread joins fresh noise of the same law with that over the candidate's own draws of rows.
+
+    The pure form has no noise of known spread to copy: its ends are NaN.
+    """
+    if release.moment is not None and score.from_moment is not None:
+        values = [score.from_moment(release.moment, basis) for basis in bases]
+        noisy = [score.from_moment(copy, bases[0]) for copy in copies]
+    elif score.from_directions is not None:
+        values, noisy = [score.from_directions(release.basis, basis) for basis in bases], []
+    else:
+        raise UnsupportedError(f"the score {score.name} has no private form.")
+    value = float(np.mean(values))
+    if len(noisy) < 2:
+        return math.nan, value, math.nan
+    rows_variance = float(np.var(values, ddof=1)) / len(values) if len(values) > 1 else 0.0
+    half = float(stats.norm.ppf(0.5 + LEVEL / 2)) * math.sqrt(float(np.var(noisy, ddof=1)) + rows_variance)
+    return value - half, value, value + half

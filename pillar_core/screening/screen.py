@@ -12,8 +12,7 @@ from pillar_core.screening import class_signal
 from pillar_core.screening.batches import preparation_notes, require_images
 from pillar_core.screening.gsd import N_EXAMPLES, REPEATS, K, Side, require_one_width
 from pillar_core.screening.models import model_of
-from pillar_core.screening.private import with_noise
-from pillar_core.screening.ranking import Screening, without_noise
+from pillar_core.screening.ranking import Screening, with_noise, without_noise
 from pillar_core.screening.release import LARGEST_PURE_K
 from pillar_core.screening.scores import SCORES
 from pillar_core.subspace import GRAM_PARAMETERS

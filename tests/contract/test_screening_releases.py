@@ -16,8 +16,7 @@ from pillar_core.ledger import Ledger, event_counts
 from pillar_core.rng import stream
 from pillar_core.screening import release as releases
 from pillar_core.screening.models import MODELS
-from pillar_core.screening.private import SKETCHES, release_rows
-from pillar_core.screening.ranking import Screening
+from pillar_core.screening.ranking import SKETCHES, Screening, release_rows
 from pillar_core.types import Dataset, NeighboringRelation
 
 N, CLIP, K = 60, 0.05, 2

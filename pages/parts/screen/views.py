@@ -20,8 +20,8 @@ from pillar_core.data import uploads
 from pillar_core.numerics import round_up
 from pillar_core.registry import toml_tables
 from pillar_core.runs import rankings
+from pillar_core.studies.screening import benefit
 from pillar_core.studies.screening import benefit as experiments
-from pillar_core.studies.screening import public_rows
 from pillar_core.studies.screening.answers import OWN_HALF, OWN_PART
 from pillar_core.types import Values
 
@@ -126,7 +126,7 @@ def enough(choice: Choice, settings: Settings) -> None:
         "models in the worst case, that many unlabelled public rows (up to logarithms) give the best rate, and more do not improve it "
         "([Ullah et al. 2024](https://arxiv.org/abs/2403.03856)). Here the curves are flat before it."
     )
-    table = public_rows.curves(choice.private)
+    table = benefit.curves(choice.private)
     private = table["private"].iloc[0]
     if private != choice.private:
         st.caption(f"Measured on {screening_sets.title(private)}, not on {plain.text(screening_sets.title(choice.private))}.")

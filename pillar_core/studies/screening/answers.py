@@ -23,7 +23,7 @@ from pillar_core.runs.loading import through_backbone
 from pillar_core.screening import class_signal
 from pillar_core.screening.batches import MIXTURE, refuse_persons
 from pillar_core.studies.screening import benefit as by_name
-from pillar_core.studies.screening.gradient_energy import reconstruction_errors
+from pillar_core.studies.screening.benefit import reconstruction_errors
 from pillar_core.types import Dataset, FeatureSet, Form, Progress, Values, ignore_progress
 
 R = TypeVar("R", Dataset, FeatureSet)

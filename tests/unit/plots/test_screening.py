@@ -8,7 +8,7 @@ import pytest
 
 from pillar_core import plots, screening
 from pillar_core.__main__ import main
-from pillar_core.studies.screening import answers, public_rows
+from pillar_core.studies.screening import answers, benefit
 from pillar_core.studies.screening.answers import Ask
 
 TABLE = pd.DataFrame(
@@ -48,7 +48,7 @@ def test_sets_that_resemble_each_other_stand_side_by_side() -> None:
 
 
 def test_public_rows_are_drawn_by_nearness_beside_theorys_mark() -> None:
-    table = public_rows.curves("mnist")
+    table = benefit.curves("mnist")
     figure = plots.public_rows(table, titles={"mnist": "MNIST", "fashion_mnist": "Fashion"})
     assert {trace.line.dash for trace in figure.data if trace.name.startswith("MNIST")} == {"solid"}
     assert {trace.line.dash for trace in figure.data if trace.name.startswith("Fashion")} == {"dot"}
@@ -58,10 +58,10 @@ def test_public_rows_are_drawn_by_nearness_beside_theorys_mark() -> None:
 
 
 def test_what_is_said_of_public_rows_is_in_the_kept_curves() -> None:
-    assert public_rows.curves("never measured")["private"].unique().tolist() == ["fashion_mnist"]
-    assert public_rows.curves("mnist")["private"].unique().tolist() == ["mnist"]
+    assert benefit.curves("never measured")["private"].unique().tolist() == ["fashion_mnist"]
+    assert benefit.curves("mnist")["private"].unique().tolist() == ["mnist"]
     for private, classes in (("fashion_mnist", 10), ("mnist", 10), ("pneumonia_mnist", 2)):
-        table = public_rows.curves(private)
+        table = benefit.curves(private)
         means = 100 * table.groupby([table["public"] == private, "epsilon", "n_public"])["accuracy"].mean()
         for epsilon in (0.3, 1.0, 3.0):
             near, foreign = means[True, epsilon], means[False, epsilon]

@@ -25,7 +25,7 @@ from pillar_core.screening.logme import evidence
 from pillar_core.screening.otdd import costs, transport_cost
 from pillar_core.screening.release import clip_rows, public_clip, release_moment, residual_of_moment
 from pillar_core.studies.screening import benefit as experiments
-from pillar_core.studies.screening.gradient_energy import reconstruction_errors
+from pillar_core.studies.screening.benefit import reconstruction_errors
 from pillar_core.subspace import top_directions
 from pillar_core.types import Dataset
 
