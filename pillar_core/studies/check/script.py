@@ -21,6 +21,7 @@ from pillar_core.types import Values
 
 Value = bool | int | float | str | None
 _FILE: Values = tomllib.loads(Path(__file__).with_name("calls.toml").read_text(encoding="utf-8"))
+CALLS: Values = _FILE["calls"]
 _FIELDS = {keyword: field for field, keywords in _FILE["keywords"].items() for keyword in keywords}
 LONGEST = 50_000
 """Characters of a script that is read: Python's own parser takes time that grows with the square of a dotted name."""
@@ -34,25 +35,6 @@ _OPERATIONS: Mapping[type, Callable[[float, float], float]] = {
     ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv,
 }
-
-
-@dataclasses.dataclass(frozen=True)
-class Call:
-    """A known call: the keywords that it takes, those that may stand alone first; `set_up`: privacy begins there."""
-
-    takes: tuple[str, ...]
-    library: str = ""
-    positional: int = 0
-    set_up: bool = False
-
-    @functools.cached_property
-    def fields(self) -> dict[str, str]:
-        """What each keyword says, "" for no number; the epochs of a set-up are what its noise is planned for."""
-        fields = {keyword: _FIELDS.get(keyword, keyword) for keyword in self.takes}
-        return {keyword: "planned_epochs" if self.set_up and field == "epochs" else field for keyword, field in fields.items()}
-
-
-CALLS = {name: Call(**entry | {"takes": tuple(entry["takes"])}) for name, entry in _FILE["calls"].items()}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,8 +72,8 @@ def _read(tree: ast.Module) -> Reading:
     assigned = [(target.id, assigned_value) for target, assigned_value in assigns if isinstance(target, ast.Name)]
     names = {name: assigned_value for name, assigned_value in assigned if bound[name] == 1}
     calls = [(name, node) for node in nodes if isinstance(node, ast.Call) and (name := call_name(node)) in CALLS]
-    set_ups = [call for name, call in calls if CALLS[name].set_up]
-    libraries = {CALLS[name].library for name, _ in calls} - {""}
+    set_ups = [call for name, call in calls if "set_up" in CALLS[name]]
+    libraries = {CALLS[name]["library"] for name, _ in calls if "library" in CALLS[name]}
     if len(libraries) != 1:
         obstacle = "several libraries set it up" if libraries else "no call is known here that sets it up"
         return _unread(f"Privacy: {obstacle}. Please give all numbers.")
@@ -103,19 +85,19 @@ def _read(tree: ast.Module) -> Reading:
     for name, call in calls:
         if (name == "DataLoader" and call not in loaded) or (name == "fit" and library in ("opacus", "fastdp")):
             continue
-        fields = CALLS[name].fields
-        for keyword, expression in _arguments(call, CALLS[name].takes[: CALLS[name].positional]):
+        takes = CALLS[name]["takes"]
+        for keyword, expression in _arguments(call, takes[: CALLS[name].get("positional", 0)]):
             written = f"Line {call.lineno}, {name}: {keyword or ast.unparse(expression):.40}"
             if isinstance(expression, ast.Constant) and expression.value is None:
                 continue
             if not keyword:  # it may stand for any other argument
-                hidden |= {*fields.values(), "sampler"}
+                hidden |= {*(_field(name, taken) for taken in takes), "sampler"}
                 unread.append(f"{written} is not known.")
                 continue
-            if keyword not in fields:
+            if keyword not in takes:
                 unread.append(f"{written} is not known here: please see that it changes none of the numbers.")
                 continue
-            field = fields[keyword]
+            field = _field(name, keyword)
             if not field or (field == "epochs" and name == "fit" and library == "jax_privacy"):  # its config stops the training
                 continue
             value = _value(expression, names)
@@ -143,6 +125,12 @@ def _read(tree: ast.Module) -> Reading:
         hidden.add("epsilon")  # what the noise is solved for is not known
     readable = {field: value for field, value in values.items() if field not in hidden}
     return Reading(library, readable, tuple(dict.fromkeys(unread)), frozenset(hidden))
+
+
+def _field(name: str, keyword: str) -> str:
+    """What a keyword of a call says, "" for no number; the epochs of a set-up are what its noise is planned for."""
+    field = _FIELDS.get(keyword, keyword)
+    return "planned_epochs" if field == "epochs" and "set_up" in CALLS[name] else field
 
 
 def call_name(call: ast.Call) -> str:

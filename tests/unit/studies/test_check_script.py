@@ -60,8 +60,8 @@ def test_known_calls_are_those_of_the_installed_libraries():
     offenders = []
     for name, function in installed.items():
         taken = {key for key, one in inspect.signature(function).parameters.items() if one.kind is not one.VAR_KEYWORD} - {"self"}
-        offenders += [f"{name}: {key} is not known" for key in sorted(taken - set(CALLS[name].takes))]
-        offenders += [f"{name}: {key} is no argument" for key in sorted(set(CALLS[name].takes) - taken)]
+        offenders += [f"{name}: {key} is not known" for key in sorted(taken - set(CALLS[name]["takes"]))]
+        offenders += [f"{name}: {key} is no argument" for key in sorted(set(CALLS[name]["takes"]) - taken)]
     assert not offenders, "\n".join(offenders)
 
 
