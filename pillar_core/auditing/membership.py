@@ -7,6 +7,7 @@ that fails proves nothing; one that succeeds beyond the claimed trade-off curve 
 import dataclasses
 
 import numpy as np
+from scipy.special import betaincinv, log_softmax
 
 from pillar_core import checks
 from pillar_core.arrays import Array
@@ -26,10 +27,7 @@ class Rate:
 
 def log_losses(scores: Array, y: Array) -> Array:
     """(n,) float64 cross-entropy of each row. scores: (n, C), softmaxed here; y: (n,) int64."""
-    values = np.asarray(scores, dtype=np.float64)
-    top = values.max(axis=1)
-    normaliser = top + np.log(np.exp(values - top[:, None]).sum(axis=1))
-    return np.asarray(normaliser - values[np.arange(len(y)), y])
+    return np.asarray(-log_softmax(np.asarray(scores, dtype=np.float64), axis=1)[np.arange(len(y)), y])
 
 
 def auc(members: Array, others: Array) -> float:
@@ -87,8 +85,6 @@ def clopper_pearson(successes: int, trials: int, *, level: float = LEVEL) -> Rat
 
 def lower_end(successes: Array | float, trials: Array | float, significance: float) -> Array:
     """The shares that the true ones lie below with probability at most `significance`, in the shape of the counts."""
-    from scipy.special import betaincinv
-
     return np.where(
         np.greater(successes, 0), betaincinv(np.maximum(successes, 1e-9), np.subtract(trials, successes) + 1, significance), 0.0
     )

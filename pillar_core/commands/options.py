@@ -50,29 +50,6 @@ def add_column_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--recipe", metavar="FILE", help="how a table becomes numbers (default: as the first public table)")
 
 
-def add_person_options(parser: argparse.ArgumentParser) -> None:
-    """Options that say which rows belong to one person."""
-    group = parser.add_argument_group("several rows of one person")
-    group.add_argument("--persons", metavar="FILE", help="text with a line for each train row that names its person")
-    group.add_argument("--rows-per-person", type=int, default=1, help="rows of a person that are kept (1: the first, or as declared)")
-
-
-def add_class_name_options(parser: argparse.ArgumentParser) -> None:
-    """Options that turn class names into vectors."""
-    group = parser.add_argument_group("class names")
-    group.add_argument("--text-embeddings", metavar="SOURCE", help="vectors of class names: npz, or open_clip:<model>")
-    group.add_argument("--text-weights", metavar="FILE_OR_TAG", help="weights of open_clip: a file, or a tag of its hub")
-
-
-def add_privacy_options(parser: argparse.ArgumentParser) -> None:
-    """Options of the privacy budget."""
-    group = parser.add_argument_group("privacy")
-    group.add_argument("--epsilon", type=float, help=f"{params.EPSILON.help} ({params.EPSILON.range}; inf: no noise)")
-    group.add_argument("--delta", type=float, default=params.DELTA.default, help=f"{params.DELTA.help} ({params.DELTA.range})")
-    group.add_argument("--relation", default="add_or_remove_one", help="add_or_remove_one or replace_one")
-    group.add_argument("--accountant", default="auto", help="see `list accountants`")
-
-
 def printable(text: object) -> str:
     """A text of which a terminal obeys nothing but ends of lines: servers and files send what terminals obey."""
     return "".join(sign if sign.isprintable() or sign == "\n" else "�" for sign in str(text))

@@ -4,6 +4,7 @@ import argparse
 import json
 import math
 
+from pillar_core import params
 from pillar_core.arrays import Json
 from pillar_core.commands import options as shared
 from pillar_core.commands.options import Commands
@@ -19,9 +20,17 @@ def add_to(commands: Commands) -> None:
     parser = commands.add_parser("run", help="train one learner within a privacy budget")
     shared.add_data_options(parser)
     shared.add_column_options(parser)
-    shared.add_person_options(parser)
-    shared.add_class_name_options(parser)
-    shared.add_privacy_options(parser)
+    group = parser.add_argument_group("several rows of one person")
+    group.add_argument("--persons", metavar="FILE", help="text with a line for each train row that names its person")
+    group.add_argument("--rows-per-person", type=int, default=1, help="rows of a person that are kept (1: the first, or as declared)")
+    group = parser.add_argument_group("class names")
+    group.add_argument("--text-embeddings", metavar="SOURCE", help="vectors of class names: npz, or open_clip:<model>")
+    group.add_argument("--text-weights", metavar="FILE_OR_TAG", help="weights of open_clip: a file, or a tag of its hub")
+    group = parser.add_argument_group("privacy")
+    group.add_argument("--epsilon", type=float, help=f"{params.EPSILON.help} ({params.EPSILON.range}; inf: no noise)")
+    group.add_argument("--delta", type=float, default=params.DELTA.default, help=f"{params.DELTA.help} ({params.DELTA.range})")
+    group.add_argument("--relation", default="add_or_remove_one", help="add_or_remove_one or replace_one")
+    group.add_argument("--accountant", default="auto", help="see `list accountants`")
     parser.add_argument("--method", default="pillar", help="see `list methods`")
     parser.add_argument("--seed", type=int, default=0, help="seed of an experiment")
     parser.add_argument("--release", action="store_true", help="secret noise from the operating system instead of a seed")

@@ -118,9 +118,9 @@ class Engine:
     def stop(self, futures: Sequence[Future], marks: Sequence[Mapping[str, Json]]) -> None:
         """Forget `futures` and replace the processes that, as `marks` say, still compute them."""
         self._client.cancel(list(futures), force=True)
-        own_pids = self._pids()
+        own_pids = {nanny.pid for nanny in self._cluster.workers.values()} if self._cluster is not None else ()
         for mark in marks:
-            if mark.get("pid") in own_pids:
+            if mark.get("pid") and mark["pid"] in own_pids:
                 os.kill(mark["pid"], signal.SIGKILL)
         if self._cluster is None:
             addresses = [mark["worker"] for mark in marks if mark.get("worker") in self._workers()]
@@ -150,18 +150,14 @@ class Engine:
                 with contextlib.suppress(CancelledError, OSError, Cancelled, KilledWorker):  # lost on the way: the task runs again
                     outcome = future.result()
                     lacks_features = outcome is None
-            if lacks_features:
-                self._send(needs)
+            if lacks_features:  # they go as a task whose input the scheduler keeps if a worker dies
+                for key in needs.keys() - self._sent.keys():
+                    features = splitting.load_named_features(*needs[key])
+                    self._sent[key] = self._client.submit(copy.copy, features, key=f"features-{features.fingerprint}")
         except (PillarError, OSError, ImportError) as error:
             outcome = error
         finally:
             self._finished.put((future, outcome))
-
-    def _send(self, needs: Asked) -> None:
-        """Have features on the cluster, as a task whose input the scheduler keeps if a worker dies."""
-        for key in needs.keys() - self._sent.keys():
-            features = splitting.load_named_features(*needs[key])
-            self._sent[key] = self._client.submit(copy.copy, features, key=f"features-{features.fingerprint}")
 
     def _start(self) -> Client:
         has_gpu = os.environ.get("CUDA_VISIBLE_DEVICES") not in ("", "-1") and bool(glob.glob("/dev/nvidia[0-9]*"))
@@ -187,7 +183,3 @@ class Engine:
             return dict(self._client.scheduler_info(n_workers=-1)["workers"])
         except (OSError, TimeoutError):
             return {}  # the scheduler has gone; `alive` says so and the jobs process reconnects
-
-    def _pids(self) -> set[int]:
-        nannies = self._cluster.workers.values() if self._cluster is not None else ()
-        return {nanny.pid for nanny in nannies if nanny.pid}

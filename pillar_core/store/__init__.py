@@ -102,7 +102,10 @@ class Store:
         except StoreError as error:
             if not isinstance(error.__cause__, OSError):
                 raise
-            self._remember((kind, key), codec.encode_json(value))
+            with self._lock:
+                self._memory[kind, key] = codec.encode_json(value)
+                while sum(map(len, self._memory.values())) > MEMORY_BYTES:
+                    del self._memory[next(iter(self._memory))]
             self.unkept = f"The cache cannot be written: results are only in memory, until this process ends. {error}"
             self._note(self.unkept)
             return False
@@ -116,7 +119,7 @@ class Store:
             StoreError: NaN, a type that JSON lacks, or a disk that refuses.
         """
         payload = codec.encode_json(value)
-        return self._put(kind, key, lambda out: _write_all(out, payload))
+        return self._put(kind, key, lambda out: out.write(payload))
 
     def get_bytes(self, key: str) -> bytes | None:
         """The blob stored under `key`, or None."""
@@ -128,7 +131,7 @@ class Store:
         Raises:
             StoreError: a disk that refuses.
         """
-        return self._put("blob", key, lambda out: _write_all(out, value))
+        return self._put("blob", key, lambda out: out.write(value))
 
     def get_arrays(self, key: str, *, mmap: bool = False) -> dict[str, Array] | None:
         """The arrays stored under `key`, or None. With `mmap` they stay on disk until touched.
@@ -278,12 +281,6 @@ class Store:
         mapped = codec.map_npz(str(path))
         return mapped if mmap else {name: np.array(value) for name, value in mapped.items()}
 
-    def _remember(self, name: tuple[str, str], payload: bytes) -> None:
-        with self._lock:
-            self._memory[name] = payload
-            while sum(map(len, self._memory.values())) > MEMORY_BYTES:
-                del self._memory[next(iter(self._memory))]
-
     def _note(self, text: str) -> None:
         with self._lock:
             if text not in self._notes:
@@ -296,7 +293,3 @@ class Store:
             f"{place or self.root} could not be read or written ({error}). Free space on that disk, for instance with "
             "`pillar_core.store.default().prune(max_bytes)`, or set PILLAR_CACHE to a folder on another disk."
         )
-
-
-def _write_all(out: BinaryIO, payload: bytes) -> None:
-    out.write(payload)

@@ -57,12 +57,6 @@ def keys_below(root: Path, kind: str, prefix: str) -> list[str]:
     return sorted(path.stem for path in paths if path.stem.startswith(prefix))
 
 
-def brought_entries(entries: list[Entry]) -> list[Entry]:
-    """The entries of files that a person brought, and their cards."""
-    keys = {item.key.removeprefix(BROUGHT) for item in entries if item.kind == "blob" and item.key.startswith(BROUGHT)}
-    return [item for item in entries if item.key.removeprefix(BROUGHT) in keys and item.kind in ("arrays", "blob")]
-
-
 def evictable(entries: list[Entry], max_bytes: int, *, with_brought: bool) -> list[Entry]:
     """Entries to delete so that at most `max_bytes` stay: arrays, blobs, calibrations, records; oldest first.
 
@@ -74,13 +68,11 @@ def evictable(entries: list[Entry], max_bytes: int, *, with_brought: bool) -> li
     if not max_bytes >= 0:
         raise StoreError(f"max_bytes must be at least 0; got {max_bytes!r}.")
     total = sum(item.size for item in entries)
-    chosen, spared = (
-        [],
-        {item for item in entries if item.key.startswith(SPENT)} | (set() if with_brought else set(brought_entries(entries))),
-    )
-    for item in sorted(
-        (item for item in entries if item not in spared), key=lambda item: (EVICTION_ORDER.index(item.kind), item.last_used)
-    ):
+    brought = {item.key.removeprefix(BROUGHT) for item in entries if item.kind == "blob" and item.key.startswith(BROUGHT)}
+    chosen, spared = [], {item for item in entries if item.key.startswith(SPENT)}
+    if not with_brought:
+        spared |= {item for item in entries if item.kind in ("arrays", "blob") and item.key.removeprefix(BROUGHT) in brought}
+    for item in sorted(set(entries) - spared, key=lambda item: (EVICTION_ORDER.index(item.kind), item.last_used, item.key)):
         if total <= max_bytes:
             break
         total -= item.size

@@ -195,13 +195,13 @@ def test_an_entry_under_another_name_is_refused(cache: Store) -> None:
 
 
 def test_json_nested_beyond_reason_is_a_miss(cache: Store) -> None:
-    entry.write_entry(cache.root, "record", KEY, lambda out: stores._write_all(out, b"[" * 10**6))
+    entry.write_entry(cache.root, "record", KEY, lambda out: out.write(b"[" * 10**6))
     assert cache.get_json("record", KEY) is None
 
 
 @pytest.mark.parametrize("payload", [b"not a zip", b"", pickle.dumps({"x": 1})])
 def test_a_well_summed_entry_that_is_no_npz_is_a_miss(cache: Store, payload: bytes) -> None:
-    entry.write_entry(cache.root, "arrays", KEY, lambda out: stores._write_all(out, payload))
+    entry.write_entry(cache.root, "arrays", KEY, lambda out: out.write(payload))
     assert cache.get_arrays(KEY) is None
     assert len(cache.notes()) == 1
 
@@ -314,7 +314,7 @@ def test_a_full_disk_says_what_to_do_and_leaves_nothing_readable(cache: Store, m
     def full(*_: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(os, "fsync", full) if step == "fsync" else monkeypatch.setattr(stores, "_write_all", full)
+    monkeypatch.setattr(os, "fsync", full) if step == "fsync" else monkeypatch.setattr(entry, "_write", full)
     with pytest.raises(StoreError, match=r"prune\(max_bytes\)"):
         cache.put_json("record", KEY, 1)
     assert [path for path in cache.root.rglob("*") if path.is_file()] == []
