@@ -24,8 +24,7 @@ def settings_yaml(settings: Settings) -> str:
 def settings_from_yaml(text: str) -> dict[str, str]:
     """The query parameters that `settings_yaml` text stands for, to be read as a link's are.
 
-    Raises:
-        ValueError: not a mapping of names to values, or what `decode_yaml` refuses.
+    Raises ValueError: not a mapping of names to values, or what `decode_yaml` refuses.
     """
     loaded, *more = decode_yaml(text) or [None]
     if more or not isinstance(loaded, dict):

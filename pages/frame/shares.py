@@ -61,8 +61,7 @@ class UsedUpError(UnsupportedError):
 def ask(work: str = "run", session: str = "") -> None:
     """Checks that the visitor has seconds left for `work`.
 
-    Raises:
-        UsedUpError: nothing is left.
+    Raises UsedUpError: nothing is left.
     """
     if not mode.binds():
         return
@@ -81,9 +80,7 @@ def turn(*, is_asked: bool = True, session: str = "") -> Iterator[None]:
     """Takes a slot and charges the visitor's bucket for the block; does nothing outside demo mode.
 
     A cache takes it before its lock, so that a visitor who waits for a slot blocks no cached result.
-
-    Raises:
-        UsedUpError: as `ask`, unless not `is_asked`: rows are read for whoever waits a turn for them.
+    Raises UsedUpError: as `ask`, unless not `is_asked`: rows are read for whoever waits a turn for them.
     """
     if is_asked:
         ask(session=session)

@@ -29,9 +29,7 @@ def online(target: Array, shadows: Array, included: Array) -> Array:
 
     target: (n,) confidences of the attacked model; shadows: (H, n) those of the shadow models; included: (H, n) bool,
     whether the model was trained on the row.
-
-    Raises:
-        DataError: a row that no shadow model saw, or that all saw.
+    Raises DataError: a row that no shadow model saw, or that all saw.
     """
     inside, outside = _moments(shadows, included), _moments(shadows, ~included)
     return _log_density(target, *inside) - _log_density(target, *outside)
@@ -49,9 +47,7 @@ def pooled(target: Array, shadows: Array, included: Array) -> Array:
 
     Both are running means over the rows in order of confidence, so that of the row itself one mean is left to estimate, from all models.
     The likelihood ratio is that of two normals with this spread.
-
-    Raises:
-        DataError: a row that no shadow model saw, or that all saw.
+    Raises DataError: a row that no shadow model saw, or that all saw.
     """
     inside, outside = (_mean(shadows, chosen) for chosen in (included, ~included))
     residuals = np.where(included, shadows - inside, shadows - outside)

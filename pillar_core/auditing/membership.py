@@ -58,9 +58,7 @@ def tpr_at_fpr(members: Array, others: Array, *, false_positive_rate: float) -> 
     """The share of members above the lowest threshold that flags at most that share of the others; its interval.
 
     The threshold is read from the same others, so the interval is that of the members' share alone.
-
-    Raises:
-        SettingError: a rate outside [0, 1).
+    Raises SettingError: a rate outside [0, 1).
     """
     members, others = checks.arrays("members, others", members=members, others=others)
     if not 0 <= false_positive_rate < 1:
@@ -74,8 +72,7 @@ def tpr_at_fpr(members: Array, others: Array, *, false_positive_rate: float) -> 
 def clopper_pearson(successes: int, trials: int, *, level: float = LEVEL) -> Rate:
     """The exact binomial interval (Clopper & Pearson 1934): each end misses with probability at most (1 − level)/2.
 
-    Raises:
-        SettingError: counts that are none, or a level outside (0, 1).
+    Raises SettingError: counts that are none, or a level outside (0, 1).
     """
     if not 0 <= successes <= trials or not trials > 0 or not 0 < level < 1:
         raise SettingError(f"need 0 <= successes <= trials, trials > 0, level in (0, 1); got {successes}, {trials}, {level}.")

@@ -24,8 +24,7 @@ SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 def p_value(epsilon: float, *, canaries: int, guesses: int, correct: int, delta: float) -> float:
     """How likely so many right guesses are under (ε, δ)-DP, at most (Steinke, Nasr & Jagielski 2023, Theorem 5.2).
 
-    Raises:
-        SettingError: counts or numbers that cannot be.
+    Raises SettingError: counts or numbers that cannot be.
     """
     _check(canaries, guesses, correct)
     if not (epsilon >= 0 and 0 <= delta <= 1):

@@ -35,8 +35,7 @@ class BatchDistance:
     def __call__(self, batch: Array) -> float:
         """The normalised distance in [0, 1] of the rows numbered in `batch`: √(1 − ‖Λ^−½UᵀG B‖²_F/k), G GᵀU = UΛ.
 
-        Raises:
-            DataError: a batch whose gradients span fewer than k directions.
+        Raises DataError: a batch whose gradients span fewer than k directions.
         """
         from scipy.linalg import eigh
 

@@ -60,8 +60,7 @@ class ReleaseTape:
 def states(released: torch.Tensor, plan: HeadPlan) -> list[torch.Tensor]:
     """Weights (H, C, k + bias) before each step and after the last, from the releases (T, H, C, k + bias).
 
-    Raises:
-        UnsupportedError: a run on Poisson samples, whose losses do not add up along a trajectory.
+    Raises UnsupportedError: a run on Poisson samples, whose losses do not add up along a trajectory.
     """
     if plan.sampling_probability < 1:
         raise UnsupportedError("individual privacy and canary scores need full batches: set batch_size to none.")

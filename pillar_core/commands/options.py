@@ -124,8 +124,7 @@ def _class_names(options: argparse.Namespace, features: FeatureSet) -> Json:
 def method_settings(method: str, pairs: list[str]) -> dict[str, Json]:
     """NAME=VALUE pairs as the method's settings, each read as its parameter's type.
 
-    Raises:
-        SettingError: a name that the method does not have, or a value that cannot be read.
+    Raises SettingError: a name that the method does not have, or a value that cannot be read.
     """
     known = params.params_of(METHODS[method].settings)
     values = assignments(pairs)

@@ -49,8 +49,7 @@ def command(options: argparse.Namespace) -> int:
 def read_grids(path: str) -> list[dict[str, Json]]:
     """The mappings in a YAML or JSON file, one for each of its documents.
 
-    Raises:
-        DataError: unreadable, or something else than mappings.
+    Raises DataError: unreadable, or something else than mappings.
     """
     try:
         grids = decode_yaml(Path(path).read_text(encoding="utf-8"))
@@ -66,9 +65,7 @@ def with_files(grid: dict[str, Json], options: argparse.Namespace) -> dict[str, 
     """The grid with each file among its data sets and public rows stored in the cache, under the name by which workers find it.
 
     A public table becomes numbers by the recipe of the grid's first private table.
-
-    Raises:
-        DataError: a file that cannot be used.
+    Raises DataError: a file that cannot be used.
     """
     names, public = _as_list(grid.get("dataset", [])), _as_list(grid.get("public", []))
     read = {name: private_of(name, options, list(filter(_is_file, public))) for name in names if _is_file(name)}

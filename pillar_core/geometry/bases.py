@@ -96,10 +96,7 @@ def basis_of(
 
     Guarantee (dp_pca only): one Gaussian release of XᵀX, rows clipped to 1 after the public map: add/remove sensitivity 1,
     replace-one √2; charged to `ledger`. private_pca protects nothing.
-
-    Raises:
-        SettingError: unknown kind, n_public out of range, dp_pca without noise_multiplier.
-        DataError: public_pca without public rows.
+    Raises SettingError: unknown kind, n_public out of range, dp_pca without noise_multiplier. DataError: public_pca without public rows.
     """
     checks.within(noise_multiplier=(noise_multiplier, NOISE_MULTIPLIER), seed=(seed, SEED))
     chosen = _kind(kind)
@@ -181,8 +178,7 @@ def _noisy_basis(rows: Rows, space: Transform, noise_multiplier: float | None, s
 def spectrum(basis: Basis) -> pd.DataFrame:
     """One row per direction: component, eigenvalue, share (of all energy), cumulative, tail Σ_{i>k} λ_i, gap Δ_k.
 
-    Raises:
-        SettingError: a basis without eigenvalues (random, dp_pca).
+    Raises SettingError: a basis without eigenvalues (random, dp_pca).
     """
     if basis.eigenvalues is None:
         raise SettingError(f"the basis {basis.kind} has no eigenvalues; choose public_pca, private_pca or identity.")

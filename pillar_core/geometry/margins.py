@@ -50,8 +50,7 @@ def coordinates(rows: Rows, basis: Basis, *, space: Transform | None = None) -> 
 def margin_at(values: Array, quantile: float) -> float:
     """The largest v that at least a share 1 − quantile of `values` (n,) reach; the minimum for quantile 0.
 
-    Raises:
-        SettingError: quantile outside [0, 1), or no values.
+    Raises SettingError: quantile outside [0, 1), or no values.
     """
     (values,) = checks.arrays("n", values=values)
     share = float(QUANTILE.check(quantile))  # type: ignore[arg-type]  # a checked float parameter

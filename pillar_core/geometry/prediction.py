@@ -74,9 +74,7 @@ def predicted(moments: ClassMoments, ks: Sequence[int], epsilons: Sequence[float
     """Columns epsilon, k, accuracy, lost_to_projection, lost_to_noise, in [0, 1]; the three add up to 1 in every row.
 
     epsilon may be math.inf. `lost_to_noise` is never negative.
-
-    Raises:
-        SettingError: a k outside 1 … largest_k, an ε not above 0, n_private below 1.
+    Raises SettingError: a k outside 1 … largest_k, an ε not above 0, n_private below 1.
     """
     if not n_private >= 1:
         raise SettingError(f"n_private must be at least 1; got {n_private!r}.")
@@ -123,9 +121,7 @@ def accuracy_drop(accuracy: float, reference: float) -> float:
     """The fraction of `reference` (accuracy without privacy) that `accuracy` falls short of it (PILLAR, Figs. 6 and 11).
 
     (reference − accuracy)/reference: 0 for no loss, negative where privacy did not hurt.
-
-    Raises:
-        SettingError: reference not in (0, 1], accuracy not in [0, 1].
+    Raises SettingError: reference not in (0, 1], accuracy not in [0, 1].
     """
     if not 0 < reference <= 1 or not 0 <= accuracy <= 1:
         raise SettingError(f"reference must be in (0, 1] and accuracy in [0, 1]; got {reference!r} and {accuracy!r}.")

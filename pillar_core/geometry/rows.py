@@ -40,8 +40,7 @@ class Rows:
 def thinned(rows: Rows, per_class: int, *, seed: int = 0) -> Rows:
     """At most `per_class` rows of each class, drawn by `seed`, in their old order; public rows stay.
 
-    Raises:
-        SettingError: per_class below 1.
+    Raises SettingError: per_class below 1.
     """
     if not per_class >= 1:
         raise SettingError(f"per_class must be at least 1; got {per_class!r}.")
@@ -56,8 +55,7 @@ def thinned(rows: Rows, per_class: int, *, seed: int = 0) -> Rows:
 def rows_of(data: FeatureSet | SemiPrivateSplit) -> Rows:
     """The rows of a feature set (all train rows) or of a split (private rows, public directions).
 
-    Raises:
-        DataError: no labels, or fewer than two classes with rows.
+    Raises DataError: no labels, or fewer than two classes with rows.
     """
     checks.of(FeatureSet | SemiPrivateSplit, data=data)
     if isinstance(data, SemiPrivateSplit):
@@ -77,8 +75,7 @@ def rows_of(data: FeatureSet | SemiPrivateSplit) -> Rows:
 def checked_ks(k: int | Sequence[int], *, most: int, why: str) -> list[int]:
     """One k or several as a sorted list without repeats.
 
-    Raises:
-        SettingError: no k, or one that is not a whole number in 1 … `most`; `why` says what limits it.
+    Raises SettingError: no k, or one that is not a whole number in 1 … `most`; `why` says what limits it.
     """
     values = [k] if isinstance(k, int | float | np.number) else list(k)
     for value in values:

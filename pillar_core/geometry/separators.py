@@ -71,8 +71,7 @@ class Separators:
 def pairs_of(classes: Sequence[str], chosen: str | Sequence[str | int] | None = None) -> tuple[Pair, ...]:
     """Pairs of class indices: all for None, the pairs among some classes (names or numbers), or "one_versus_rest".
 
-    Raises:
-        SettingError: an unknown class, one named twice, or fewer than two; all pairs of more than MOST_PAIRED classes.
+    Raises SettingError: an unknown class, one named twice, or fewer than two; all pairs of more than MOST_PAIRED classes.
     """
     if isinstance(chosen, str):
         if chosen != ONE_VERSUS_REST:
@@ -98,8 +97,7 @@ def separators(
 ) -> Separators:
     """The separator of every pair, on `rows` in `space` (default: less the public mean).
 
-    Raises:
-        SettingError: regularisation out of range. DataError: a class without rows. Cancelled: `cancelled()` said so.
+    Raises SettingError: regularisation out of range. DataError: a class without rows. Cancelled: `cancelled()` said so.
     """
     space = rows.space() if space is None else space
     return separators_of(

@@ -33,10 +33,8 @@ def submit(spec: Mapping[str, Json]) -> str:
     """The job's id; the job is queued, or joined when it is queued, running or done.
 
     A failed or cancelled one goes on; a done one whose results have left the store since starts over.
-
-    Raises:
-        SettingError, UnknownNameError: a specification that names no known kind or impossible resources, or lacks what its kind needs.
-        StoreError: NaN in it, or a disk that refuses.
+    Raises SettingError, UnknownNameError: a specification that names no known kind or impossible resources, or lacks what its kind needs.
+    StoreError: NaN in it, or a disk that refuses.
     """
     spec = decode_json(encode_json(spec))
     kind = jobs_kinds.kind_of(spec)
@@ -73,8 +71,7 @@ def submit(spec: Mapping[str, Json]) -> str:
 def find(spec: Mapping[str, Json]) -> JobStatus | None:
     """Where the job of this specification stands; None when it was never submitted. Cheap, like `status`.
 
-    Raises:
-        SettingError, UnknownNameError, StoreError: as `submit`.
+    Raises SettingError, UnknownNameError, StoreError: as `submit`.
     """
     job_id = _identity(decode_json(encode_json(spec)))
     return None if Folder(store.default().root).job(job_id).status() is None else status(job_id)
@@ -87,8 +84,7 @@ def status(job_id: None = None) -> tuple[JobStatus, ...]: ...
 def status(job_id: str | None = None) -> JobStatus | tuple[JobStatus, ...]:
     """Where one job stands, or all of them, newest first. Cheap enough to poll.
 
-    Raises:
-        JobError: there is no such job.
+    Raises JobError: there is no such job.
     """
     folder = Folder(store.default().root)
     statuses = folder.statuses() if job_id is None else [_require_status(folder.job(job_id))]
@@ -103,8 +99,7 @@ def status(job_id: str | None = None) -> JobStatus | tuple[JobStatus, ...]:
 def spec(job_id: str) -> dict[str, Json]:
     """The specification that was submitted.
 
-    Raises:
-        JobError: there is no such job.
+    Raises JobError: there is no such job.
     """
     job = _folder().job(job_id)
     _require_status(job)
@@ -114,8 +109,7 @@ def spec(job_id: str) -> dict[str, Json]:
 def cancel(job_id: str) -> bool:
     """Whether there was something to stop: it stops within three seconds. What its tasks finished is kept for a retry.
 
-    Raises:
-        JobError: there is no such job, or it is another visitor's.
+    Raises JobError: there is no such job, or it is another visitor's.
     """
     folder = _folder()
     job = folder.job(job_id)
@@ -136,9 +130,7 @@ def result(job_id: str, *, partial: bool = False) -> Json:
     """The result of the job's one task, or the list of its tasks' results in order.
 
     With `partial`, the results so far: None for each task that is not done.
-
-    Raises:
-        JobError: there is no such job; or, unless `partial`, it is not done (the message has the cause).
+    Raises JobError: there is no such job; or, unless `partial`, it is not done (the message has the cause).
     """
     job = _folder().job(job_id)
     current = _require_status(job)
@@ -159,9 +151,7 @@ def result(job_id: str, *, partial: bool = False) -> Json:
 def retry(job_id: str) -> None:
     """Queue a finished job again; what its tasks finished is taken from the store where that holds it.
 
-    Raises:
-        JobError: there is no such job, or it is another visitor's.
-        UnsupportedError: visitors have as many under way as they may.
+    Raises JobError: there is no such job, or it is another visitor's. UnsupportedError: visitors have as many under way as they may.
     """
     folder = _folder()
     job = folder.job(job_id)
@@ -191,8 +181,7 @@ def wait(job_id: str, *, timeout: float | None = None) -> JobStatus:
 def use_scheduler(address: str) -> None:
     """Have tasks sent to the Dask scheduler at this address, or with "jobs" to wherever PILLAR_SCHEDULER says, else here.
 
-    Raises:
-        JobError: the jobs process lives and works with another one.
+    Raises JobError: the jobs process lives and works with another one.
     """
     if address == "jobs":
         return

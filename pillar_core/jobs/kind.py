@@ -62,9 +62,7 @@ def load(names: Sequence[str]) -> None:
 def kind_of(spec: Mapping[str, Json]) -> JobKind:
     """The kind that `spec` names.
 
-    Raises:
-        SettingError: a specification without a kind.
-        UnknownNameError: a kind that nobody registered.
+    Raises SettingError: a specification without a kind. UnknownNameError: a kind that nobody registered.
     """
     if not isinstance(spec, Mapping) or not isinstance(spec.get("kind"), str):
         raise SettingError(f"a job specification is a mapping with a text under 'kind'; got {spec!r:.200}.")
@@ -80,8 +78,7 @@ def payload_of(spec: Mapping[str, Json]) -> dict[str, Json]:
 def resources_of(spec: Mapping[str, Json]) -> dict[str, float]:
     """The resources that each task needs of its worker, such as {"GPU": 1}.
 
-    Raises:
-        SettingError: something else than a mapping from name to a number above 0.
+    Raises SettingError: something else than a mapping from name to a number above 0.
     """
     resources = spec.get("resources", {})
     if not isinstance(resources, Mapping) or not all(

@@ -76,8 +76,7 @@ class Folder:
     def create(self) -> None:
         """Make the folders, for their owner alone.
 
-        Raises:
-            StoreError: they belong to somebody else, or cannot be made.
+        Raises StoreError: they belong to somebody else, or cannot be made.
         """
         try:
             make_private(self.jobs / "queue", parents_of=self.root)
@@ -90,8 +89,7 @@ class Folder:
     def job(self, job_id: str) -> "Job":
         """The job's files, whether or not they exist.
 
-        Raises:
-            JobError: no such name can exist.
+        Raises JobError: no such name can exist.
         """
         if not isinstance(job_id, str) or not _ID.fullmatch(job_id):
             raise JobError(f"a job id is 32 hexadecimal digits; got {job_id!r}.")
@@ -169,8 +167,7 @@ class Job:
     def spec(self) -> dict[str, Json]:
         """The specification.
 
-        Raises:
-            JobError: it is gone or unreadable.
+        Raises JobError: it is gone or unreadable.
         """
         spec = self._read("spec.json")
         if not isinstance(spec, dict):

@@ -26,10 +26,8 @@ def sweep(grid: Mapping[str, Json], *, scheduler: str | None = None, progress: P
     of the methods; each a value or a list. A setting that a method lacks does not multiply its runs. Seed s sets split and
     run; `split_seed` pins the split. scheduler: None trains here; "jobs" or an address hands the cells to `pc.jobs`.
     A cell that cannot run (an infeasible budget, say) is a row with `error_message` and no metrics, cached like the others.
-
-    Raises:
-        SettingError: an axis that no method in the grid knows.
-        JobError: the job failed or was cancelled, or a jobs process with another scheduler is at work.
+    Raises SettingError: an axis that no method in the grid knows. JobError: the job failed or was cancelled, or a jobs process with another
+    scheduler is at work.
     """
     if scheduler is None:
         return sweeps.sweep(grid, progress=progress)
@@ -47,9 +45,7 @@ def run_through(
 
     resources: what each task needs of its worker, such as {"GPU": 1}; a cluster without such a worker is refused at once.
     A FeatureSet in the grid is kept in the cache, where the workers find it. Interrupting the wait leaves the job running.
-
-    Raises:
-        JobError: the job failed or was cancelled, or a jobs process with another scheduler is at work.
+    Raises JobError: the job failed or was cancelled, or a jobs process with another scheduler is at work.
     """
     jobs.use_scheduler(scheduler)
     named = dict(grid)
@@ -69,8 +65,7 @@ def run_through(
 def records(answers: Sequence[Sequence[Answer] | None]) -> list[dict[str, Json]]:
     """Records in JSON form behind a job's (partial) result, refusals among them.
 
-    Raises:
-        JobError: a record has left the cache since.
+    Raises JobError: a record has left the cache since.
     """
     cache, stored = store.default(), []
     for answer in (answer for task in answers if task is not None for answer in task):

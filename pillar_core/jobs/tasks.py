@@ -30,9 +30,7 @@ Place = tuple[Sequence[str], str, str]
 def run_task(place: Place, job_id: str, number: int, kind: str, task: Mapping[str, Json], sent: Sent) -> bytes | None:
     """A task's result as JSON; None where this worker does not see the job's folder and lacks the features that the task names.
 
-    Raises:
-        Cancelled: the job's flag was set before or during the task.
-        Whatever the kind's function raises.
+    Raises Cancelled: the job's flag was set before or during the task. Whatever the kind's function raises.
     """
     job, how = _prepare(place, job_id, kind)
     splitting.SENT.clear()
@@ -57,8 +55,7 @@ def split_job(place: Place, job_id: str, kind: str, payload: Mapping[str, Json])
 def _prepare(place: Place, job_id: str, kind: str) -> tuple[Job | None, JobKind]:
     """The job's files, None where this process keeps its cache elsewhere or does not see them; and what the job does.
 
-    Raises:
-        JobError: elsewhere, with other code, or for a kind that needs the job's cache.
+    Raises JobError: elsewhere, with other code, or for a kind that needs the job's cache.
     """
     modules, root, source = place
     jobs_kinds.load(modules)

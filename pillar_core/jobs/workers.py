@@ -49,8 +49,7 @@ class Engine:
     def __init__(self, root: Path) -> None:
         """Start or join the workers.
 
-        Raises:
-            JobError: the scheduler at PILLAR_SCHEDULER does not answer.
+        Raises JobError: the scheduler at PILLAR_SCHEDULER does not answer.
         """
         self._root = root
         self._modules = jobs_kinds.modules()

@@ -61,8 +61,7 @@ def resize_images(rows: Array, size: int, *, channels: int = 3) -> Array:
 def require_images(data: Dataset, model: str) -> None:
     """Refuses sets of numbers where a network takes images.
 
-    Raises:
-        DataError: naming the model that takes numbers.
+    Raises DataError: naming the model that takes numbers.
     """
     if not data.is_images:
         raise DataError(f"the model {model!r} takes images; {data.name!r} holds numbers. Use model='linear_head'.")
@@ -83,8 +82,7 @@ def preparation_notes(sets: Sequence[Dataset], size: int | None) -> tuple[str, .
 def mixture(sets: Sequence[Dataset], *, name: str, size: int = 32, seed: int = 0) -> Dataset:
     """The rows of several image sets, equally many of each, shuffled, as colour images of equal size; without labels.
 
-    Raises:
-        DataError: a set that holds no images, or several rows of a person.
+    Raises DataError: a set that holds no images, or several rows of a person.
     """
     checks.within(size=(size, SIZE))
     if not sets:
@@ -104,8 +102,7 @@ def mixture(sets: Sequence[Dataset], *, name: str, size: int = 32, seed: int = 0
 def refuse_persons(sets: Sequence[Dataset | FeatureSet]) -> None:
     """Refuses parts of a mixture that declare persons, of whom one may have rows in several.
 
-    Raises:
-        DataError: naming the set.
+    Raises DataError: naming the set.
     """
     for data in sets:
         if data.persons is not None:

@@ -65,8 +65,7 @@ class Candidate:
     def of(cls, rows: Array) -> "Candidate":
         """From the unit rows (m, d) of a public set.
 
-        Raises:
-            DataError: rows that are all equal.
+        Raises DataError: rows that are all equal.
         """
         mean = rows.mean(axis=0)
         apart = rows - mean
@@ -145,10 +144,8 @@ def ranking(
     non-private diagnostic. Intervals are of the sample: where the score would lie without noise; 95 %.
 
     Guarantee: `epsilon_upper` bounds what the whole table reveals, see above.
-
-    Raises:
-        DataError: private rows without labels, sets of other widths, candidates of less than two rows or of equal rows.
-        SettingError: no candidate, ε not in (0, ∞), δ out of range.
+    Raises DataError: private rows without labels, sets of other widths, candidates of less than two rows or of equal rows. SettingError: no
+    candidate, ε not in (0, ∞), δ out of range.
     """
     persons = ONE_EACH if private.persons else ""
     private = private if epsilon is None else first_of_each_person(private)
@@ -215,8 +212,7 @@ def noise_floor(n: int, n_classes: int, noise_std: float, candidates: Mapping[st
 def require(private: FeatureSet, public: Mapping[str, FeatureSet]) -> None:
     """Refuses what cannot be compared.
 
-    Raises:
-        DataError, SettingError: see `ranking`.
+    Raises DataError, SettingError: see `ranking`.
     """
     if not public:
         raise SettingError("screening needs at least one public set.")
@@ -232,8 +228,7 @@ def require(private: FeatureSet, public: Mapping[str, FeatureSet]) -> None:
 def first_of_each_person(private: Rows) -> Rows:
     """The rows that a release is made of: where a person may have several, the first of each, so that a row is a person.
 
-    Raises:
-        DataError: a mixture.
+    Raises DataError: a mixture.
     """
     if MIXTURE in private.known:
         raise DataError(f"{private.name!r} mixes several sets, and how many rows it has of each hangs on all rows. Name one private set.")
@@ -247,8 +242,7 @@ def first_of_each_person(private: Rows) -> Rows:
 def as_features(data: Dataset | FeatureSet) -> FeatureSet:
     """A data set of numbers as features.
 
-    Raises:
-        DataError: images, which need a backbone first.
+    Raises DataError: images, which need a backbone first.
     """
     if isinstance(data, FeatureSet):
         return data

@@ -51,10 +51,8 @@ def gsd(
 
     Both get the same random labels at the same positions and the same choice of rows, so a set and itself are at distance
     0 exactly. The smaller set decides m where one has fewer than `n_examples` rows. A non-private diagnostic.
-
-    Raises:
-        SettingError: k or n_examples out of range. DataError: fewer rows than k, gradients that span fewer than k directions,
-        numbers where the model takes images. UnknownNameError: no such model.
+    Raises SettingError: k or n_examples out of range. DataError: fewer rows than k, gradients that span fewer than k directions, numbers
+    where the model takes images. UnknownNameError: no such model.
     """
     checks.within(k=(k, K), n_examples=(n_examples, N_EXAMPLES))
     chosen = model_of(model)
@@ -139,8 +137,7 @@ class Side:
 def require_one_width(sets: list[Dataset], model: GradientModel) -> None:
     """Rows of numbers can be compared only where they have the same columns.
 
-    Raises:
-        DataError: naming the widths.
+    Raises DataError: naming the widths.
     """
     if not model.takes_numbers:
         return

@@ -46,8 +46,7 @@ def spectra(
 ) -> pd.DataFrame:
     """Singular values of each set's gradients as shares of the largest: columns set, index, value; at most `most` of them (gsd, Fig. 3).
 
-    Raises:
-        SettingError: a model whose gradients do not fit in memory.
+    Raises SettingError: a model whose gradients do not fit in memory.
     """
     checks.within(n_examples=(n_examples, N_EXAMPLES), most=(most, COUNT))
     private_gradients, sides = _gradients(private, public, model, n_examples, seed)
@@ -130,9 +129,7 @@ def over_training(
     """Normalised distances at each look: columns public, step, value, accuracy (of the model on its training rows at that step).
 
     Labels are folded into the model's ten classes. One draw of rows: no interval.
-
-    Raises:
-        SettingError: settings out of range. DataError: private rows without labels, too few rows.
+    Raises SettingError: settings out of range. DataError: private rows without labels, too few rows.
     """
     checks.within(k=(k, K), n_examples=(n_examples, N_EXAMPLES), steps=(steps, STEPS), looks=(looks, LOOKS))
     checks.within(learning_rate=(learning_rate, RATE))

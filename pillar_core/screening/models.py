@@ -86,8 +86,7 @@ MODELS: Registry[GradientModel] = Registry("gradient model", home="pillar_core.s
 def model_of(name: str) -> GradientModel:
     """The model registered as `name`, or made for `timm:…`.
 
-    Raises:
-        UnknownNameError: no such model. SettingError: a timm name without its weights.
+    Raises UnknownNameError: no such model. SettingError: a timm name without its weights.
     """
     if not name.startswith("timm:"):
         return MODELS[name]

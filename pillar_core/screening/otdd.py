@@ -20,8 +20,7 @@ STEPS = 10_000_000
 def otdd(x: Array, y: Array, x_other: Array, y_other: Array) -> float:
     """The squared OTDD of (n, d) rows with labels (n,) and (n′, d) other rows; at least 0.
 
-    Raises:
-        DataError: as `transport_cost`. MissingDependencyError: no POT.
+    Raises DataError: as `transport_cost`. MissingDependencyError: no POT.
     """
     x, y, x_other, y_other = checks.arrays("n d, n, m d, m", x=x, y=y, x_other=x_other, y_other=y_other)
     return transport_cost(costs(x[:ROWS], y[:ROWS], x_other[:ROWS], y_other[:ROWS]))
@@ -39,8 +38,7 @@ def costs(x: Array, y: Array, x_other: Array, y_other: Array) -> Array:
 def transport_cost(cost: Array) -> float:
     """The least mean cost of transport between rows of equal weight, exactly.
 
-    Raises:
-        DataError: a transport that was not found within `STEPS`.
+    Raises DataError: a transport that was not found within `STEPS`.
     """
     with needed("otdd"):
         import ot

@@ -51,8 +51,7 @@ class Trunk:
 def parse_trunk(name: str) -> Trunk:
     """The network that `timm:<name>?weights=<file or random>[&layers=a,b][&lora=8][&size=224][&option=value]` names.
 
-    Raises:
-        SettingError: no weights file, or a number that is none.
+    Raises SettingError: no weights file, or a number that is none.
     """
     title, _, query = name.removeprefix("timm:").partition("?")
     options = dict(parse_qsl(query))
@@ -80,8 +79,7 @@ def features(trunk: Trunk, rows: Array) -> Array:
 def with_head(trunk: Trunk, *, seed: int, repeat: int) -> "tuple[torch.nn.Module, list[str]]":
     """(the network with a fresh head of ten classes, the names of the parameters that are differentiated).
 
-    Raises:
-        SettingError: a layer that the network does not have.
+    Raises SettingError: a layer that the network does not have.
     """
     network = _network(trunk)
     head = networks.start_network(torch.nn.Linear(int(network.num_features), LABEL_CLASSES), seed=seed, repeat=repeat)
@@ -111,8 +109,7 @@ def _number(text: str, name: str) -> int:
 def _with_lora(network: "torch.nn.Module", trunk: Trunk, *, seed: int, repeat: int) -> "torch.nn.Module":
     """A copy of the network, its weights shared, with low-rank additions that change nothing yet: A at random, B at 0.
 
-    Raises:
-        MissingDependencyError: no peft. SettingError: a network without such attention.
+    Raises MissingDependencyError: no peft. SettingError: a network without such attention.
     """
     with needed("lora"):
         from peft import LoraConfig, inject_adapter_in_model

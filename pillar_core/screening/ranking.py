@@ -50,8 +50,7 @@ class Screening:
 def without_noise(task: Screening, private_side: Side, sides: Mapping[str, Side]) -> pd.DataFrame:
     """The table of non-private diagnostics: the private gradients are made once a repeat, each candidate's once a repeat.
 
-    Raises:
-        SettingError: a score that is a private release. DataError: naming the candidate that cannot be scored.
+    Raises SettingError: a score that is a private release. DataError: naming the candidate that cannot be scored.
     """
     values: dict[tuple[str, str], list[float]] = {(name, score): [] for name in sides for score in task.scores}
     width = 0
@@ -126,8 +125,7 @@ SKETCHES = {"moment": releases.SKETCH, "directions": releases.PURE_SKETCH}
 def with_noise(task: Screening, sides: Mapping[str, Side], epsilon: float, delta: float) -> pd.DataFrame:
     """The table from one release at (ε, δ); several kinds of release share ε equally. Candidates cost nothing more.
 
-    Raises:
-        UnsupportedError: a score without a private form. SettingError: ε not in (0, ∞).
+    Raises UnsupportedError: a score without a private form. SettingError: ε not in (0, ∞).
     """
     forms = _forms(task, epsilon)
     matrix = releases.sketch_matrix(next(iter(sides.values())).gradients(0).width, seed=task.public_seed)

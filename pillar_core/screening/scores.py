@@ -52,8 +52,7 @@ class Seen:
     def labels(self) -> Array:
         """(n,) int64 labels of the chosen rows.
 
-        Raises:
-            DataError: the set has none.
+        Raises DataError: the set has none.
         """
         if self.side.data.y_train is None:
             able = ", ".join(score.name for score in SCORES.values() if score.value is not None and Need.LABELS not in score.needs)

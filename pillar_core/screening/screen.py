@@ -48,11 +48,8 @@ def screen(
 
     Guarantee: `epsilon_upper` bounds what the whole table reveals (public size, secret noise, sample and labels; a known seed is
     an experiment); `attrs["guarantee"]` says it in words.
-
-    Raises:
-        SettingError, UnknownNameError: settings. DataError: sets that cannot be compared, too few rows, public rows that are
-        private rows (unless allow_overlap), the private set itself or no named classes under ε.
-        UnsupportedError: ε for a score without a private form.
+    Raises SettingError, UnknownNameError: settings. DataError: sets that cannot be compared, too few rows, public rows that are private
+    rows (unless allow_overlap), the private set itself or no named classes under ε. UnsupportedError: ε for a score without a private form.
     """
     checks.within(k=(k, K), n_examples=(n_examples, N_EXAMPLES), repeats=(repeats, REPEATS), seed=(seed, params.SEED))
     checks.within(delta=(delta, params.DELTA))
@@ -102,8 +99,7 @@ def _as_dataset(rows: Dataset | FeatureSet) -> Dataset:
 def refuse_overlap(private: Dataset | FeatureSet, public: Mapping[str, Dataset | FeatureSet]) -> None:
     """Refuses public rows that are, bit by bit, private rows.
 
-    Raises:
-        DataError: naming the set and the first rows.
+    Raises DataError: naming the set and the first rows.
     """
     for name, data in public.items():
         if data.x_train.shape[1:] != private.x_train.shape[1:]:
@@ -120,8 +116,7 @@ def refuse_overlap(private: Dataset | FeatureSet, public: Mapping[str, Dataset |
 def refuse_private(private: Dataset | FeatureSet, public: Mapping[str, Dataset | FeatureSet]) -> None:
     """Refuses the private rows themselves as a candidate under ε, by what was passed: comparing values would be a test without noise.
 
-    Raises:
-        DataError: naming the candidate.
+    Raises DataError: naming the candidate.
     """
     for name, data in public.items():
         if data is private or data.x_train is private.x_train:

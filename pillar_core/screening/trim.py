@@ -100,9 +100,7 @@ def trim(
 
     Guarantee: see above. Fewer clusters are made where the noise is large: the mean count is three times its noise, 200 clusters at most.
     A known seed is an experiment.
-
-    Raises:
-        DataError: sets of other widths, images, fewer than two rows or equal ones. SettingError, BudgetError: settings out of range.
+    Raises DataError: sets of other widths, images, fewer than two rows or equal ones. SettingError, BudgetError: settings out of range.
     """
     checks.within(share=(share, params.SHARE))
     budget = PrivacyBudget(epsilon, delta, NeighboringRelation.of(relation))

@@ -39,9 +39,7 @@ def default() -> "Store":
     """The cache of this user: PILLAR_CACHE, else that of this copy, over the starter records that ship with it.
 
     PILLAR_CACHE_BYTES limits its size (20 GB unless set): features go before records.
-
-    Raises:
-        StoreError: PILLAR_CACHE_BYTES is not a whole number above 0.
+    Raises StoreError: PILLAR_CACHE_BYTES is not a whole number above 0.
     """
     root = os.environ.get("PILLAR_CACHE") or str(installation.cache_folder())
     limit = os.environ.get("PILLAR_CACHE_BYTES") or str(DEFAULT_MAX_BYTES)
@@ -94,8 +92,7 @@ class Store:
     def remember_json(self, kind: str, key: str, value: Json) -> bool:
         """As `put_json` for what can be computed again: on a full or read-only disk it stays in memory, and `unkept` says so.
 
-        Raises:
-            StoreError: NaN, a type that JSON lacks, or somebody else's folder.
+        Raises StoreError: NaN, a type that JSON lacks, or somebody else's folder.
         """
         try:
             written = self.put_json(kind, key, value)
@@ -115,8 +112,7 @@ class Store:
     def put_json(self, kind: str, key: str, value: Json) -> bool:
         """Whether `value` was stored now; False when the key was there (the first written wins).
 
-        Raises:
-            StoreError: NaN, a type that JSON lacks, or a disk that refuses.
+        Raises StoreError: NaN, a type that JSON lacks, or a disk that refuses.
         """
         payload = codec.encode_json(value)
         return self._put(kind, key, lambda out: out.write(payload))
@@ -128,8 +124,7 @@ class Store:
     def put_bytes(self, key: str, value: bytes) -> bool:
         """Whether `value` was stored now, as a blob.
 
-        Raises:
-            StoreError: a disk that refuses.
+        Raises StoreError: a disk that refuses.
         """
         return self._put("blob", key, lambda out: out.write(value))
 
@@ -144,8 +139,7 @@ class Store:
         """Whether `arrays` were stored now. May evict other entries, features first and nothing that somebody brought, to stay within
         `max_bytes`.
 
-        Raises:
-            StoreError: an array of Python objects, or a disk that refuses.
+        Raises StoreError: an array of Python objects, or a disk that refuses.
         """
         written = self._put("arrays", key, lambda out: codec.write_npz(arrays, out))
         if written and self.max_bytes is not None and sum(item.size for item in upkeep.entries_below(self.root)) > self.max_bytes:
@@ -190,9 +184,7 @@ class Store:
         """Remove the longest unused entries until at most `max_bytes` are left: arrays, blobs, calibrations, records.
 
         with_brought: rows that somebody brought, which have no other copy, go, too.
-
-        Raises:
-            StoreError: a negative size.
+        Raises StoreError: a negative size.
         """
         upkeep.sweep_unfinished(self.root)
         chosen = upkeep.evictable(self.ls(), max_bytes, with_brought=with_brought)
@@ -205,8 +197,7 @@ class Store:
     def export(self, path: Path | str, *, kinds: Sequence[str] = ("record",), keys: Collection[str] | None = None) -> int:
         """How many entries went into the one zip file at `path`: records only, unless other kinds are named.
 
-        Raises:
-            StoreError: an unknown kind, or a place that cannot be written.
+        Raises StoreError: an unknown kind, or a place that cannot be written.
         """
         chosen = [item for kind in kinds for item in self.ls(kind) if keys is None or item.key in keys]
         try:
@@ -217,8 +208,7 @@ class Store:
     def import_(self, path: Path | str) -> ImportReport:
         """What came of each entry in a file that `export` wrote: it answers here like what was made here. Damaged ones are refused.
 
-        Raises:
-            StoreError: not such a file at all, or a disk that refuses.
+        Raises StoreError: not such a file at all, or a disk that refuses.
         """
         try:
             report = upkeep.read_bundle(Path(path), self.root)

@@ -30,9 +30,8 @@ _ZIP64_FIELD = 20
 def decode_yaml(text: str) -> list[Json]:
     """The documents of a text that a person handed in.
 
-    Raises:
-        ValueError: no YAML, more than 200,000 characters, nested so deep that reading takes minutes, or aliases, with which few bytes
-            stand for any amount of memory.
+    Raises ValueError: no YAML, more than 200,000 characters, nested so deep that reading takes minutes, or aliases, with which few bytes
+    stand for any amount of memory.
     """
     if len(text) > LONGEST_YAML:
         raise ValueError(f"a YAML text has at most {LONGEST_YAML:,} characters; this one has {len(text):,}.")
@@ -54,9 +53,7 @@ def encode_json(value: object) -> bytes:
     """UTF-8 JSON of None, bool, int, float, str, numpy scalars, sequences and mappings with string keys.
 
     Infinities become "$inf" and "$-inf"; a string that starts with "$" gets a second one. Sequences come back as lists.
-
-    Raises:
-        StoreError: NaN, a type that JSON does not have, half a sign in a text, or mappings in mappings too deep.
+    Raises StoreError: NaN, a type that JSON does not have, half a sign in a text, or mappings in mappings too deep.
     """
     try:
         return json.dumps(_tag(value), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
@@ -71,8 +68,7 @@ def encode_json(value: object) -> bytes:
 def decode_json(payload: bytes) -> Json:
     """The value that `encode_json` wrote.
 
-    Raises:
-        ValueError: not such a text.
+    Raises ValueError: not such a text.
     """
     try:
         value = json.loads(payload.decode(), parse_constant=_no_constant)
@@ -84,8 +80,7 @@ def decode_json(payload: bytes) -> Json:
 def write_npz(arrays: Mapping[str, ArrayLike], out: BinaryIO) -> None:
     """Write `arrays` as an uncompressed npz at the position of `out`; the data start at multiples of 64 in the file.
 
-    Raises:
-        StoreError: an array of Python objects, or a name that is no plain identifier.
+    Raises StoreError: an array of Python objects, or a name that is no plain identifier.
     """
     with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         for name, value in arrays.items():
@@ -110,8 +105,7 @@ def write_npz(arrays: Mapping[str, ArrayLike], out: BinaryIO) -> None:
 def map_npz(path: str) -> dict[str, Array]:
     """Memory maps of the members of the npz that `path` ends with; writing to one changes this process's copy alone.
 
-    Raises:
-        one of `UNREADABLE`: not an npz of ours.
+    Raises one of `UNREADABLE`: not an npz of ours.
     """
     arrays: dict[str, Array] = {}
     with open(path, "rb") as file, zipfile.ZipFile(file) as archive:

@@ -38,8 +38,7 @@ class Entry:
 def checked_name(kind: str, key: str) -> tuple[str, str]:
     """`(kind, key)`, safe as parts of a path.
 
-    Raises:
-        StoreError: an unknown kind, or a key that is not 1 to 96 of a-z, 0-9, "_" and "-".
+    Raises StoreError: an unknown kind, or a key that is not 1 to 96 of a-z, 0-9, "_" and "-".
     """
     checked_kind(kind)
     if not isinstance(key, str) or not _KEY.fullmatch(key):
@@ -50,8 +49,7 @@ def checked_name(kind: str, key: str) -> tuple[str, str]:
 def checked_kind(kind: str) -> str:
     """`kind`, one of `KINDS`.
 
-    Raises:
-        StoreError: another word.
+    Raises StoreError: another word.
     """
     if kind not in KINDS:
         raise StoreError(f"kind must be one of {', '.join(KINDS)}; got {kind!r}.")
@@ -66,9 +64,7 @@ def entry_path(root: Path, kind: str, key: str) -> Path:
 def make_private(folder: Path, *, parents_of: Path) -> None:
     """Create `folder` and what is missing between it and `parents_of`, each readable by its owner alone.
 
-    Raises:
-        StoreError: the folder belongs to somebody else.
-        OSError: it cannot be created.
+    Raises StoreError: the folder belongs to somebody else. OSError: it cannot be created.
     """
     for part in [*reversed(folder.relative_to(parents_of).parents), folder.relative_to(parents_of)]:
         place = parents_of / part
@@ -85,9 +81,7 @@ def make_private(folder: Path, *, parents_of: Path) -> None:
 def read_payload(path: Path, kind: str, key: str) -> bytes:
     """The bytes of the entry, checked.
 
-    Raises:
-        FileNotFoundError: no such entry.
-        Damaged: wrong kind, key, length or checksum.
+    Raises FileNotFoundError: no such entry. Damaged: wrong kind, key, length or checksum.
     """
     content = path.read_bytes()
     size, checksum = _parse_header(content[:HEADER_SIZE], kind, key)
@@ -100,8 +94,7 @@ def read_payload(path: Path, kind: str, key: str) -> bytes:
 def check_file(path: Path, kind: str, key: str) -> None:
     """Nothing, when the entry is whole; reads it in pieces.
 
-    Raises:
-        FileNotFoundError, Damaged: as `read_payload`.
+    Raises FileNotFoundError, Damaged: as `read_payload`.
     """
     with path.open("rb") as file:
         size, checksum = _parse_header(file.read(HEADER_SIZE), kind, key)
@@ -114,9 +107,7 @@ def write_entry(root: Path, kind: str, key: str, fill: Callable[[BinaryIO], obje
 
     `fill` writes the payload to a file that stands after the header. The file gets its name only when it is whole and
     on the disk, by a hard link, which fails where a name is taken: the first writer wins, whatever the timing.
-
-    Raises:
-        OSError: nothing readable is left behind.
+    Raises OSError: nothing readable is left behind.
     """
     path = entry_path(root, kind, key)
     make_private(path.parent, parents_of=root)
@@ -126,8 +117,7 @@ def write_entry(root: Path, kind: str, key: str, fill: Callable[[BinaryIO], obje
 def copy_entry(root: Path, kind: str, key: str, source: IO[bytes]) -> bool:
     """Like `write_entry` for the bytes of a whole entry, which are checked before they get the name.
 
-    Raises:
-        Damaged: they are none.
+    Raises Damaged: they are none.
     """
     path = entry_path(root, kind, key)
     make_private(path.parent, parents_of=root)

@@ -17,9 +17,7 @@ def write_whole(path: Path, fill: Callable[[BinaryIO], object], *, claim: Callab
     """What `claim` says of the finished file beside `path` that `fill` wrote, for its owner alone; `claim` gives it its name.
 
     sync: whether it is on the disk before that, as what outlives a power cut must be.
-
-    Raises:
-        OSError: nothing is left behind.
+    Raises OSError: nothing is left behind.
     """
     temporary = path.with_name(f"{TEMPORARY}{os.getpid()}-{secrets.token_hex(6)}")
     try:

@@ -61,9 +61,7 @@ def evictable(entries: list[Entry], max_bytes: int, *, with_brought: bool) -> li
     """Entries to delete so that at most `max_bytes` stay: arrays, blobs, calibrations, records; oldest first.
 
     with_brought: files that a person brought go, too.
-
-    Raises:
-        StoreError: a negative size.
+    Raises StoreError: a negative size.
     """
     if not max_bytes >= 0:
         raise StoreError(f"max_bytes must be at least 0; got {max_bytes!r}.")
@@ -126,8 +124,7 @@ class ImportReport:
 def write_bundle(path: Path, root: Path, entries: Sequence[Entry], note: Callable[[str], None]) -> int:
     """How many of `entries` were written to the zip at `path`; damaged ones are left out with a note.
 
-    Raises:
-        OSError: the file cannot be written; what was at `path` before is untouched.
+    Raises OSError: the file cannot be written; what was at `path` before is untouched.
     """
     written = 0
 
@@ -152,9 +149,7 @@ def write_bundle(path: Path, root: Path, entries: Sequence[Entry], note: Callabl
 def read_bundle(path: Path, root: Path) -> ImportReport:
     """What came of each entry of the zip at `path`, placed below `root`.
 
-    Raises:
-        StoreError: not a file that `write_bundle` made.
-        OSError, zipfile.BadZipFile: it cannot be read, or `root` not written.
+    Raises StoreError: not a file that `write_bundle` made. OSError, zipfile.BadZipFile: it cannot be read, or `root` not written.
     """
     added, present, refused = 0, 0, []
     with zipfile.ZipFile(path) as archive:

@@ -51,8 +51,7 @@ class BudgetCurve:
 def fit_budget_curve(epsilons: Sequence[float], accuracies: Sequence[float], *, n_classes: int) -> BudgetCurve:
     """The curve through three or more runs; its floor is guessing among the classes.
 
-    Raises:
-        SettingError: fewer than three different finite budgets, or another number of accuracies.
+    Raises SettingError: fewer than three different finite budgets, or another number of accuracies.
     """
     if len(set(epsilons)) < 3 or len(epsilons) != len(accuracies) or not all(math.isfinite(e) and e > 0 for e in epsilons):
         raise SettingError("a curve needs the accuracies of at least three different finite budgets.")

@@ -31,9 +31,7 @@ def xi(data: FeatureSet | SemiPrivateSplit, k: int | Sequence[int], *, classes: 
     The directions are the principal components of the split's public rows, else of the train rows, centred and not
     standardised; the separators are support vector machines on the private rows, else on the train rows. classes: all
     pairs for None, those among some classes (names or numbers), or "one_versus_rest" (class_b is then "rest").
-
-    Raises:
-        SettingError: a k above the rank of those rows, unknown classes. DataError: no labels, a class without rows.
+    Raises SettingError: a k above the rank of those rows, unknown classes. DataError: no labels, a class without rows.
     """
     rows, basis = _rows_and_basis(data)
     ks = geometry.checked_ks(k, most=basis.rank, why=basis.limit)
@@ -47,9 +45,7 @@ def margins(data: FeatureSet | SemiPrivateSplit, k: int | Sequence[int], *, quan
     For each class a separator against the rest is trained in those k directions; the margin is the largest value that a
     share 1 − quantile of all rows reach, negative where they lie on the wrong side. Directions as for `xi`; distances in
     the features' own units. `geometry.smallest` takes the minimum over classes.
-
-    Raises:
-        SettingError: a k above the rank, quantile outside [0, 1). DataError: no labels, one class.
+    Raises SettingError: a k above the rank, quantile outside [0, 1). DataError: no labels, one class.
     """
     geometry.QUANTILE.check(quantile)
     rows, basis = _rows_and_basis(data)

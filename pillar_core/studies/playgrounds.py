@@ -35,9 +35,7 @@ def mixture(
 
     Columns projection ("first public direction", "none"), n_private, seed, error, predicted, held: all on a fresh test set
     of 4,000 rows; `predicted` knows the direction that the public rows gave (‖A₁ᵀμ‖ = held).
-
-    Raises:
-        SettingError, BudgetError: as `run` and the data set.
+    Raises SettingError, BudgetError: as `run` and the data set.
     """
     lines = []
     for draw in range(seed, seed + seeds):

@@ -85,10 +85,8 @@ def private_test(
         rows_per_person: the most rows of one person; ε is then a person's. Where the set says whose rows are, the first so many count.
         metric: accuracy, balanced_accuracy, or auc (of two classes).
         seed: of the noise, for experiments; None takes the operating system's, for a figure that is to be shown.
-
-    Raises:
-        DataError: rows without labels, of other classes or another width. SettingError: an argument out of range, persons without
-            `rows_per_person`, or auc with more than two classes.
+    Raises DataError: rows without labels, of other classes or another width. SettingError: an argument out of range, persons without
+    `rows_per_person`, or auc with more than two classes.
     """
     checks.within(epsilon=(epsilon, EPSILON))
     checks.one_of(METRICS, metric=metric)

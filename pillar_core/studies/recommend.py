@@ -31,10 +31,7 @@ def recommend(facts: PublicFacts, public: str | None = None, *, epsilon: float =
 
     public: what the public rows offer: none, unlabelled or labelled; None takes unlabelled where there are public rows.
     Nothing private enters, so asking costs nothing.
-
-    Raises:
-        SettingError: another word, or public data claimed without public rows.
-        BudgetError: ε or δ out of range.
+    Raises SettingError: another word, or public data claimed without public rows. BudgetError: ε or δ out of range.
     """
     use = _use(facts, public)
     budget = PrivacyBudget(epsilon, delta)

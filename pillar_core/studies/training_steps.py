@@ -42,8 +42,7 @@ class TrainingSteps:
 def training_steps(spec: RunSpec, split: SemiPrivateSplit) -> TrainingSteps:
     """The steps of a run of PILLAR, which is trained again, with the same noise.
 
-    Raises:
-        UnsupportedError: another learner, or a run on samples of its rows.
+    Raises UnsupportedError: another learner, or a run on samples of its rows.
     """
     solved, tape = descent_run(spec, split), ReleaseTape()
     solved.method.train(solved.settings, solved.view, solved.streams(solved.seed), Ledger(tape))

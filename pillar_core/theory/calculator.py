@@ -92,8 +92,7 @@ class Outcome:
     def value(self, name: str, form: Form = Form.PRINTED) -> float:
         """The number called `name` in one form.
 
-        Raises:
-            SettingError: there is none.
+        Raises SettingError: there is none.
         """
         for item in self.values:
             if item.name == name and item.form == form:
@@ -124,8 +123,7 @@ class Calculator:
     def __call__(self, **inputs: Json) -> Outcome:
         """The theorem's numbers at these inputs; inputs left out take their defaults.
 
-        Raises:
-            SettingError: an unknown input, or one for which the formulas cannot be evaluated.
+        Raises SettingError: an unknown input, or one for which the formulas cannot be evaluated.
         """
         known = params.params_of(self.settings)
         unknown = [name for name in inputs if name not in known]

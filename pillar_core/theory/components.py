@@ -57,8 +57,7 @@ class Choice:
 def component_graph(x: Array) -> ComponentGraph:
     """The graph that boolean rows x (n, d) show.
 
-    Raises:
-        DataError: values other than 0 and 1.
+    Raises DataError: values other than 0 and 1.
     """
     (x,) = checks.arrays("n d", x=x)
     active = _boolean(x)
@@ -84,9 +83,7 @@ def choice(
 
     x (n, d) boolean, y (n,) bool or 0/1: whether the disjunction is true. With errors of range 1 per row this is ε-DP under
     replace-one and ε/2 under add/remove.
-
-    Raises:
-        SettingError: epsilon not above 0, or more than MOST_COMPONENTS components (2^Z unions would be too many).
+    Raises SettingError: epsilon not above 0, or more than MOST_COMPONENTS components (2^Z unions would be too many).
     """
     x, y = checks.arrays("n d, n", x=x, y=y)
     if x_test is not None and y_test is not None:
@@ -132,8 +129,7 @@ _FEWEST = 4
 def random_graph_rows(n: int, *, d: int, k: int, p: float, seed: int, part: str) -> tuple[Array, Array]:
     """x (n, d) bool and y (n,) bool, the disjunction of the first k variables (Definition 4). Parts are independent draws.
 
-    Raises:
-        SettingError: n below 1, k outside 2 … d − 2, p outside (0, 1), an unknown part.
+    Raises SettingError: n below 1, k outside 2 … d − 2, p outside (0, 1), an unknown part.
     """
     checks.within(n=(n, COUNT))
     if not n >= 1 or not 2 <= k <= d - 2 or not 0 < p < 1 or part not in PARTS:

@@ -41,8 +41,7 @@ def predicted_error(
 ) -> float:
     """Error in [0, 1] of the noisy release on new rows. held: ‖A_kᵀμ‖, 1 for directions known exactly.
 
-    Raises:
-        SettingError: k, θ, σ, n_private or ε out of range.
+    Raises SettingError: k, θ, σ, n_private or ε out of range.
     """
     if not n_private >= 1 or not epsilon > 0:
         raise SettingError(f"n_private must be at least 1 and epsilon above 0; got {n_private!r} and {epsilon!r}.")

@@ -32,8 +32,7 @@ CURVES = tuple((name, Form[form.upper()]) for name, form in toml_tables(STATEMEN
 def rate_curves(axis: str, values: Sequence[float], **inputs: float) -> pd.DataFrame:
     """Table V along one input: columns axis, x, method, form, rows. Infinite where a method needs what is not there.
 
-    Raises:
-        SettingError: `axis` is no input, or a value lies outside its range.
+    Raises SettingError: `axis` is no input, or a value lies outside its range.
     """
     calculator, lines = CALCULATORS["pillar_table_v"], []
     known = params.params_of(calculator.settings)

@@ -36,9 +36,8 @@ def specification(
 def run(task: Task, progress: Progress, cancelled: StopRequested) -> dict[str, Json]:
     """The size of the features and the notes on them; the features themselves are in the store.
 
-    Raises:
-        Cancelled: asked to stop; the batches before are kept, and the job goes on from there.
-        DataError: what was named holds features already.
+    Raises Cancelled: asked to stop; the batches before are kept, and the job goes on from there. DataError: what was named holds features
+    already.
     """
     progress(0, 1, "reading the images")
     dataset = uploads.load_rows(str(task["dataset"]), task["dataset_settings"])

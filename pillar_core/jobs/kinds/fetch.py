@@ -26,9 +26,7 @@ def backbone_of(dataset: str) -> str | None:
 def run(task: Task, progress: Progress, cancelled: StopRequested) -> dict[str, Json]:
     """The rows that came, and the id of the job that extracts their features ("": none does).
 
-    Raises:
-        Cancelled: asked to stop; what came is kept, and the job goes on from there.
-        DataError: as `uploads.load_rows`.
+    Raises Cancelled: asked to stop; what came is kept, and the job goes on from there. DataError: as `uploads.load_rows`.
     """
     name, backbone = str(task["dataset"]), task["backbone"]
     with downloading.report_progress(progress, cancelled):

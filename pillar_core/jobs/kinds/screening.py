@@ -10,10 +10,8 @@ from pillar_core.types import Progress, StopRequested
 def run_screening(task: Task, progress: Progress, cancelled: StopRequested) -> str:
     """The store's key of the table, computed unless it is there.
 
-    Raises:
-        Cancelled: between two sets.
-        StoreError: the table did not fit on the disk, where other processes look for it.
-        As `answers.answer`.
+    Raises Cancelled: between two sets. StoreError: the table did not fit on the disk, where other processes look for it. As
+    `answers.answer`.
     """
 
     def report(done: int, total: int, message: str = "") -> None:

@@ -22,8 +22,7 @@ Answer = str | dict[str, Json]
 def split(payload: Task) -> list[Task]:
     """The grid's tasks: neighbours in k together, because those train in one batched call.
 
-    Raises:
-        SettingError: a grid that cannot be, or a run without seed, whose result may not be kept.
+    Raises SettingError: a grid that cannot be, or a run without seed, whose result may not be kept.
     """
     pieces = [group[start : start + TASK_CELLS] for group in _groups(payload) for start in range(0, len(group), TASK_CELLS)]
     return [{"cells": [cell.form for cell in cells]} for cells in _pack(pieces)]
@@ -32,8 +31,7 @@ def split(payload: Task) -> list[Task]:
 def run(task: Task, progress: Progress, cancelled: StopRequested) -> list[dict[str, Json]]:
     """The record of each cell, in JSON form.
 
-    Raises:
-        Cancelled: asked to stop; the batches before are kept.
+    Raises Cancelled: asked to stop; the batches before are kept.
     """
     cells = [RunSpec(**form) for form in task["cells"]]
     records: list[dict[str, Json]] = []
@@ -66,8 +64,7 @@ def needs(task: Task) -> list[Asked]:
 def cached(payload: Task) -> list[list[str]] | None:
     """The whole answer when every record is in the store, else None; rows in files are read by the tasks, so None there.
 
-    Raises:
-        SettingError: as `split`.
+    Raises SettingError: as `split`.
     """
     answers: list[list[str]] = []
     for task in split(payload):

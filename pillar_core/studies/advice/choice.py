@@ -110,11 +110,9 @@ def choose(
     methods: learners to take from, by default those that free advice prefers. seed: as in `run`; None draws secret noise.
 
     Guarantee: see the module; `Choice.guarantee`.
-
-    Raises:
-        DataError: private rows without labels, or candidates none of which fits. BudgetError, SettingError: a budget, relation or name that
-        cannot be, or weights that are not here. UnsupportedError: ε = ∞, backbones for rows that are no images, or a learner that is no
-        full Gaussian run.
+    Raises DataError: private rows without labels, or candidates none of which fits. BudgetError, SettingError: a budget, relation or name
+    that cannot be, or weights that are not here. UnsupportedError: ε = ∞, backbones for rows that are no images, or a learner that is no
+    full Gaussian run.
     """
     budget = PrivacyBudget(epsilon, delta, NeighboringRelation.of(relation))
     if math.isinf(epsilon):
@@ -260,8 +258,7 @@ def _features(source: Any, backbone: str | None, private: FeatureSet | None = No
 def _private_rows(split: SemiPrivateSplit) -> FeatureSet:
     """The private rows of a split as a set of their own.
 
-    Raises:
-        UnsupportedError: persons that the data themselves do not declare.
+    Raises UnsupportedError: persons that the data themselves do not declare.
     """
     features, rows = split.features, split.private
     if split.rows_per_person is not None and features.persons is None:

@@ -104,9 +104,7 @@ def advise(
 
     Guarantee: only the numbers of private rows, features and classes, the budget, public rows and their labels are read; private and test
     rows can be any. It is a prediction, measured on other data sets (docs/advice.md), and right for rows like the public ones.
-
-    Raises:
-        DataError: no candidate fits. SettingError, BudgetError: a relation, seed or budget that cannot be, or an unknown name.
+    Raises DataError: no candidate fits. SettingError, BudgetError: a relation, seed or budget that cannot be, or an unknown name.
     """
     checks.within(target_accuracy=(target_accuracy, SHARE), seed=(seed, SEED))
     budget = PrivacyBudget(epsilon, delta, NeighboringRelation.of(relation))

@@ -51,9 +51,7 @@ def check_run(
 
     Guarantee: each ε is an upper bound for the relation named, of a run with the numbers in `counted` that meets the `conditions`. A
     script is a source of numbers and no evidence: that it is such a run is the caller's claim.
-
-    Raises:
-        SettingError: a number outside its range, both steps and epochs, or both noise_multiplier and epsilon.
+    Raises SettingError: a number outside its range, both steps and epochs, or both noise_multiplier and epsilon.
     """
     if None not in (steps, epochs) or None not in (noise_multiplier, epsilon):
         raise SettingError("give steps or epochs, and noise_multiplier or epsilon, not both.")

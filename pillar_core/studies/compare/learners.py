@@ -23,9 +23,7 @@ def applicable(split: SemiPrivateSplit) -> dict[str, str]:
 def compare_grid(shared: Values, *, methods: Sequence[str], epsilons: Sequence[float], seeds: Sequence[int]) -> Form:
     """A grid for `sweep`: every method with its own defaults, the same data, split and preprocessing, at each ε and seed.
 
-    Raises:
-        UnknownNameError: a method that is not registered.
-        DataError: nothing to compare.
+    Raises UnknownNameError: a method that is not registered. DataError: nothing to compare.
     """
     for name in methods:
         METHODS[name]

@@ -22,9 +22,7 @@ __all__ = ["COMPARE_VIEWS", "CompareView", "Setup", "cells", "lines", "run", "ta
 def run(name: str, setup: Setup, *, progress: Progress = ignore_progress) -> tuple[pd.DataFrame, pd.DataFrame]:
     """(lines, runs) of a view, trained where the cache has nothing yet.
 
-    Raises:
-        UnknownNameError: no such view.
-        DataError: nothing to vary on these rows.
+    Raises UnknownNameError: no such view. DataError: nothing to vary on these rows.
     """
     view, finished = COMPARE_VIEWS[name], 0
     grids = grids_of(view, setup)
@@ -44,8 +42,7 @@ def run(name: str, setup: Setup, *, progress: Progress = ignore_progress) -> tup
 def grids_of(view: CompareView, setup: Setup) -> list[Form]:
     """The grids of a view.
 
-    Raises:
-        DataError: no learner of the view can run on these rows, or it needs another data set and there is none.
+    Raises DataError: no learner of the view can run on these rows, or it needs another data set and there is none.
     """
     if view.needs_other and setup.other is None:
         raise DataError(f"the view {view.name} needs another data set of {setup.features.d} features; name one as `other`.")

@@ -121,8 +121,7 @@ def rates_under(attacks: Sequence[Attack], ceiling: TradeOff) -> pd.DataFrame:
 def loss_attack(record: RunRecord, split: SemiPrivateSplit) -> Attack:
     """The loss threshold on a finished run: private train rows against test rows.
 
-    Raises:
-        DataError: no test rows with labels, or a run without its classifier.
+    Raises DataError: no test rows with labels, or a run without its classifier.
     """
     data = split.features
     if record.classifier is None or data.x_test is None or data.y_test is None or data.y_train is None or not len(data.x_test):
@@ -139,10 +138,7 @@ def shadow_attacks(
 
     All heads have the learner's settings and noise, each on a random half of a pool of at most `pool` private and test
     rows, in one batched call.
-
-    Raises:
-        UnsupportedError: a learner that is no full-batch descent.
-        DataError: no test rows.
+    Raises UnsupportedError: a learner that is no full-batch descent. DataError: no test rows.
     """
     solved = descent_run(spec, split)
     transform = train_on_tape(solved)[1].transform
@@ -173,9 +169,7 @@ def canary_audit(spec: RunSpec, split: SemiPrivateSplit, *, trials: int = 400, s
 
     White-box: every release is taken at the ledger's gate and projected on the canary's gradient. A quarter more trials
     place the threshold and are set aside. Noise is tested by itself: that of trials, and the operating system's, which releases use.
-
-    Raises:
-        UnsupportedError: a learner that is no full-batch descent, or a run without noise.
+    Raises UnsupportedError: a learner that is no full-batch descent, or a run without noise.
     """
     solved = descent_run(spec, split)
     if plan_of(solved).noise_multiplier == 0:
@@ -216,8 +210,7 @@ def _at_once(solved: RunPlan) -> int:
 def canary_worlds(solved: RunPlan, *, runs: int, seed: int | None) -> list[Array]:
     """The canary's scores of `runs` trainings with it and of as many without.
 
-    Raises:
-        UnsupportedError: a learner that cannot be repeated, or returns no linear head.
+    Raises UnsupportedError: a learner that cannot be repeated, or returns no linear head.
     """
     view, canary = audit_rows(solved.view, copies=solved.guarantee.rows_per_person or 1)
     chunk = _at_once(solved)
@@ -246,8 +239,7 @@ def plan_of(solved: RunPlan) -> HeadPlan:
 def descent_run(spec: RunSpec, split: SemiPrivateSplit) -> RunPlan:
     """A solved run of full-batch descent on one head.
 
-    Raises:
-        UnsupportedError: any other run.
+    Raises UnsupportedError: any other run.
     """
     reason = supports(spec.method)
     if reason:

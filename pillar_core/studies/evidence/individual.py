@@ -43,9 +43,7 @@ def individuals(spec: RunSpec, split: SemiPrivateSplit) -> Individuals:
 
     For full-batch descent on one head (noisy_gd, dp_sgd, pillar) and for adamix, where only the part that its projection
     keeps was released.
-
-    Raises:
-        UnsupportedError: any other learner, batches, a run without noise, or several rows of one person.
+    Raises UnsupportedError: any other learner, batches, a run without noise, or several rows of one person.
     """
     if (split.rows_per_person or 1) > 1:
         raise UnsupportedError("individual privacy is told of single rows, and here ε is that of a person with several.")

@@ -51,8 +51,7 @@ def one_run_audit(
 ) -> OneRunAudit:
     """Trains the learner once with `canaries` coins; bounds its ε from below, at `significance` for both.
 
-    Raises:
-        UnsupportedError: a learner that is no full-batch descent, or a run without noise. SettingError: fewer than 10 canaries.
+    Raises UnsupportedError: a learner that is no full-batch descent, or a run without noise. SettingError: fewer than 10 canaries.
     """
     if not canaries >= 10:
         raise SettingError(f"canaries must be at least 10; got {canaries!r}.")

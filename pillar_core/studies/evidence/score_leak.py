@@ -55,9 +55,7 @@ def score_leak(
 
     private, public: rows as the screening model takes them (numbers for "linear_head", images for networks). Half of the
     chosen private rows make the batch, the others stay out; each has a random label of its own, which the attackers know.
-
-    Raises:
-        DataError: fewer than 2(k + 2) private rows, or fewer than k public ones. UnknownNameError: no such model.
+    Raises DataError: fewer than 2(k + 2) private rows, or fewer than k public ones. UnknownNameError: no such model.
     """
     size = min(batch, len(private) // 2)
     if size < k + 2:

@@ -59,9 +59,7 @@ def numbers(paper: str, item: str) -> pd.DataFrame:
 def published(name: str, *, dataset: str | None = None) -> pd.DataFrame:
     """The published numbers of a runnable table, of one data set or all.
 
-    Raises:
-        UnknownNameError: no such table.
-        SettingError: a data set that the table does not have.
+    Raises UnknownNameError: no such table. SettingError: a data set that the table does not have.
     """
     table, rows = TABLES[name], _facts()
     rows = rows[(rows["paper"] == table.paper) & (rows["table"] == table.table)]
@@ -95,10 +93,7 @@ def grid(name: str, *, dataset: str, data: str | None = None, seeds: int | None 
 
     data: the name of a registered or stored set, or a file of features; None lets generated rows stand in. seeds: the
     paper's number unless given (two on stand-in rows).
-
-    Raises:
-        UnknownNameError, SettingError: no such table, or a data set that it does not have.
-        DataError: the file cannot be used.
+    Raises UnknownNameError, SettingError: no such table, or a data set that it does not have. DataError: the file cannot be used.
     """
     table, rows = TABLES[name], published(name, dataset=dataset)
     rows = rows[rows["method"] != ""]
@@ -121,9 +116,7 @@ def beside(name: str, runs: pd.DataFrame, *, dataset: str) -> pd.DataFrame:
 
     Columns: backbone, public, method, epsilon, published, measured (mean over seeds that ran), seeds (0: refused), difference (measured −
     published), published_rank and measured_rank (1 = best, within the rows of equal backbone and ε).
-
-    Raises:
-        UnknownNameError, SettingError: as `grid`.
+    Raises UnknownNameError, SettingError: as `grid`.
     """
     share = "public_fraction" if "public_fraction" in runs else "public_per_class"
     by = ["method", "epsilon", share, *(axis for axis in TABLES[name].shown_axes if axis in runs)]
@@ -159,8 +152,7 @@ def run(
 ) -> pd.DataFrame:
     """Trains one data set's part of a table and lays it `beside` the published numbers; runs in the cache are reused.
 
-    Raises:
-        UnknownNameError, SettingError, DataError: as `grid`.
+    Raises UnknownNameError, SettingError, DataError: as `grid`.
     """
     runs = sweep(grid(name, dataset=dataset, data=data, seeds=seeds), scheduler=scheduler, progress=progress)
     failed = runs["error_message"].dropna()
@@ -172,8 +164,7 @@ def run(
 def named(name: str) -> PaperTable:
     """The runnable table called `name`, or `<paper>:table-<number>` as the paper prints it.
 
-    Raises:
-        UnknownNameError: no such table.
+    Raises UnknownNameError: no such table.
     """
     spoken = (table for table in TABLES.values() if name.lower() == f"{table.paper}:table-{table.table}".lower())
     return next(spoken, None) or TABLES[name]
@@ -182,9 +173,7 @@ def named(name: str) -> PaperTable:
 def grids_to_get(name: str, *, dataset: str, seeds: int | None = None) -> dict[str, Form]:
     """Grids as of `grid` on the published rows themselves, by the backbones that the paper calls them after and a hub offers.
 
-    Raises:
-        UnknownNameError, SettingError: as `grid`.
-        DataError: the paper's backbones are on no hub.
+    Raises UnknownNameError, SettingError: as `grid`. DataError: the paper's backbones are on no hub.
     """
     if dataset not in SOURCES:
         raise UnknownNameError(f"{shown(dataset)} is no data set of the papers that can be fetched; known: {', '.join(SOURCES)}.")

@@ -38,9 +38,7 @@ def page(dataset: str, *, methods: Sequence[str] = (), link: str = "", **setup: 
     methods: learners to show; by default all that have records. setup: values of SETUP that the runs must have; where several setups fit,
     the one with the most runs is taken. link: an address that the file leads back to. No row is in the file, only counts, settings and
     measured results.
-
-    Raises:
-        DataError: no record fits.
+    Raises DataError: no record fits.
     """
     runs = _runs(dataset, methods, setup)
     data = json.dumps(_content(runs), ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")

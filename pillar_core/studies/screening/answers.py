@@ -91,8 +91,7 @@ class Ask:
 def stored_answer(ask: Ask) -> pd.DataFrame | None:
     """The answer from the store, or None.
 
-    Raises:
-        StoreError: sets that are not here.
+    Raises StoreError: sets that are not here.
     """
     visitors.refuse_names(ask.payload)
     uploads.refuse_missing(ask.payload)
@@ -113,9 +112,7 @@ def answer(
     """The answer, from the store where it is there, else computed and stored, if no file changed meanwhile.
 
     sets: what `sets_of` or `feature_sets_of` gave, where it was called already, and `key`, the question's own from before that.
-
-    Raises:
-        As the function that answers.
+    Raises as the function that answers.
     """
     key = key or (ask.key if sets is None else "")
     stored = stored_answer(ask) if ask.key == key else None
@@ -145,8 +142,7 @@ def answer(
 def sets_of(ask: Ask) -> tuple[Dataset, dict[str, Dataset]]:
     """(private set, candidates by name).
 
-    Raises:
-        DataError: the own half where ε is spent. As `screening.candidate`.
+    Raises DataError: the own half where ε is spent. As `screening.candidate`.
     """
     n = _drawn_rows(ask)
     return part_candidates(
@@ -157,8 +153,7 @@ def sets_of(ask: Ask) -> tuple[Dataset, dict[str, Dataset]]:
 def feature_sets_of(ask: Ask, progress: Progress = ignore_progress) -> tuple[FeatureSet, dict[str, FeatureSet]]:
     """(private set, candidates by name) through the default backbone; the private set's own parts are taken from its features.
 
-    Raises:
-        As `sets_of` and `load_features`.
+    Raises as `sets_of` and `load_features`.
     """
     n = _drawn_rows(ask)
     apart = [name for name in ask.public if name not in _APART]
@@ -216,8 +211,7 @@ def part_candidates(ask: Ask, private: R, public: dict[str, R]) -> tuple[R, dict
 def images_of(name: str, *, n: int | None = None, seed: int = 0) -> Dataset:
     """A set of images by name: what a user brought, or as `screening.candidate`.
 
-    Raises:
-        DataError: rows that are no images. StoreError: rows that are not here. As `screening.candidate`.
+    Raises DataError: rows that are no images. StoreError: rows that are not here. As `screening.candidate`.
     """
     parts = name.split("+")
     if len(parts) > 1 and any(map(uploads.is_name, parts)):
@@ -240,8 +234,7 @@ def _share_of(progress: Progress, place: int, of: int) -> Progress:
 def features_of(name: str, *, n: int | None = None, seed: int = 0, progress: Progress = ignore_progress) -> FeatureSet:
     """Images by name through the default backbone; a mixture has equal shares of its parts' features, and no labels.
 
-    Raises:
-        As `images_of` and `load_features`.
+    Raises as `images_of` and `load_features`.
     """
     parts = [through_backbone(images_to_extract(part, n=n, seed=seed), BACKBONE, progress=progress) for part in name.split("+")]
     if len(parts) == 1:

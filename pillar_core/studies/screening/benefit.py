@@ -51,9 +51,7 @@ def candidate(name: str, *, seed: int = 0, n: int | None = None) -> Dataset:
 
     Images that lie in no class folder make an unlabelled set. Several joined by `+` make a mixture of equal shares.
     n: how many images of a drawn set (None: its default).
-
-    Raises:
-        DataError, UnknownNameError, SettingError: as the loaders.
+    Raises DataError, UnknownNameError, SettingError: as the loaders.
     """
     if not Path(name).exists() and "+" in name:
         return screening.mixture([candidate(part, seed=seed, n=n) for part in name.split("+")], name=name, seed=seed)
@@ -88,9 +86,7 @@ def measure_accuracies(
     into the private classes; second-phase pre-training its images in the private ones' shape and its labels as they are. Rows are
     not standardised or centred by public ones unless `settings` say so: only what the learner
     itself draws from them differs. Features are grey pixels at 16 × 16, or those of the pre-trained `model`.
-
-    Raises:
-        DataError: no test rows, or no labels for a labelled learner. Errors of `run`.
+    Raises DataError: no test rows, or no labels for a labelled learner. Errors of `run`.
     """
     if private.x_test is None or private.y_test is None:
         raise DataError(f"{private.name!r} has no test rows to measure accuracy on.")
@@ -119,8 +115,7 @@ def _split_for(use: PublicUse, private: Dataset, features: FeatureSet, public: D
 def like(public: Dataset, private: Dataset) -> Dataset:
     """A public set's images in the shape of the private ones, under class names of its own, so that a head starts anew for each set.
 
-    Raises:
-        DataError: no labels, numbers in place of images, or private images that are not square.
+    Raises DataError: no labels, numbers in place of images, or private images that are not square.
     """
     if private.x_train.ndim > 2 and private.x_train.shape[1] != private.x_train.shape[2]:
         raise DataError(f"{private.name!r} holds images that are not square; second-phase pre-training is compared on square ones.")
@@ -155,8 +150,7 @@ def private_features(private: Dataset, model: str = "") -> FeatureSet:
 def labelled_features(public: Dataset, private: FeatureSet, model: str = "") -> FeatureSet:
     """A public set's rows as numbers, its labels by their number folded into the private classes.
 
-    Raises:
-        DataError: no labels.
+    Raises DataError: no labels.
     """
     if public.y_train is None:
         raise DataError(f"{public.name!r} has no labels, which this learner needs: leave it out, or choose GEP.")
@@ -169,9 +163,7 @@ def agreement(ranking: pd.DataFrame, accuracy: pd.DataFrame) -> pd.DataFrame:
     spearman is Spearman's rank correlation of −value with mean accuracy; the one-sided p-value counts permutations of the
     accuracies that agree at least as well (all of them up to eight sets, else 40,320 drawn). A handful of sets proves little:
     with five the smallest possible p-value is 1/120.
-
-    Raises:
-        DataError: fewer than three sets with both.
+    Raises DataError: fewer than three sets with both.
     """
     means = accuracy.groupby("public")["accuracy"].mean()
     rows = []
@@ -217,9 +209,7 @@ def reconstruction_errors(
 
     G is the private rows' summed gradient; `public` "random directions" is a random subspace of dimension k. Each set's labels are
     taken by their number, folded into the private classes; features as in `measure_accuracies`.
-
-    Raises:
-        DataError: a set without labels, or whose rows span fewer than k directions. Errors of `run`.
+    Raises DataError: a set without labels, or whose rows span fewer than k directions. Errors of `run`.
     """
     rows: list[Form] = []
     features = private_features(private, model)

@@ -49,8 +49,7 @@ class Tuned:
 def trial_noise(epsilon: float, *, delta: float, mean_trials: float) -> float:
     """The noise of one Gaussian trial (its μ is 1 over this) such that the best of so many stays within (ε, δ).
 
-    Raises:
-        BudgetError, SettingError: no noise would do, or a mean below 1.
+    Raises BudgetError, SettingError: no noise would do, or a mean below 1.
     """
 
     def cost(noise: float) -> DpEvent:
@@ -69,10 +68,8 @@ def tune(spec: RunSpec, split: SemiPrivateSplit, grid: Sequence[Candidate], *, m
 
     Guarantee: (ε, δ) under add/remove for winner and choice together. Every candidate is a full Gaussian run of the same
     μ, so the base event covers a uniformly drawn one.
-
-    Raises:
-        DataError: no public labels to score on. SettingError: an empty grid, or no budget.
-        UnsupportedError: a candidate that is no full Gaussian run, or another relation. LedgerError: a bug, more trials than were drawn.
+    Raises DataError: no public labels to score on. SettingError: an empty grid, or no budget. UnsupportedError: a candidate that is no full
+    Gaussian run, or another relation. LedgerError: a bug, more trials than were drawn.
     """
     epsilon, delta = _budget(spec, split), spec.delta
     if not grid:
@@ -112,8 +109,7 @@ def tune(spec: RunSpec, split: SemiPrivateSplit, grid: Sequence[Candidate], *, m
 def budget_of(spec: RunSpec) -> float:
     """The ε to stay within.
 
-    Raises:
-        SettingError: none is asked for.
+    Raises SettingError: none is asked for.
     """
     if spec.epsilon is None:
         raise SettingError("choosing settings needs a budget to stay within: pass epsilon.")

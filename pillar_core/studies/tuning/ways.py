@@ -50,9 +50,7 @@ def tune_step_size(spec: RunSpec, split: SemiPrivateSplit, *, choosing: Choosing
     """One run with its step size chosen that way; what is not asked for follows the learner's rules.
 
     Guarantee: (ε, δ) for run and choice together, but for `Choosing.PAPERS`, whose record says so.
-
-    Raises:
-        UnsupportedError: `supports` says why. Errors of `tuning` and `run`.
+    Raises UnsupportedError: `supports` says why. Errors of `tuning` and `run`.
     """
     reason = supports(spec, split, choosing=choosing)
     if reason:
