@@ -1,4 +1,4 @@
-"""Commands of `python -m pillar_core`, one file each, which declares the options of its command."""
+"""Commands of `python -m pillar_core`, a file each or two that go together, which declares their options."""
 
 import argparse
 
@@ -6,7 +6,6 @@ from pillar_core.commands import (
     advise,
     cache,
     check,
-    choose,
     compare,
     data,
     doctor,
@@ -26,26 +25,8 @@ from pillar_core.commands import (
 )
 
 _MODULES = (
-    run,
-    compare,
-    sweep,
-    papers,
-    html,
-    data,
-    extract,
-    screen,
-    advise,
-    choose,
-    recipe,
-    listing,
-    epsilon,
-    check,
-    predict,
-    private_test,
-    starter,
-    jobs,
-    cache,
-    doctor,
+    *(run, compare, sweep, papers, html, data, extract, screen, advise, recipe),
+    *(listing, epsilon, check, predict, private_test, starter, jobs, cache, doctor),
 )
 """In the order of the help."""
 

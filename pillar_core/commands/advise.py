@@ -1,4 +1,4 @@
-"""`advise`: which learner and which public set, and what accuracy to expect, before any private row is read."""
+"""`advise`: which learner, which public set and what accuracy, before any private row is read; `choose`: within ε, and trained."""
 
 import argparse
 import json
@@ -7,12 +7,14 @@ from pillar_core import params
 from pillar_core.arrays import Json
 from pillar_core.commands import options as shared
 from pillar_core.commands.options import Commands, features_of, is_table_file
-from pillar_core.studies.advice import Advice, advise
+from pillar_core.runs import receipts
+from pillar_core.runs.models import guarantee_card, save_model
+from pillar_core.studies.advice import Advice, advise, choose
 from pillar_core.studies.advice.free import IN_WORDS
 
 
 def add_to(commands: Commands) -> None:
-    """Adds the command and its options."""
+    """Adds the commands and their options."""
     parser = commands.add_parser("advise", help="which learner and public set to take, and what accuracy to expect")
     shared.add_data_options(parser)
     shared.add_column_options(parser)
@@ -26,10 +28,24 @@ def add_to(commands: Commands) -> None:
     parser.add_argument("--target-accuracy", type=float, help="in [0, 1]: look for the smallest ε that should reach it")
     parser.add_argument("--seed", type=int, default=0, help="of the split and of the plays on public rows")
     parser.add_argument("--json", action="store_true", help="print the advice as JSON")
-    parser.set_defaults(command=command)
+    parser.set_defaults(command=_advise)
+    parser = commands.add_parser("choose", help="private rows choose among public sets within ε, and the model is trained")
+    shared.add_data_options(parser)
+    shared.add_column_options(parser)
+    parser.add_argument("--candidates", nargs="+", default=[], help="public sets to choose among: registered names or files")
+    parser.add_argument("--backbones", nargs="+", help="backbones of the images to choose among, without ε; the first is the default")
+    parser.add_argument("--epsilon", type=float, required=True, help="privacy budget ε of choice and training together")
+    parser.add_argument("--delta", type=float, default=params.DELTA.default)
+    parser.add_argument("--relation", default="add_or_remove_one", help="add_or_remove_one or replace_one")
+    parser.add_argument("--methods", nargs="+", help="learners to take from (default: those that free advice prefers)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of an experiment")
+    parser.add_argument("--release", action="store_true", help="secret noise from the operating system instead of a seed")
+    parser.add_argument("--export", metavar="FILE", help="write the model (release runs only)")
+    parser.add_argument("--json", action="store_true", help="print the choice as JSON")
+    parser.set_defaults(command=_choose)
 
 
-def command(options: argparse.Namespace) -> int:
+def _advise(options: argparse.Namespace) -> int:
     """Prints the sentence, its grounds, and what every learner should reach."""
     split = shared.load_split(options, seed=options.seed)
     candidates = {name: name if is_table_file(name) else features_of(name, options.backbone, {}) for name in options.candidates}
@@ -51,3 +67,30 @@ def _words(advice: Advice) -> str:
         accuracy = f"{100 * guess.middle:5.1f} %  ({low:.1f} to {high:.1f}){IN_WORDS[guess.metric]}"
         lines.append(f"{guess.method:<24} {guess.public:<24} {accuracy}")
     return "\n".join(lines)
+
+
+def _choose(options: argparse.Namespace) -> int:
+    """Chooses, trains and prints what was chosen."""
+    options.backbone = options.backbones[0] if options.backbones else options.backbone
+    split = shared.load_split(options, seed=options.seed)
+    candidates = {name: name if is_table_file(name) else features_of(name, options.backbone, {}) for name in options.candidates}
+    request = {name: getattr(options, name) for name in ("epsilon", "delta", "relation", "methods", "backbones")}
+    if options.release and options.export:
+        training = receipts.training_on(split, "A choice and a training", (options.epsilon, options.delta, options.relation))
+        receipts.keep(receipts.content_of(split.features), training)
+    choice = choose(split, candidates, **request, seed=None if options.release else options.seed)
+    if options.json:
+        names = ("public", "method", "settings", "expected_accuracy", "reasons", "sentence")
+        plain = {name: getattr(choice, name) for name in names} | {
+            "backbone": choice.split.features.backbone,
+            "accuracy": choice.record.accuracy,
+        }
+        print(json.dumps(plain | {"guarantee": guarantee_card(choice.guarantee)}, indent=2, ensure_ascii=False))
+    else:
+        print("\n".join([choice.sentence, *(f"why  {line}" for line in choice.reasons)]))
+        if choice.record.accuracy is not None:
+            print(f"accuracy  {100 * choice.record.accuracy:.2f} % (non-private release of the test rows)")
+    if options.export:
+        print(f"model written to {save_model(choice.record, options.export, split=choice.split)}")
+        print(receipts.words(split.features))
+    return 0

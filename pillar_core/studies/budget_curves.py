@@ -61,24 +61,6 @@ def fit_budget_curve(epsilons: Sequence[float], accuracies: Sequence[float], *, 
     return BudgetCurve(1 / n_classes, top, slope, middle, min(epsilons), max(sizes), inside, len(sizes))
 
 
-def left_out(fits: Sequence[Sequence[float]] = (RUNS, (0.3, 1.0, 3.0), (0.1, 0.5, 2.0), (1.0, 3.0, 8.0))) -> pd.DataFrame:
-    """How far budgets that were left out are missed, in points: a row for each choice of three budgets and side of them.
-
-    Columns fitted, side, sigmoid, line (the mean of the sets' mean absolute errors; line: straight in log ε), worst (the sigmoid's on
-    one set).
-    """
-    rows = []
-    for budgets in fits:
-        misses = _misses(tuple(budgets))
-        for side, part in misses.groupby("side", sort=False):
-            by_set = (
-                part.assign(sigmoid=100 * part["sigmoid"].abs(), line=100 * part["line"].abs()).groupby("set")[["sigmoid", "line"]].mean()
-            )
-            fitted = ", ".join(f"{epsilon:g}" for epsilon in budgets)
-            rows.append((fitted, side, by_set["sigmoid"].mean(), by_set["line"].mean(), by_set["sigmoid"].max()))
-    return pd.DataFrame(rows, columns=["fitted", "side", "sigmoid", "line", "worst"]).round(1)
-
-
 def _fit(epsilons: tuple[float, ...], accuracies: tuple[float, ...], floor: float) -> tuple[float, float, float]:
     """Top, slope and middle by least squares; the top is at least the best run."""
     from scipy.optimize import least_squares
@@ -100,12 +82,12 @@ def _accuracy(epsilons: Array, floor: float, top: float, slope: float, middle: f
 @functools.lru_cache(maxsize=8)
 def _sizes(budgets: tuple[float, ...]) -> list[float]:
     """What 19 of 20 left-out budgets of each set that are not below the smallest are missed by at most."""
-    misses = _misses(budgets)
-    known = misses[misses["side"] != "below"]
+    missed = misses(budgets)
+    known = missed[missed["side"] != "below"]
     return [float(size) for size in known["sigmoid"].abs().groupby(known["set"]).quantile(0.95)]
 
 
-def _misses(budgets: tuple[float, ...]) -> pd.DataFrame:
+def misses(budgets: tuple[float, ...]) -> pd.DataFrame:
     """Fits to single seeds at the nearest measured budgets, against the mean over seeds at each other budget."""
     curves = pd.read_csv(TABLE)
     measured = [name for name in curves.columns if name[0].isdigit()]
