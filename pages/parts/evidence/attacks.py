@@ -12,9 +12,9 @@ from pillar_core.methods import METHODS
 from pillar_core.numerics import round_up
 from pillar_core.studies import privacy_tables
 from pillar_core.studies.evidence import attacks as evidence
-from pillar_core.studies.evidence import individual
+from pillar_core.studies.evidence import one_run
 from pillar_core.studies.evidence.attacks import Attack
-from pillar_core.studies.evidence.individual import Individuals
+from pillar_core.studies.evidence.one_run import Individuals
 from pillar_core.types import RunRecord, Values
 
 _SHOWN_IMAGES = 10
@@ -153,4 +153,4 @@ def _shadows(key_: str, _settings: Settings) -> tuple[Attack, ...]:
 
 @memory.of_rows(max_entries=8, show_spinner="Following every row along the trajectory …")
 def _individuals(key_: str, _settings: Settings) -> Individuals:
-    return individual.individuals(core.spec(_settings), core.split(_settings))
+    return one_run.individuals(core.spec(_settings), core.split(_settings))

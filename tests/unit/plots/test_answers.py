@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from pillar_core import plots
-from pillar_core.studies.lessons import digits as lessons
+from pillar_core.studies import lessons
 
 RUNS = pd.DataFrame({"k": [1, 1, 10, 10], "seed": [0, 1, 0, 1], "accuracy": [0.2, 0.4, 0.8, 0.9]})
 

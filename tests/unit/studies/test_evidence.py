@@ -13,7 +13,7 @@ from pillar_core.auditing import Rows, trajectory
 from pillar_core.errors import DataError, LedgerError, SettingError, UnsupportedError
 from pillar_core.runs.run import solve
 from pillar_core.studies.evidence import attacks as evidence
-from pillar_core.studies.evidence import individual
+from pillar_core.studies.evidence import one_run
 from pillar_core.studies.tuning import selection as tuning
 from pillar_core.types import RunSpec, SemiPrivateSplit
 
@@ -44,7 +44,7 @@ def test_the_loss_attack_reads_private_and_test_rows(split: SemiPrivateSplit) ->
 
 
 def test_no_row_realises_more_than_is_stated(split: SemiPrivateSplit) -> None:
-    losses = individual.individuals(RunSpec.of("noisy_gd", epsilon=2.0), split)
+    losses = one_run.individuals(RunSpec.of("noisy_gd", epsilon=2.0), split)
     assert losses.stated_epsilon <= 2.0
     assert losses.table["mu"].max() <= losses.stated_mu * (1 + 1e-6)
     assert losses.table["epsilon"].median() < losses.stated_epsilon
@@ -53,11 +53,11 @@ def test_no_row_realises_more_than_is_stated(split: SemiPrivateSplit) -> None:
 
 @pytest.mark.parametrize("settings", [{}, {"k": 12}, {"k": 12, "adaptive_clip": False, "l2_clip_norm": 0.3}, {"projection": False}])
 def test_adamix_rows_realise_what_its_projection_keeps(split: SemiPrivateSplit, settings: dict[str, object]) -> None:
-    losses = individual.individuals(RunSpec.of("adamix", epsilon=2.0, steps=5, **settings), split)
+    losses = one_run.individuals(RunSpec.of("adamix", epsilon=2.0, steps=5, **settings), split)
     one = solve("adamix", split, epsilon=2.0, steps=5, **settings)
     assert losses.stated_mu == pytest.approx(math.sqrt(5) / one.settings.noise_multiplier)
     assert losses.table["mu"].max() <= losses.stated_mu * (1 + 1e-6)
-    whole = individual.individuals(RunSpec.of("adamix", epsilon=2.0, steps=5, **(settings | {"projection": False})), split)
+    whole = one_run.individuals(RunSpec.of("adamix", epsilon=2.0, steps=5, **(settings | {"projection": False})), split)
     is_projected = settings.get("k") is not None
     # the first steps start from the same public head, so the same gradients are kept in part or whole
     assert (losses.table["mu"].mean() < 0.9 * whole.table["mu"].mean()) == is_projected
@@ -89,13 +89,13 @@ def test_trials_do_not_reject_pillars_claim_and_say_what_they_could_have_seen(sp
 
 def test_learners_whose_steps_cannot_be_had_again_are_refused(split: SemiPrivateSplit) -> None:
     with pytest.raises(UnsupportedError, match="descent"):
-        individual.individuals(RunSpec.of("pillar_one_shot", epsilon=1.0), split)
+        one_run.individuals(RunSpec.of("pillar_one_shot", epsilon=1.0), split)
     with pytest.raises(UnsupportedError, match="full batches"):
-        individual.individuals(RunSpec.of("dp_sgd", epsilon=1.0, batch_size=100), split)
+        one_run.individuals(RunSpec.of("dp_sgd", epsilon=1.0, batch_size=100), split)
     with pytest.raises(UnsupportedError, match="added or removed"):  # what was told stayed that of a row removed, half of what is stated
-        individual.individuals(RunSpec.of("noisy_gd", epsilon=1.0, relation="replace_one"), split)
+        one_run.individuals(RunSpec.of("noisy_gd", epsilon=1.0, relation="replace_one"), split)
     with pytest.raises(UnsupportedError, match="lower ε"):
-        individual.individuals(RunSpec.of("dp_sgd", epsilon=math.inf), split)
+        one_run.individuals(RunSpec.of("dp_sgd", epsilon=math.inf), split)
 
 
 GRID = [{"learning_rate": rate, "steps": 5} for rate in (0.01, 5.0)]
