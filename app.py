@@ -11,7 +11,7 @@ import streamlit as st
 from pages.frame import warming
 
 if __name__ == "__main__":
-    from pages.frame import failures, navigation, report, session, shares, sidebar, status, theme
+    from pages.frame import failures, navigation, report, session, shares, sidebar, theme
 
     st.set_page_config(page_title="PILLAR explorer", page_icon=theme.ICON, layout="wide")
     with failures.catch_errors():
@@ -22,7 +22,7 @@ if __name__ == "__main__":
         missing = session.missing() if has_sidebar else ""
         navigation.bar(page.url_path or navigation.PAGES[0][0])
         if has_sidebar and not missing:
-            status.draw(sidebar.draw(are_near=theme.is_narrow() and page.url_path == "explore"))
+            sidebar.draw(are_near=theme.is_narrow() and page.url_path == "explore")
         report.panel()
         session.publish()
         session.show_notes()

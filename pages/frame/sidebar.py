@@ -3,20 +3,22 @@
 import contextlib
 import dataclasses
 import math
+import os
 from collections.abc import Callable, Iterable, Sequence
 
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, odds, session
+from pages.frame import copying, core, exports, jobs, odds, plain, session
+from pages.frame import settings as codec
 from pages.frame.settings import EPSILONS, KS, PARAMS, PART, RULE, Settings, choices
 from pillar_core.arrays import Json
 from pillar_core.data import uploads
 from pillar_core.errors import PillarError
 
 
-def draw(*, are_near: bool) -> Settings:
-    """Draws the controls and returns the settings, moved into the data's range; `are_near` puts k and ε on the page itself."""
+def draw(*, are_near: bool) -> None:
+    """Draws the controls, moves the settings into the data's range; `are_near` puts k and ε on the page itself."""
     settings = session.current()
     with st.sidebar:
         _data(settings)
@@ -39,7 +41,7 @@ def draw(*, are_near: bool) -> Settings:
             st.html('<div class="pillar-ends"><span>◀ more privacy</span><span>more accuracy ▶</span></div>')
     with st.sidebar:
         _draw_advanced(settings, knows_data=limit is not None)
-    return session.current()
+        _draw_footer(session.current())
 
 
 def select(name: str, title: Callable[[str], str], *, brought: Sequence[str] = ()) -> None:
@@ -117,3 +119,31 @@ def _ladder(values: Sequence[float], now: float, limit: float | None) -> list[fl
     top = math.inf if limit is None else limit
     ends = [] if math.isinf(top) else [int(top)]
     return sorted({value for value in [*values, now, *ends] if 0 < value <= top})
+
+
+def _draw_footer(settings: Settings) -> None:
+    """Odds, pin as A, copy link, jobs, device and cache."""
+    st.html(f'<div class="pillar-odds">{odds.sentence(settings)}</div>')
+    pinned = codec.unpin(settings.a)
+    with st.container(horizontal=True, gap="small"):
+        st.button(
+            "Pin as A" if pinned is None else "Pin anew",
+            icon=":material/push_pin:",
+            key="pin",
+            help="Keeps the present settings as A: figures show A as a ghost line, Explore compares it with what you change.",
+            on_click=session.change,
+            kwargs={"a": codec.pin(settings)},
+        )
+        if pinned is not None:
+            st.button("Unpin", key="unpin", help="Forgets A.", on_click=session.change, kwargs={"a": ""})
+    if pinned is not None:
+        changed = exports.differences(pinned, settings)
+        changes = "; ".join(f"{row.setting} {row.A} → {row.B}" for row in changed.itertuples()) or "nothing yet"
+        st.caption(f"Changed since A: {plain.text(changes)}")
+    hint = "It shows the same view on any machine that has the data, and holds the seed: runs that it shows are experiments, not releases."
+    copying.button("Copy link", settings, key="copy-link", hint=hint)
+    jobs.show_unfinished()
+    cores, cache = os.cpu_count() or 1, pc.store.default()
+    st.caption(f":material/memory: {cores} CPU core{'' if cores == 1 else 's'} · :material/folder: cache `{cache.root.name}/`")
+    if cache.unkept:
+        st.warning(plain.text(cache.unkept), icon=":material/warning:")

@@ -11,7 +11,6 @@ import streamlit as st
 
 _FIRST = (
     "pages.frame.sidebar",
-    "pages.frame.status",
     "pages.frame.figures",
     "pages.parts.explore.release",
     "pages.parts.explore.tuning",

@@ -1,9 +1,9 @@
 """What one training run shows: an audit with many canaries, each in or out by its own coin; and individual privacy.
 
-Bounds on ε come from the coins called rightly. White-box on a linear head: every release is taken at the ledger's gate. Less what the other rows gave, it is a known linear map
-of the coins plus the noise, so the best linear estimate of all coins at once is a ridge regression on the canaries' clipped
-gradients along the released trajectory. How many coins are called is fixed beforehand, from the claim alone. The bounds are
-those of `auditing.one_run`; they hold for any dependence between canaries. An experiment on simulated releases.
+Bounds on ε come from the coins called rightly. White-box on a linear head: every release is taken at the ledger's gate. Less what the
+other rows gave, it is a known linear map of the coins plus the noise, so the best linear estimate of all coins at once is a ridge
+regression on the canaries' clipped gradients along the released trajectory. How many coins are called is fixed beforehand, from the claim
+alone. The bounds are those of `auditing.one_run`; they hold for any dependence between canaries. An experiment on simulated releases.
 
 Individual privacy is what each private row really gave along one released trajectory of a full-batch learner:
 μᵢ² = Σ_t ‖released part of row i's clipped gradient‖² / (τ_t σ)² (Golatkar et al., AdaMix, Proposition 14, its first form with the τ²
