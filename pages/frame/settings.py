@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Container, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pillar_core as pc
 from pages.frame import controls
@@ -162,13 +162,13 @@ def check_value(name: str, value: Value) -> tuple[Value, str]:
     if is_stored(name, value):
         return value, ""
     if not visitors.is_offered(name, value):
-        return _value(param.default), f"{name} = {_quote(value)} is not offered on this public server: {param.default} is used."
+        return cast(Value, param.default), f"{name} = {_quote(value)} is not offered on this public server: {param.default} is used."
     if allowed and value not in allowed and not is_of_family(name, value):
         near = difflib.get_close_matches(str(value)[:80], allowed, n=1, cutoff=0.6)
         chosen, names = near[0] if near else param.default, ", ".join(allowed[:8]) + (" …" if len(allowed) > 8 else "")
-        return _value(chosen), f"{name} was {_quote(value)}, which is none of {names}: {chosen} is used."
+        return cast(Value, chosen), f"{name} was {_quote(value)}, which is none of {names}: {chosen} is used."
     try:
-        return _value(param.check(value)), ""
+        return cast(Value, param.check(value)), ""
     except SettingError:
         nearest = _nearest(param, value)
         return nearest, f"{name} must be {param.range}; the link said {_quote(value)}: {_text(nearest)} is used."
@@ -202,8 +202,8 @@ def _read(name: str, text: str, notes: list[str], chosen_names: Container[str] |
     try:
         value: Value = text if param.kind is str else param.kind(float(text))
     except (ValueError, OverflowError):
-        notes.append(f"{name} must be {param.range}; the link said {_quote(text)}: {_text(_value(param.default))} is used.")
-        return _value(param.default)
+        notes.append(f"{name} must be {param.range}; the link said {_quote(text)}: {_text(cast(Value, param.default))} is used.")
+        return cast(Value, param.default)
     if name == "backbone" and chosen_names is not None and value not in chosen_names and not pc.BACKBONES.is_linkable(str(value)):
         return _linkable(str(value), notes)
     if name == "a" and value and unpin(str(value), chosen_names=chosen_names) is None:
@@ -227,14 +227,8 @@ def _read(name: str, text: str, notes: list[str], chosen_names: Container[str] |
 
 def _nearest(param: Param, value: Value) -> Value:
     if isinstance(value, str) or math.isnan(value):
-        return _value(param.default)
+        return cast(Value, param.default)
     return param.kind(min(max(value, param.low), param.high))  # type: ignore[no-any-return]  # kind is one of int and float here
-
-
-def _value(value: object) -> Value:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise TypeError(f"a setting of a link must be text or a number; got {value!r}.")
-    return value
 
 
 def _text(value: Value) -> str:

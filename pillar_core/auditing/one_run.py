@@ -10,10 +10,12 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from pillar_core import checks
 from pillar_core.accounting import epsilon_of_mu, mu_of
 from pillar_core.auditing import hypothesis_test
 from pillar_core.errors import SettingError
 from pillar_core.numerics import halve
+from pillar_core.params import CHANCE
 
 LARGEST_EPSILON = 100.0
 LARGEST_MU = 40.0
@@ -39,7 +41,7 @@ def p_value(epsilon: float, *, canaries: int, guesses: int, correct: int, delta:
 
 def epsilon_lower_bound(*, canaries: int, guesses: int, correct: int, delta: float, significance: float = 0.05) -> float:
     """The largest ε that the guesses reject at `significance`, rounded down; 0 where they reject none."""
-    _check_significance(significance)
+    checks.within(significance=(significance, CHANCE))
 
     def is_rejected(epsilon: float) -> bool:
         return p_value(epsilon, canaries=canaries, guesses=guesses, correct=correct, delta=delta) <= significance
@@ -50,7 +52,7 @@ def epsilon_lower_bound(*, canaries: int, guesses: int, correct: int, delta: flo
 def mu_lower_bound(*, canaries: int, guesses: int, correct: int, significance: float = 0.05) -> float:
     """The largest μ whose Gaussian trade-off curve the guesses reject (Mahloujifar, Melis & Chaudhuri 2024, Algorithm 3)."""
     _check(canaries, guesses, correct)
-    _check_significance(significance)
+    checks.within(significance=(significance, CHANCE))
     return _largest(lambda mu: not _is_possible(mu, canaries, guesses, correct, significance), LARGEST_MU)
 
 
@@ -111,8 +113,3 @@ def _largest(is_rejected: Callable[[float], bool], high: float) -> float:
 def _check(canaries: int, guesses: int, correct: int) -> None:
     if not 0 <= correct <= guesses <= canaries or not guesses >= 1:
         raise SettingError(f"need 0 <= correct <= guesses <= canaries and a guess; got {correct}, {guesses}, {canaries}.")
-
-
-def _check_significance(significance: float) -> None:
-    if not 0 < significance < 1:
-        raise SettingError(f"significance must be in (0, 1); got {significance!r}.")

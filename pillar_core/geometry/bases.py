@@ -99,7 +99,8 @@ def basis_of(
     Raises SettingError: unknown kind, n_public out of range, dp_pca without noise_multiplier. DataError: public_pca without public rows.
     """
     checks.within(noise_multiplier=(noise_multiplier, NOISE_MULTIPLIER), seed=(seed, SEED))
-    chosen = _kind(kind)
+    checks.one_of(list(BasisKind), kind=kind)
+    chosen = BasisKind(kind)
     space = rows.space() if space is None else space
     d = rows.x.shape[1]
     match chosen:
@@ -129,13 +130,6 @@ def basis_of(
 def _direction_count(d: int) -> int:
     """Directions of d features that are held: all of them up to 2,896, then fewer the more features there are."""
     return min(d, max(1, MOST_NUMBERS // d))
-
-
-def _kind(kind: str) -> BasisKind:
-    try:
-        return BasisKind(kind)
-    except ValueError:
-        raise SettingError(f"kind must be one of {', '.join(BasisKind)}; got {kind!r}.") from None
 
 
 def _pick_rows(public: Array, n_public: int | None, seed: int) -> Array:

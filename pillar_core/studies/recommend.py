@@ -3,6 +3,7 @@
 import dataclasses
 import math
 
+from pillar_core import checks
 from pillar_core.accounting import mu_of
 from pillar_core.errors import SettingError
 from pillar_core.methods import METHODS
@@ -66,8 +67,7 @@ def _use(facts: PublicFacts, public: str | None) -> PublicUse:
     if public is None:
         return PublicUse.UNLABELLED if facts.n_public else PublicUse.NONE
     allowed = (PublicUse.NONE, PublicUse.UNLABELLED, PublicUse.LABELLED)
-    if public not in allowed:
-        raise SettingError(f"public must be one of {', '.join(allowed)}; got {public!r}.")
+    checks.one_of(allowed, public=public)
     if public != PublicUse.NONE and not facts.n_public:
         raise SettingError(f"public is {public!r}, but the facts count no public rows (n_public = 0).")
     return PublicUse(public)

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from pillar_core import params
-from pillar_core.errors import SettingError
+from pillar_core import checks, params
 from pillar_core.registry import toml_tables
 from pillar_core.theory.calculator import CALCULATORS, STATEMENTS, Form, Inputs, Numbers, ratio, register
 
@@ -36,8 +35,7 @@ def rate_curves(axis: str, values: Sequence[float], **inputs: float) -> pd.DataF
     """
     calculator, lines = CALCULATORS["pillar_table_v"], []
     known = params.params_of(calculator.settings)
-    if axis not in known:
-        raise SettingError(f"axis must be one of {', '.join(known)}; got {axis!r}.")
+    checks.one_of(known, axis=axis)
     for x in values:
         outcome = calculator(**{**inputs, axis: x})
         lines += [(axis, float(x), name, str(form), outcome.value(name, form)) for name, form in CURVES]

@@ -100,7 +100,7 @@ def grid(name: str, *, dataset: str, data: str | None = None, seeds: int | None 
     shares, counts = (sorted(set(rows[column].dropna())) for column in ("public_fraction", "public_per_class"))
     axes = {
         "method": list(dict.fromkeys(rows["method"])),
-        "epsilon": _budgets(rows),
+        "epsilon": sorted({float(epsilon) for epsilon in rows.loc[_spends(rows), "epsilon"]}),
         **({"public_per_class": int(counts[0])} if counts else {"public_fraction": shares} if shares else {}),
         **table.axes,
     }
@@ -202,13 +202,12 @@ def verdict(table: pd.DataFrame, *, rows: str) -> str:
     centred = ranks - ranks.groupby([both["backbone"], both["epsilon"]]).transform("mean")
     places = ranks.groupby(both["method"]).mean().rank(method="min").astype(int).sort_values("published")
     moved = places[places["published"] != places["measured"]]
-    moves = ", ".join(f"{_title(str(method))} {row['published']} → {row['measured']}" for method, row in moved.iterrows())
+    moves = ", ".join(
+        f"{METHODS[str(method)].title if method in METHODS else method} {row['published']} → {row['measured']}"
+        for method, row in moved.iterrows()
+    )
     order = f"order not reproduced on {rows}: {moves}" if moves else f"order reproduced on {rows}"
     return f"Rank correlation {centred['published'].corr(centred['measured']):.2f} over {len(both)} cells; {order}."
-
-
-def _title(method: str) -> str:
-    return METHODS[method].title if method in METHODS else method
 
 
 @functools.lru_cache(maxsize=1)
@@ -239,10 +238,6 @@ def _data_axes(dataset: str, data: str | None) -> Form:
 def _spends(rows: pd.DataFrame) -> "pd.Series[bool]":
     """Whether each row's learner has a budget; learners that we have not, do."""
     return ~rows["method"].isin([name for name, learner in METHODS.items() if not learner.is_private])
-
-
-def _budgets(rows: pd.DataFrame) -> list[float]:
-    return sorted({float(epsilon) for epsilon in rows.loc[_spends(rows), "epsilon"]})
 
 
 def _word(text: str) -> str:
