@@ -8,25 +8,22 @@ from pillar_core.commands import (
     check,
     compare,
     data,
-    doctor,
     epsilon,
     extract,
     html,
-    jobs,
     listing,
+    machine,
     papers,
     predict,
-    private_test,
     recipe,
     run,
     screen,
-    starter,
     sweep,
 )
 
 _MODULES = (
     *(run, compare, sweep, papers, html, data, extract, screen, advise, recipe),
-    *(listing, epsilon, check, predict, private_test, starter, jobs, cache, doctor),
+    *(listing, epsilon, check, predict, cache, machine),
 )
 """In the order of the help."""
 

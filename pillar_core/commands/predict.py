@@ -1,20 +1,23 @@
-"""`predict`: an exported model on new rows."""
+"""`predict`: an exported model on new rows; `private-test`: how good a model is on protected ones, at an ε of their own."""
 
 import argparse
 import contextlib
+import json
 import sys
 from collections.abc import Iterator
 
+from pillar_core import params
 from pillar_core.arrays import Array
-from pillar_core.commands.options import Commands, printer
+from pillar_core.commands.options import Commands, printable, printer
 from pillar_core.data.parts import place_of
 from pillar_core.errors import SettingError, StoreError
 from pillar_core.runs import use
 from pillar_core.runs.loaded import Model, load_model
+from pillar_core.studies.private_test import private_test
 
 
 def add_to(commands: Commands) -> None:
-    """Adds the command and its options."""
+    """Adds the commands and their options."""
     parser = commands.add_parser("predict", help="label new rows with an exported model, with probabilities")
     parser.add_argument("model", help="file written by `run --export` or downloaded from the app")
     parser.add_argument("rows", help="a table with the model's columns, a folder or zip of images, npz or npy")
@@ -22,10 +25,20 @@ def add_to(commands: Commands) -> None:
     parser.add_argument("--threshold", type=float, metavar="T", help="of two classes: the second, or --positive, from this probability on")
     parser.add_argument("--positive", metavar="NAME", help="the class that the threshold is about")
     parser.add_argument("--weights", metavar="FILE", help="weights of the backbone of an image model, where it needs a file")
-    parser.set_defaults(command=command)
+    parser.set_defaults(command=_predict)
+    parser = commands.add_parser("private-test", help="how good a model is on protected rows with labels, at an ε of their own")
+    parser.add_argument("model", help="file written by `run --export` or downloaded from the app")
+    parser.add_argument("rows", help="rows with labels in a file: all of them, or those named as test rows")
+    parser.add_argument("--epsilon", required=True, type=float, help=f"{params.EPSILON.help} ({params.EPSILON.range}), of these rows")
+    parser.add_argument("--relation", default="add_or_remove_one", help="add_or_remove_one or replace_one")
+    parser.add_argument("--rows-per-person", type=int, help="the most rows of one person among them: ε is then a person's")
+    parser.add_argument("--metric", default="accuracy", help="accuracy, balanced_accuracy, or auc (two classes)")
+    parser.add_argument("--seed", type=int, help="of the noise, for experiments (default: the operating system's noise, for release)")
+    parser.add_argument("--json", action="store_true", help="print the figure as JSON")
+    parser.set_defaults(command=_test)
 
 
-def command(options: argparse.Namespace) -> int:
+def _predict(options: argparse.Namespace) -> int:
     """Writes row, label and the probability of each class."""
     model = load_model(options.model)
     model.weights = options.weights
@@ -59,3 +72,21 @@ def _probabilities(model: Model, x: Array | str) -> Iterator[Array]:
 def _count_lines(path: str) -> int:
     with place_of(path).open("rb") as file:
         return sum(piece.count(b"\n") for piece in iter(lambda: file.read(2**20), b""))
+
+
+def _test(options: argparse.Namespace) -> int:
+    """Prints the figure, its ends and what it cost."""
+    figure = private_test(
+        options.model,
+        options.rows,
+        epsilon=options.epsilon,
+        relation=options.relation,
+        rows_per_person=options.rows_per_person,
+        metric=options.metric,
+        seed=options.seed,
+    )
+    form = {"metric": figure.metric, "value": figure.value, "low": figure.low, "high": figure.high, "level": figure.level}
+    form |= {"epsilon": figure.guarantee.epsilon.upper, "delta": 0.0, "unit": figure.guarantee.unit.definition}
+    form |= {"relation": str(figure.guarantee.relation), "assumptions": list(figure.guarantee.assumptions), "cells": figure.cells.tolist()}
+    print(json.dumps(form) if options.json else printable(figure.text))
+    return 0

@@ -1,0 +1,89 @@
+"""`starter`, `jobs` and `doctor`: what ships for the first paint, the process that owns workers, queue and state, and what is here."""
+
+import argparse
+import importlib.metadata
+import os
+import platform
+import shutil
+import sys
+
+from pillar_core import store
+from pillar_core.commands.options import Commands, as_lines, printer
+from pillar_core.deferred import torch
+from pillar_core.jobs import server as jobs_server
+from pillar_core.runs import starter
+
+_PACKAGES = (
+    *("torch", "torchvision", "timm", "opacus", "scikit-learn", "pandas", "numpy", "scipy", "prv-accountant", "dp-accounting"),
+    *("diskcache", "distributed", "safetensors", "streamlit", "plotly"),
+)
+
+
+def add_to(commands: Commands) -> None:
+    """Adds the commands and their options."""
+    parser = commands.add_parser("starter", help="rebuild what ships for the first paint from embedded data")
+    parser.add_argument("--check", action="store_true", help="only say whether every record is there for the current code")
+    parser.add_argument("--features", action="store_true", help="rebuild the features of the images that come with the library instead")
+    parser.set_defaults(command=_rebuild)
+    parser = commands.add_parser("jobs", help="serve this cache folder's jobs until they are done")
+    parser.add_argument("--idle-minutes", type=float, default=10.0, help="stop after so long without work")
+    parser.set_defaults(command=_serve)
+    parser = commands.add_parser("doctor", help="versions, device, cache and what is missing")
+    parser.set_defaults(command=_examine)
+
+
+def _rebuild(options: argparse.Namespace) -> int:
+    """Rebuilds, or checks: exit status 1 where records are missing."""
+    show = printer(unit="records")
+    if options.features:
+        print(f"features of {starter.rebuild_features(progress=show)} image sets written", file=sys.stderr)
+        return 0
+    if not options.check:
+        count = starter.rebuild(progress=show)
+        print(f"{count} starter records written", file=sys.stderr)
+        return 0
+    missing = starter.missing()
+    print(
+        "every starter record is there"
+        if not missing
+        else f"{len(missing)} starter records are missing; run `python -m pillar_core starter`"
+    )
+    return 1 if missing else 0
+
+
+def _serve(options: argparse.Namespace) -> int:
+    """Serves; 1 where another process already does."""
+    folder = store.default().root
+    print(f"serving the jobs of {folder} until nothing is left for {options.idle_minutes:g} minutes", file=sys.stderr)
+    if jobs_server.serve(idle_minutes=options.idle_minutes):
+        return 0
+    print(f"another jobs process already serves {folder}: there is nothing to do here", file=sys.stderr)
+    return 1
+
+
+def _examine(options: argparse.Namespace) -> int:
+    """Prints the state; 1 where a package is missing."""
+    versions = {name: _version(name) for name in _PACKAGES}
+    cache = store.default()
+    free = shutil.disk_usage(cache.root).free / 1e9
+    state = {
+        "python": platform.python_version(),
+        **versions,
+        "device": f"cuda: {torch.cuda.get_device_name()}" if torch.cuda.is_available() else "cpu (no CUDA device)",
+        "cores": str(os.cpu_count()),
+        "cache": f"{cache.root} ({free:.1f} GB free)",
+    }
+    print(as_lines(state))
+    for note in cache.notes():
+        print(f"note  {note}")
+    missing = [name for name, version in versions.items() if version == "missing"]
+    if missing:
+        print(f"\nmissing: {', '.join(missing)}. Install them with pip.")
+    return 1 if missing else 0
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "missing"
