@@ -47,13 +47,13 @@ def effect(
         (_line if is_number else _bars)(figure, rows.sort_values("x") if is_number else rows, name, style, scale, wanted_seeds)
     if "published" in known:
         printed = known.dropna(subset=["published"])
-        style: marks.Looks = {
+        looks: marks.Looks = {
             "symbol": "diamond-open",
             "name": "published",
             "text": printed["series"],
             "hover": "%{text}: %{y:.1f} published",
         }
-        marks.dots(figure, printed["x"], scale * printed["published"], INK[mode].text, size=13, **style)
+        marks.dots(figure, printed["x"], scale * printed["published"], INK[mode].text, size=13, **looks)
     if is_number:
         ticks = log_ticks([float(x) for x in known["x"]]) if x_log else None
         figure.update_xaxes(type="log" if x_log else "linear", tickvals=ticks, ticktext=[f"{x:g}" for x in ticks] if ticks else None)

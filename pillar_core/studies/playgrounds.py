@@ -40,7 +40,8 @@ def mixture(
     lines = []
     for draw in range(seed, seed + seeds):
         for n in n_private:
-            rows, sizes = max(n, 4) + n_public, {"d": d, "theta": theta, "sigma": sigma, "n_test": N_TEST}
+            rows = max(n, 4) + n_public
+            sizes: Values = {"d": d, "theta": theta, "sigma": sigma, "n_test": N_TEST}
             private = load_features(load_dataset("gaussian_mixture", seed=draw, n=rows, **sizes))
             mixture_split = split(private, public_fraction=n_public / rows, seed=draw)
             first = public_basis(mixture_split.public_x, standardise=False, centre=False).vectors[:, 0]
