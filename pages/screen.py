@@ -7,6 +7,7 @@ from pages.parts.learn import lesson
 from pages.parts.screen import question as screening
 from pages.parts.screen import trim
 from pages.parts.screen import views as screening_views
+from pages.parts.screen.sets import is_text
 
 navigation.begin()
 settings = session.current()
@@ -31,10 +32,11 @@ with failures.show_refusal("These sets could not be compared.", advice="Change t
         if below.open:
             with below:
                 screening_views.enough(choice, settings)
-        title = "Look closer: measured accuracy, angles, spectra"
-        closer = st.expander(title, icon=":material/search:", key="screen-closer", on_change="rerun")
-        if closer.open:
-            with closer:
-                screening_views.more(choice, table, settings)
+        if not is_text(choice.private):
+            title = "Look closer: measured accuracy, angles, spectra"
+            closer = st.expander(title, icon=":material/search:", key="screen-closer", on_change="rerun")
+            if closer.open:
+                with closer:
+                    screening_views.more(choice, table, settings)
 
 words.explain("screen")

@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from pillar_core import mode, store
+from pillar_core import mode, store, texts
 from pillar_core.data import places, reports, visitors
 from pillar_core.data.arrays import features
 from pillar_core.data.cards import DATASETS, load_dataset
@@ -36,7 +36,7 @@ class Upload:
     """The card of a kept set. `kind` is images or features; `shape` is that of a row: (h, w[, 3]) pixels, or (d,).
 
     `rows_per_person`: no person has more of its train rows; None where a row is an example of its own. `apart_from`: see `FeatureSet`.
-    `kept_at` counts seconds since 1970. `understood`: see `reports.understood`.
+    `kept_at` counts seconds since 1970. `understood`: see `reports.understood`. `is_text`: texts alone made the features.
     """
 
     name: str
@@ -52,6 +52,7 @@ class Upload:
     rows_per_person: int | None = None
     apart_from: tuple[str, ...] = ()
     understood: str = ""
+    is_text: bool = False
 
 
 def is_name(text: object) -> bool:
@@ -211,6 +212,7 @@ def _upload_of(key: str, data: FeatureSet | Dataset, title: str) -> Upload:
         rows_per_person=data.persons.most if data.persons else None,
         apart_from=data.apart_from if isinstance(data, FeatureSet) else (),
         understood=reports.understood(data),
+        is_text=bool(data.texts) and data.x_train.shape[1] == texts.WIDTH,
     )
 
 

@@ -91,7 +91,7 @@ def restore(settings: Settings) -> None:
         if value and (name not in _WHOLE or value.isdecimal()):
             local.put(name, int(value) if name in _WHOLE else value)
     if parts.get("c"):
-        local.put(SEEN, ",".join(screening_sets.own_images()))
+        local.put(SEEN, ",".join(screening_sets.own_sets()))
     for short, name in (("p", "screen-private"), ("c", "screen-public"), ("x", "screen-mixtures")):
         if parts.get(short):
             local.put(name, parts[short])
@@ -124,7 +124,7 @@ def controls(settings: Settings) -> Choice:
     single = _candidates(private, with_own_half=spend == "no")
     with st.expander("Other scores and mixtures", icon=":material/tune:"):
         mixed = _mixtures(single)
-        score, model, n_examples, k = _score(spend)
+        score, model, n_examples, k = _score(spend, is_text=screening_sets.is_text(private))
     can_pay = spend != "no" and SCORES[score].is_of_features and not mode.binds()
     is_paid = can_pay and local.toggle("screen-paid", uploads.is_name(private))
     with st.expander("Bring your own rows, private and public", icon=":material/upload_file:"):
@@ -132,9 +132,10 @@ def controls(settings: Settings) -> Choice:
     return Choice(private, (*single, *mixed), score, model, k, n_examples, None if spend == "no" else float(spend), settings.seed, is_paid)
 
 
-def _score(spend: str) -> tuple[str, str, int, int]:
-    """(score, model, rows, k); the last three have controls only where gradients are compared."""
-    able = [name for name, score in SCORES.items() if score.is_of_features or (score.value if spend == "no" else score.private_form)]
+def _score(spend: str, *, is_text: bool) -> tuple[str, str, int, int]:
+    """(score, model, rows, k); the last three have controls only where gradients are compared, which texts have none of."""
+    of_gradients = [] if is_text else [name for name, score in SCORES.items() if (score.value if spend == "no" else score.private_form)]
+    able = [name for name, score in SCORES.items() if score.is_of_features or name in of_gradients]
     ideas = " ".join(f"{SCORES[name].title}: {SCORES[name].idea}." for name in able)
     hint = f"How nearness is measured; small is near in all of them. {ideas}"
     score = local.choice("screen-score", {name: SCORES[name].title for name in able}, SCORE, unlinked=IN_SCREEN, help=hint)
@@ -211,7 +212,7 @@ def _remark(settings: Settings, chosen: str) -> None:
 def _candidates(private: str, *, with_own_half: bool) -> tuple[str, ...]:
     names = screening_sets.candidates(private, with_own_half=with_own_half)
     usual, seen = [name for name in USUAL if name in names], str(local.value(SEEN, "")).split(",")
-    if news := [name for name in screening_sets.own_images() if name in names and name not in seen]:
+    if news := [name for name in screening_sets.own_sets() if name in names and name not in seen]:
         local.put(SEEN, ",".join([*seen, *news]))
         local.put("screen-public", ",".join([local.value("screen-public", ",".join(usual)), *news]))
     return tuple(local.choices("screen-public", names, usual, title=screening_sets.title, unlinked=IN_SCREEN))

@@ -34,15 +34,16 @@ FALLBACK = "fashion_mnist_2k"
 
 
 def private_sets(settings: Settings) -> list[str]:
-    """Names that can be the private set: the sidebar's where it holds images, the user's own, the images that are here."""
+    """Names that can be the private set: the sidebar's where it holds images or texts, the user's own, the images that are here."""
     sidebar = [] if why_not(settings.data) else [settings.data]
-    return list(dict.fromkeys([*sidebar, *own_images(), *visitors.names_here("images"), *(name for name in FAMILIES if name != NOISE)]))
+    return list(dict.fromkeys([*sidebar, *own_sets(), *visitors.names_here("images"), *(name for name in FAMILIES if name != NOISE)]))
 
 
 def candidates(private: str, *, with_own_half: bool) -> list[str]:
     """Names that can be candidates for `private`."""
     half = [OWN_HALF] if with_own_half else []
-    names = dict.fromkeys([OWN_PART, *half, *own_images(), *visitors.names_here("images"), *FAMILIES])
+    registered = () if is_text(private) else (*visitors.names_here("images"), *FAMILIES)
+    names = dict.fromkeys([OWN_PART, *half, *(name for name in own_sets() if is_text(name) == is_text(private)), *registered])
     return [name for name in names if embedded.whole_of(name) != embedded.whole_of(private)]
 
 
@@ -50,9 +51,15 @@ def why_not(name: str) -> str:
     """Why a data set cannot be screened, as the end of a sentence; nothing where it can."""
     brought = uploads.card(name)
     is_images = name in FAMILIES or (brought.kind if brought else pc.DATASETS[name].kind) == uploads.IMAGES
-    if not is_images:
-        return "hold numbers, and screening compares images"
+    if not (is_images or is_text(name)):
+        return "hold numbers, and screening compares images or texts"
     return "" if brought or (visitors.is_offered("data", name) and pc.DATASETS[name].is_here()) else "are not on this machine"
+
+
+def is_text(name: str) -> bool:
+    """Whether a set holds texts, which are compared as features alone."""
+    card = uploads.card(name)
+    return card is not None and card.is_text
 
 
 def title(name: str) -> str:
@@ -63,7 +70,7 @@ def title(name: str) -> str:
 def samples(name: str, count: int) -> list[Array]:
     """The first images of a candidate, of each of its parts where it is a mixture; of the own half none, which is private."""
     parts = name.split("+")
-    if OWN_HALF in parts or OWN_PART in parts:
+    if OWN_HALF in parts or OWN_PART in parts or any(map(is_text, parts)):
         return []
     return [image for part in parts for image in answers.images_of(part, n=answers.FEWEST, seed=1).x_train[: count // len(parts)]]
 
@@ -74,6 +81,9 @@ def facts(name: str, private: str, *, is_private: bool) -> str:
         return OWN[name][1]
     words = []
     for part in name.split("+"):
+        if (card := uploads.card(part)) is not None and card.is_text:
+            words.append(f"{card.n_train + card.n_test:,} texts; licence: your own.")
+            continue
         images, base = answers.images_of(part, n=answers.FEWEST, seed=1), part.partition("~")[0]
         shape = " × ".join(map(str, images.x_train.shape[1:3]))
         licence = pc.DATASETS[base].licence if base in pc.DATASETS else "your own"
@@ -84,14 +94,14 @@ def facts(name: str, private: str, *, is_private: bool) -> str:
     return " ".join(words)
 
 
-def own_images() -> dict[str, Upload]:
-    """The images that the user brought, by name."""
-    return {upload.name: upload for upload in uploads.list_uploads(uploads.IMAGES)}
+def own_sets() -> dict[str, Upload]:
+    """The images and texts that the user brought, by name."""
+    return {upload.name: upload for upload in uploads.list_uploads() if upload.kind == uploads.IMAGES or upload.is_text}
 
 
 def notes(names: Sequence[str]) -> list[str]:
     """What was noted when the user's images among `names` were read: files that were skipped, and the like."""
-    brought = own_images()
+    brought = own_sets()
     return [f"{brought[name].title}: {note}" for name in names if name in brought for note in brought[name].notes]
 
 

@@ -232,11 +232,14 @@ def _share_of(progress: Progress, place: int, of: int) -> Progress:
 
 
 def features_of(name: str, *, n: int | None = None, seed: int = 0, progress: Progress = ignore_progress) -> FeatureSet:
-    """Images by name through the default backbone; a mixture has equal shares of its parts' features, and no labels.
+    """Images by name through the default backbone, or texts; a mixture has equal shares of its parts' features, and no labels.
 
     Raises as `images_of` and `load_features`.
     """
-    parts = [through_backbone(images_to_extract(part, n=n, seed=seed), BACKBONE, progress=progress) for part in name.split("+")]
+    parts = [
+        _texts_of(part) or through_backbone(images_to_extract(part, n=n, seed=seed), BACKBONE, progress=progress)
+        for part in name.split("+")
+    ]
     if len(parts) == 1:
         return parts[0]
     refuse_persons(parts)
@@ -244,6 +247,13 @@ def features_of(name: str, *, n: int | None = None, seed: int = 0, progress: Pro
     rows = np.concatenate([part.x_train[:least] for part in parts])
     known = {MIXTURE: True}
     return dataclasses.replace(parts[0], x_train=rows, y_train=None, x_test=None, y_test=None, name=name, images=None, known=known)
+
+
+def _texts_of(name: str) -> FeatureSet | None:
+    """The features of texts that a user brought; None for other sets."""
+    card = uploads.card(name)
+    rows = uploads.load(name) if card is not None and card.is_text else None
+    return rows if isinstance(rows, FeatureSet) else None
 
 
 def images_to_extract(name: str, *, n: int | None = None, seed: int = 0) -> Dataset:
@@ -255,7 +265,10 @@ def images_to_extract(name: str, *, n: int | None = None, seed: int = 0) -> Data
 def rows_to_extract(ask: Ask) -> int:
     """Images that a ranking of features has to take through the backbone first."""
     n = _drawn_rows(ask)
-    parts = dict.fromkeys(part for name in ask.public for part in name.split("+") if part not in _APART)
+    parts = [part for name in ask.public for part in name.split("+") if part not in _APART]
+    if _texts_of(ask.private) is not None:
+        return 0
+    parts = list(dict.fromkeys(parts))
     images = [images_to_extract(ask.private, n=2 * n), *(images_to_extract(part, n=n, seed=1) for part in parts)]
     return sum(len(data_set.x_train) for data_set in images if not is_ready(data_set, backbone=BACKBONE))
 

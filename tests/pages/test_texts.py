@@ -1,0 +1,71 @@
+"""Texts on the pages: from a csv of tickets and two public files to a ranking, an advice and a model, with sentences where rows are shown."""
+
+import io
+
+import numpy as np
+import pandas as pd
+
+import pillar_core as pc
+from page_reading import Start, linked, words
+from pillar_core.data import uploads
+
+HARDWARE = ("the printer shows a paper jam", "my laptop screen stays black", "two keys of the keyboard are broken", "the monitor flickers")
+BILLING = ("I was charged twice for one order", "please send the invoice again", "my refund has not arrived", "the payment was declined")
+FOREIGN = ("the goalkeeper saved a penalty", "rain is expected in the valley", "stir the onions in butter", "the train leaves at noon")
+
+
+def said(n: int, seed: int, *topics: tuple[str, ...]) -> tuple[list[str], np.ndarray]:
+    """Sentences of some topics, and which topic each has."""
+    draw = np.random.Generator(np.random.PCG64(seed))
+    of = draw.integers(0, len(topics), n)
+    ends = ("since Monday", "this morning", "again, as last week", "after the update", "every day")
+    return [f"{topics[place][draw.integers(4)]} {draw.choice(ends)}, number {draw.integers(10**6)}" for place in of], of
+
+
+def tickets(n: int = 900) -> bytes:
+    texts, of = said(n, 0, HARDWARE, BILLING)
+    of[::9] = 1 - of[::9]  # in the wrong queue
+    frame = pd.DataFrame({"id": np.arange(n) + 7000, "message": texts, "queue": np.array(["hardware", "billing"])[of]})
+    out = io.BytesIO()
+    frame.to_csv(out, index=False)
+    return out.getvalue()
+
+
+def test_tickets_go_from_a_csv_to_a_ranking_an_advice_and_misread_sentences(start: Start) -> None:
+    app = start("data", method="pillar", epsilon="0.1", k="8", view="classes")
+    app.file_uploader(key="upload").set_value([("tickets.csv", tickets(), "text/csv")]).run()
+    lines = {"near.txt": said(300, 1, HARDWARE, BILLING), "far.txt": said(300, 2, FOREIGN)}
+    files = [(name, "\n".join(texts).encode(), "text/plain") for name, (texts, _) in lines.items()]
+    app.file_uploader(key="upload-candidates").set_value(files).run()
+    next(item for item in app.selectbox if item.label.startswith("Which column is the label")).set_value("queue").run()
+    assert next(item for item in app.selectbox if "holds texts" in item.label).value == "message"
+    app.button(key="upload-leave-out").click().run()  # the public files hold no id
+    assert [item.value for item in app.multiselect if item.label == "Columns to leave out"] == [["id"]]
+    assert "each became 256 numbers" in words(app)
+    assert any("text" in table.value for table in app.dataframe)
+    app.button(key="use-upload").click().run()
+    assert not app.exception
+    assert not app.error
+    private = linked(app)["data"]
+    card = uploads.card(private)
+    assert card is not None
+    assert (card.is_text, card.n_train, card.shape) == (True, 720, (256,))
+    assert {upload.title for upload in uploads.list_uploads() if upload.is_text} == {"tickets.csv", "near.txt", "far.txt"}
+    app.switch_page("pages/screen.py").run()
+    assert not app.error
+    app.button(key="screen-spend").click().run()
+    assert "Best choice: near.txt" in words(app)
+    assert "hold numbers" not in words(app)
+    app.switch_page("pages/answer.py").run()
+    assert not app.exception
+    assert not app.error
+    app.switch_page("pages/explore.py").run()
+    app.session_state["misread"] = True
+    app.run()
+    assert not app.error
+    assert "test rows are misread" in words(app)
+    shown = [text for table in app.dataframe if "text" in table.value for text in table.value["text"]]
+    assert shown
+    assert set(shown) <= set(uploads.load(private).texts)
+    split = pc.split(uploads.load(private), public=uploads.load(linked(app)["public"]))
+    assert split.facts.n_public == 300
