@@ -5,6 +5,7 @@ packages that are installed here, whose licences are BSD-3-Clause and the PSF's.
 """
 
 import argparse
+import contextlib
 import importlib
 import inspect
 import pkgutil
@@ -43,10 +44,8 @@ def docstrings(*roots: str) -> dict[str, str]:
         modules.append(package := importlib.import_module(root))
         for module in pkgutil.walk_packages(getattr(package, "__path__", ()), f"{root}."):
             if not re.search(r"test|\._|conftest|externals|f2py|distutils|compat|__main__|idle", module.name):
-                try:
+                with contextlib.suppress(Exception, SystemExit):  # a module that needs what is not here
                     modules.append(importlib.import_module(module.name))
-                except BaseException:  # a module that needs what is not here
-                    continue
     for module in modules:
         public = [item for name, item in vars(module).items() if not name.startswith("_") and callable(item)]
         ours = [item for item in public if str(getattr(item, "__module__", "")).startswith(roots)]
@@ -113,7 +112,8 @@ def main() -> None:
 def _mean(private: FeatureSet, name: str, public: dict[str, FeatureSet], method: str, epsilon: float | None, seeds: range) -> float:
     """The mean test accuracy over seeds."""
     split = pc.split(private, public=public[name])
-    return float(np.mean([pc.run(method, split, seed=seed, **({} if epsilon is None else {"epsilon": epsilon})).accuracy for seed in seeds]))
+    budget = {} if epsilon is None else {"epsilon": epsilon}
+    return float(np.mean([pc.run(method, split, seed=seed, **budget).accuracy for seed in seeds]))
 
 
 if __name__ == "__main__":

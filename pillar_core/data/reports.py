@@ -51,7 +51,7 @@ def understood(data: Dataset | FeatureSet) -> str:
         source = f"{'colour' if data.x_train.ndim == 4 else 'grey'} pictures, {width} wide and {height} high"
     elif recipe is not None:
         names = [column["name"] for column in recipe["columns"]]
-        source = f"{len(names):,} columns: {join(names, most=6)}"
+        source = f"{len(names):,} column{'s' * (len(names) > 1)}: {join(names, most=6)}"
     else:
         source = f"{data.x_train.shape[1]:,} numbers a row"
     label = recipe["label"] if recipe is not None else "one of " + f"{len(data.classes):,} classes"

@@ -1,4 +1,4 @@
-"""Texts on the pages: from a csv of tickets and two public files to a ranking, an advice and a model, with sentences where rows are shown."""
+"""Texts on the pages: from a csv of tickets and two public files to a ranking, an advice and sentences that are misread."""
 
 import io
 
