@@ -14,7 +14,7 @@ SIGNATURES = {
     "load_dataset": "(name, *, seed=0, download=False, **settings)",
     "load_images": "(path)",
     "load_features": "(source, backbone=None, *, weights=None, device='auto', batch_size=64, label=None, person=None, leave_out=(), "
-    "keys=None, recipe=None, public=None)",
+    "keys=None, recipe=None, public=None, text=None)",
     "features": "(x_train, y_train, x_test=None, y_test=None, classes=None)",
     "split": "(data, *, public_fraction=None, public_per_class=None, public=None, validation_fraction=0.0, "
     "text_embeddings=None, persons=None, rows_per_person=1, allow_overlap=False, seed=0)",
