@@ -2,11 +2,12 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 from pillar_core import params
 from pillar_core.data import DATASETS
 from pillar_core.data.cards import fact_text
-from pillar_core.methods import METHODS
+from pillar_core.methods import METHODS, Method
 from pillar_core.screening import SCORES
 
 LEARNERS, DATA, SCREENING = (Path(__file__).with_name(f"{name}.md") for name in ("learners", "data", "screening"))
@@ -16,9 +17,15 @@ PAGES_OF_LEARNERS = sorted(Path(__file__).with_name("methods").glob("*.md"))
 def methods_table() -> str:
     """The table of learners, in Markdown."""
     rows = [
-        f"| `{method.name}` | {method.title} | {method.public_use} | {method.idea} | {method.source} |\n" for method in METHODS.values()
+        f"| `{method.name}` | {method.title} | {method.public_use} | {noise_law(method)} | {method.idea} | {method.source} |\n"
+        for method in METHODS.values()
     ]
-    return "| name | learner | public data | idea | source |\n| --- | --- | --- | --- | --- |\n" + "".join(rows)
+    return "| name | learner | public data | noise | idea | source |\n| --- | --- | --- | --- | --- | --- |\n" + "".join(rows)
+
+
+def noise_law(method: Method[Any]) -> str:
+    """The law of the noise of a release with default settings: exact, fast, or none where nothing is released."""
+    return "none" if not method.is_private else "exact" if method.is_exact(method.settings()) else "fast"
 
 
 def learner_facts(name: str) -> str:
@@ -32,7 +39,9 @@ def learner_facts(name: str) -> str:
     ]
     head = "| setting | default | sets | values |\n| --- | --- | --- | --- |\n"
     settings = head + "".join(rows) if rows else "It has no settings.\n"
-    return f"{method.idea}\nName: `{name}`. Public data: {method.public_use}.{presets}\n\n{settings}"
+    return (
+        f"{method.idea}\nName: `{name}`. Public data: {method.public_use}. Noise of a release: {noise_law(method)}.{presets}\n\n{settings}"
+    )
 
 
 def datasets_table() -> str:

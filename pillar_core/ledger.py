@@ -20,7 +20,11 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """The public description of a release; the contract tests compare them to the last bit."""
+    """The public description of a release; the contract tests compare them to the last bit.
+
+    noise_law: "exact" where whole numbers got noise of exactly the charged law, from the operating system; else "fast", in floating
+    point. Calls compare without it, so that a release can be held to an experiment.
+    """
 
     kind: str
     shape: tuple[int, ...]
@@ -29,6 +33,7 @@ class Call:
     clip: float
     sampling_probability: float = 1.0
     detail: tuple[object, ...] = ()
+    noise_law: str = dataclasses.field(default="fast", compare=False)
 
 
 class Tape(Protocol):
@@ -44,6 +49,7 @@ class Ledger:
     def __init__(self, tape: Tape | None = None) -> None:
         self._events: list[DpEvent] = []
         self._labels: list[str] = []
+        self.noise_laws: set[str] = set()
         self._tape = tape
         self._samples: list[tuple[float, Callable[[DpEvent], DpEvent]]] = []
         self._next_of_pass = (0, 0)
@@ -65,6 +71,7 @@ class Ledger:
         probability, charged = self._samples[-1] if self._samples else (1.0, lambda event: event)
         self._events.append(charged(event))
         self._labels.append(label or call.kind)
+        self.noise_laws.add(call.noise_law)
         if self._tape is None:
             return draw()
         return self._tape.release(dataclasses.replace(call, sampling_probability=probability), value, draw)

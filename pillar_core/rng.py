@@ -30,10 +30,13 @@ class Stream(Protocol):
 class SystemStream:
     """Uniforms and normals from `os.urandom`: a cryptographic source without a seed, for releases."""
 
+    def words(self, count: int) -> Array:
+        """(count,) uint64: what exact draws are made of."""
+        return np.frombuffer(bytearray(os.urandom(8 * count)), dtype=np.uint64)
+
     def random(self, size: int | tuple[int, ...]) -> Array:
         """Uniforms on the open interval (0, 1), 52 bits each: odd multiples of 2⁻⁵³, so neither end can come."""
-        count = int(np.prod(size))
-        bits = np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
+        bits = self.words(int(np.prod(size)))
         return (((bits >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52).reshape(size)
 
     def standard_normal(self, size: int | tuple[int, ...]) -> Array:

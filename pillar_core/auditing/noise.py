@@ -18,8 +18,8 @@ RELEASES, PLACES = 6, 40
 """The numbers of a run that are compared two by two: the first of its first releases."""
 
 
-def p_values(runs: Sequence[Sequence[Array]]) -> dict[str, float]:
-    """A p-value for each way to be wrong. runs: the noise of each run's releases in order, shaped alike in all runs.
+def p_values(runs: Sequence[Sequence[Array]], *, grid: float = 0.0) -> dict[str, float]:
+    """A p-value for each way to be wrong. runs: the noise of each run's releases in order, shaped alike in all runs; rounded to `grid`.
 
     Noise that is used twice, between releases, numbers or runs, as it is or with its sign turned, has p = 0.
     """
@@ -29,7 +29,7 @@ def p_values(runs: Sequence[Sequence[Array]]) -> dict[str, float]:
         "law": law(numbers.ravel()),
         "variance": variance(numbers.ravel()),
         "largest": largest(numbers.ravel()),
-        "used twice": used_twice(numbers.ravel()),
+        "used twice": used_twice(numbers.ravel(), max(SAME, grid / 2)),
         "pairs of runs": pairs(numbers),
         "pairs of numbers": pairs(few.T),
         "neighbouring numbers": likeness(numbers[:, 1:], numbers[:, :-1]),
@@ -60,10 +60,10 @@ def largest(noise: Array) -> float:
     return min(1.0, 2 * float(min(np.exp(log_below), -np.expm1(log_below))))
 
 
-def used_twice(noise: Array) -> float:
-    """How many neighbours among the sorted |noise| lie within SAME: about Poisson, two half-normals agree to t with probability 2t/√π."""
-    count = int((np.diff(np.sort(np.abs(noise))) < SAME).sum())
-    return float(stats.poisson.sf(count - 1, len(noise) ** 2 * SAME / np.sqrt(np.pi))) if count else 1.0
+def used_twice(noise: Array, same: float = SAME) -> float:
+    """How many neighbours among the sorted |noise| lie within `same`: about Poisson, two half-normals agree to t with probability 2t/√π."""
+    count = int((np.diff(np.sort(np.abs(noise))) < same).sum())
+    return float(stats.poisson.sf(count - 1, len(noise) ** 2 * same / np.sqrt(np.pi))) if count else 1.0
 
 
 def likeness(first: Array, second: Array) -> float:

@@ -15,6 +15,7 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
+from pillar_core.engine import exact
 from pillar_core.engine.device import training_device
 from pillar_core.engine.gradient import clipped_sum, squared_lengths
 from pillar_core.engine.mixed import clipped_difference_sum
@@ -142,7 +143,8 @@ def train_heads(
     batched step; each draws its own noise and charges its own ledger, exactly as if trained alone. optimiser: `heavy_ball`
     on the heads' plans unless given.
 
-    Rows, weights and noise stay on the device that `engine.device` names until the last step.
+    Rows, weights and noise stay on the device that `engine.device` names until the last step. A release (seed None) sums whole numbers
+    and adds exact noise (`engine.exact`), but for sums with a reference or scaling.
 
     Guarantee: per noisy sum and head one Gaussian release of a sum of rows clipped to l2_clip_norm, on a Poisson sample or one step of a
     pass of random allocation.
@@ -152,9 +154,10 @@ def train_heads(
     squared_rows = squared_lengths(rows)
     labels = torch.from_numpy(y).to(where)
     results: dict[int, tuple[Array, Array]] = {}
+    is_release = [head.streams.seed is None for head in heads]
     samples = (None if head.plan.sampling_probability == 1 else head.streams.identity for head in heads)
     plans = ((head.plan.steps, head.plan.sampling_probability, head.plan.is_allocated, head.plan.bias) for head in heads)
-    for positions in grouped(zip(plans, samples, strict=True)):
+    for positions in grouped(zip(plans, samples, is_release, strict=True)):
         start = None if optimiser is None else functools.partial(optimiser, positions)
         state = trained_state(rows, squared_rows, labels, [heads[position] for position in positions], n_classes, start=start).cpu()
         k = z.shape[1]
@@ -182,17 +185,28 @@ def trained_state(
     batches = Batches(first.sampling_probability, first.steps_of_pass, len(z), sampling, ledgers)
     mechanisms = _mechanisms(heads, noise, [plan.l2_clip_norm for plan in plans])
 
+    @functools.cache
+    def integers() -> exact.IntegerRows:
+        rows = exact.integer_rows(z.cpu().numpy(), bias=first.bias)
+        return exact.IntegerRows(rows.units.to(z.device), rows.scale.to(z.device), rows.most)
+
     def noisy_sum(state: torch.Tensor, clipping: Clipping = PLAIN, /) -> torch.Tensor:
         norms = fixed if clipping.norms is None else clipping.norms
         used = mechanisms if clipping.norms is None else _mechanisms(heads, noise, [max(norm, SMALLEST_CLIP) for norm in norms.tolist()])
+        is_exact = heads[0].streams.seed is None and clipping.reference is None and clipping.scaling is None
         with batches.next() as indices:
+            if is_exact:
+                picked = None if first.sampling_probability == 1 else torch.from_numpy(indices).to(z.device)
+                sums = exact.clipped_sum(integers(), labels, state, [mechanism.l2_clip_norm for mechanism in used], picked)
+                exactly = zip(used, sums, strict=True)
+                return torch.stack([mechanism.release_integers(part, integers().sensitivity) for mechanism, part in exactly]).float()
             total = _batch_sum(z, squared_rows, labels, indices, state, norms, clipping, first)
             return torch.stack([mechanism.release(part) for mechanism, part in zip(used, total, strict=True)]).float()
 
     state = _initial(heads, z.shape[1], n_classes, first.bias).to(z.device)
     descend = heavy_ball(plans, state)
     step: Step = (lambda number, state, noisy_sum: descend(state, noisy_sum(state))) if start is None else start(state)
-    with threads_for(2 * first.sampling_probability * z.numel() * len(heads) * n_classes):
+    with threads_for(2 * first.expected_rows * z.shape[1] * len(heads) * n_classes):  # of nominal rows: how public sums round is public
         for number in range(first.steps):
             state = step(number, state, noisy_sum)
     return state

@@ -10,11 +10,17 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+import numpy as np
+
 from pillar_core import ledger as events
 from pillar_core.deferred import torch
 from pillar_core.errors import SettingError
 from pillar_core.ledger import Call, Ledger
-from pillar_core.rng import Stream
+from pillar_core.mechanisms.exact import rounded_gaussian
+from pillar_core.rng import Stream, SystemStream
+
+SMALLEST_STD = 1 << 10
+"""Grid units: noise on a coarser grid is no less private, but no longer the model that the fast path trains."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +46,27 @@ class GaussianMechanism:
         call = Call("gaussian", tuple(total.shape), std, self.l2_clip_norm, self.l2_clip_norm)
         event = events.gaussian(self.noise_multiplier, replace_one_factor=self.replace_one_factor)
         return self.ledger.release(event, call, total, lambda: total + self._noise(total, std), label=self.label)
+
+    def release_integers(self, total: torch.Tensor, units: int) -> torch.Tensor:
+        """As `release`, exactly: `total` (int64) is a sum of rows of whole numbers of norm at most `units`, a power of two, which stand
+        for `l2_clip_norm`. What comes back (float64) is a function of the whole numbers `total` + round(N(0, (σ·units)²)).
+
+        Raises SettingError for other numbers, noise below 2¹⁰ units, or a stream that is not the operating system's.
+        """
+        std, unit = self.noise_multiplier * units, self.l2_clip_norm / units
+        if total.dtype != torch.int64 or units & (units - 1) or not isinstance(self.stream, SystemStream):
+            raise SettingError("an exact release takes int64 sums, a power of two of units, and the operating system's generator.")
+        if 0 < std < SMALLEST_STD:
+            raise SettingError(f"exact noise must be at least {SMALLEST_STD} grid units; got {std:g}: raise the noise.")
+        call = Call("gaussian", tuple(total.shape), std * unit, self.l2_clip_norm, self.l2_clip_norm, noise_law="exact")
+        event = events.gaussian(self.noise_multiplier, replace_one_factor=self.replace_one_factor)
+        words = self.stream.words
+
+        def draw() -> torch.Tensor:
+            noise = rounded_gaussian(std, tuple(total.shape), words) if std else np.zeros(total.shape, dtype=np.int64)
+            return (total + torch.from_numpy(noise).to(total.device)).double() * unit
+
+        return self.ledger.release(event, call, total.double() * unit, draw, label=self.label)
 
     def _noise(self, like: torch.Tensor, std: float) -> torch.Tensor:
         if std == 0:

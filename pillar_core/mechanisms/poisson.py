@@ -10,19 +10,23 @@ import numpy as np
 from pillar_core.arrays import Array
 from pillar_core.errors import SettingError
 from pillar_core.ledger import Ledger
-from pillar_core.rng import Stream
+from pillar_core.mechanisms import exact
+from pillar_core.rng import Stream, SystemStream
 
 
 def poisson_sample(probability: float, n_rows: int, stream: Stream) -> Array:
     """Sorted indices (m,) int64 of a sample of range(n_rows), every row in it independently with `probability`.
 
-    The gaps between successes of independent trials are geometric: ⌊log U / log(1 − q)⌋ failures before each.
+    The gaps between successes of independent trials are geometric: ⌊log U / log(1 − q)⌋ failures before each. In a release each row
+    has a word of its own instead, and its chance is `probability` less at most 2⁻⁶⁴.
     Raises SettingError for probability outside (0, 1].
     """
     if not 0 < probability <= 1:
         raise SettingError(f"sampling_probability must be in (0, 1]; got {probability!r}.")
     if probability == 1:
         return np.arange(n_rows, dtype=np.int64)
+    if isinstance(stream, SystemStream):
+        return exact.poisson_sample(probability, n_rows, stream.words)
     log_miss = np.log1p(-probability)
     expected = probability * n_rows
     draws = int(expected + 4 * np.sqrt(expected) + 8)
@@ -80,5 +84,7 @@ class Batches:
 
 def steps_of_rows(steps: int, n_rows: int, stream: Stream) -> Array:
     """(n_rows,) int64 in 0, …, steps − 1: the step of one pass that each row enters, uniform and independent."""
+    if isinstance(stream, SystemStream):
+        return exact.uniform_below(steps, n_rows, stream.words)
     drawn: Array = (steps * stream.random(n_rows)).astype(np.int64)
     return drawn

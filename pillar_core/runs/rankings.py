@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pillar_core import accounting
 from pillar_core.ledger import compose, describe, gaussian
 from pillar_core.runs import spent
+from pillar_core.runs.run import with_fast_part
 from pillar_core.runs.statement import spent_event
 from pillar_core.types import NeighboringRelation, RunRecord
 
@@ -59,7 +60,7 @@ def count_rankings(record: RunRecord, rankings: Sequence[Ranking]) -> RunRecord:
         epsilon=accounting.epsilon(event, delta=guarantee.delta, relation=relation),
         accountant=accounting.resolve_bound(event, relation=relation).name,
         assumptions=(
-            *guarantee.assumptions,
+            *with_fast_part(guarantee.assumptions),
             *(RANKED.format(", ".join(ranking.public)) for ranking in rankings),
             *([PART] if any(ranking.has_part for ranking in rankings) else []),
         ),

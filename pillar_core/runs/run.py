@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from pillar_core import accounting, metrics, params, store
 from pillar_core.engine import training_device
+from pillar_core.engine.exact import has_exact_products
 from pillar_core.errors import BudgetError, DataError, LedgerError, SettingError, StoreError, UnsupportedError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import DpEvent, Ledger, compose, describe, of_person
@@ -36,6 +37,9 @@ from pillar_core.types import (
 SIZE_PUBLIC = "the number of private rows is public and the same for neighbouring data sets"
 NOISE_SECRET = "the noise stays secret: this is a simulation with a known seed, an experiment and not for release"
 NOISE_SYSTEM = "noise and sampling came from the operating system and were recorded nowhere"
+NOISE_EXACT = "noise and sampling came from the operating system, with exactly the law that is charged, and were recorded nowhere"
+LOW_BITS = "nobody reads the low bits of the noise, which was drawn in floating point: they may show what it was added to"
+NO_EXACT_BLAS = "float64 products on this machine are not those of whole numbers: they were made in 64-bit integers, which takes longer."
 CLASSES_PUBLIC = "the list of classes is public and fixed beforehand; of one read off the labels, that a class occurs is not protected"
 FORM_PUBLIC = "how rows became features (columns, scaling, image size, colour, backbone) is public, fixed without looking at private rows"
 EXTRACTED = (
@@ -72,6 +76,7 @@ class RunPlan:
     why: tuple[str, ...]
     seed: int | None
     data: str
+    is_exact: bool = False
 
     def streams(self, seed: int | None) -> Streams:
         """Streams of `seed` whose noise no other ask shares: learner, solved settings, relation, cost (so sampling) and rows name it."""
@@ -158,7 +163,8 @@ def solve_spec(spec: RunSpec, split: SemiPrivateSplit) -> RunPlan:
         solved, budget = _solve_noise(spec, prepared.settings, cost, budget)
     finished = learner.resolve_hyperparameters(solved, facts)
     spent = cost(finished.settings)
-    guarantee = _guarantee(spec, spent, budget, split)
+    is_exact = spec.seed is None and learner.is_exact(finished.settings)
+    guarantee = _guarantee(spec, spent, budget, split, is_exact=is_exact)
     return RunPlan(
         learner,
         params.check_settings(finished.settings),
@@ -168,6 +174,7 @@ def solve_spec(spec: RunSpec, split: SemiPrivateSplit) -> RunPlan:
         prepared.why + finished.why,
         spec.seed,
         split.fingerprint,
+        is_exact,
     )
 
 
@@ -200,9 +207,16 @@ def run_many(solved: Sequence[RunPlan], split: SemiPrivateSplit) -> list[RunReco
 
 
 def charged_as_declared(plan: RunPlan, ledger: Ledger, split: SemiPrivateSplit) -> None:
-    """Raises a LedgerError where a run spent something else than its declared cost."""
+    """Raises a LedgerError where a run spent something else than its declared cost, or drew noise of another law than declared."""
     if of_person(ledger.total_event, split.rows_per_person or 1) != compose(plan.cost):
         raise LedgerError(f"{plan.method.name} declared {describe(plan.cost)} and spent {describe(ledger.total_event)}.")
+    if plan.is_exact and ledger.noise_laws - {"exact"}:
+        raise LedgerError(f"{plan.method.name} declared exact noise, and a release of this run drew noise in floating point.")
+
+
+def with_fast_part(assumptions: Sequence[str]) -> tuple[str, ...]:
+    """The assumptions of a run that a release or draw in floating point joins, so that its noise is exact only in part."""
+    return tuple(line for one in assumptions for line in ((NOISE_SYSTEM, LOW_BITS) if one == NOISE_EXACT else (one,)))
 
 
 def _budget(learner: Method[Any], epsilon: float | None, delta: float, relation: str) -> PrivacyBudget | None:
@@ -294,7 +308,7 @@ def _package_of(learner: Method[Any]) -> str:
     return METHODS.packages.get(learner.name) or next((module for module in modules if module not in ("", "pillar_core", "functools")), "")
 
 
-def _guarantee(spec: RunSpec, cost: DpEvent, budget: PrivacyBudget | None, split: SemiPrivateSplit) -> Guarantee:
+def _guarantee(spec: RunSpec, cost: DpEvent, budget: PrivacyBudget | None, split: SemiPrivateSplit, *, is_exact: bool) -> Guarantee:
     learner, delta, neighbours = METHODS[spec.method], spec.delta, NeighboringRelation.of(spec.relation)
     chosen = accounting.resolve_bound(cost, relation=neighbours, accountant=spec.accountant)
     bounds = accounting.epsilon(cost, delta=delta, relation=neighbours, accountant=spec.accountant)
@@ -302,8 +316,8 @@ def _guarantee(spec: RunSpec, cost: DpEvent, budget: PrivacyBudget | None, split
         raise BudgetError(
             f"the settings cost ε = {bounds.upper:.6g}, above the budget {budget.epsilon:g}; lower steps or raise the budget."
         )
-    secrecy = NOISE_SYSTEM if spec.seed is None else NOISE_SECRET
-    extra = ((PERSON_NAMED,) if split.rows_per_person is not None else ()) + ((secrecy,) if learner.is_private else ())
+    secrecy = (NOISE_SECRET,) if spec.seed is not None else (NOISE_EXACT,) if is_exact else (NOISE_SYSTEM, LOW_BITS)
+    extra = ((PERSON_NAMED,) if split.rows_per_person is not None else ()) + (secrecy if learner.is_private else ())
     extra += () if split.features.backbone in ("identity", "raw_pixels") else (EXTRACTED,)
     apart = ROW_APART if split.rows_per_person is None else PERSON_APART if split.is_apart else PERSON_STATED
     extra += () if split.settings.get("public") is None else (apart,)
@@ -322,6 +336,8 @@ def _record(plan: RunPlan, result: TrainResult, split: SemiPrivateSplit, seconds
         notes.append(f"δ = {plan.guarantee.delta:g} is at least 1/n: such a guarantee allows publishing a whole row now and then. Lower δ.")
     if plan.seed is not None and plan.method.is_private:
         notes.append("experiment, not for release: whoever knows the seed can subtract the noise.")
+    if plan.is_exact and not has_exact_products(str(training_device())):
+        notes.append(NO_EXACT_BLAS)
     if training_device().type != "cpu":
         notes.append(f"trained on {training_device()}: the same seed draws other noise on another device.")
     return RunRecord(

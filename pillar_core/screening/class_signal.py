@@ -26,12 +26,13 @@ import pandas as pd
 from pillar_core import accounting, params
 from pillar_core.arrays import Array
 from pillar_core.deferred import stats, torch
+from pillar_core.engine import exact
 from pillar_core.errors import DataError, SettingError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.numerics import round_up
-from pillar_core.rng import Stream, Streams, stream
+from pillar_core.rng import Stream, Streams, SystemStream, stream
 from pillar_core.screening.batches import MIXTURE
 from pillar_core.screening.ranking import APART, LEVEL, rank_table, row_of
 from pillar_core.splits.transform import Transform
@@ -101,12 +102,16 @@ def public_centre(public: Sequence[Array]) -> Array:
 
 def release_class_sums(private: FeatureSet, n: int, centre: Array, *, noise_multiplier: float, noise: Stream, ledger: Ledger) -> ClassSums:
     """The class sums of the private train rows with their noise; n is their nominal number. Zero noise releases nothing private."""
-    rows = unit(private.x_train, centre).astype(np.float64)
+    mechanism = GaussianMechanism(noise_multiplier, SENSITIVITY, noise, ledger, label="noised class sums")
+    units = unit(private.x_train, centre)
+    if isinstance(noise, SystemStream):
+        whole = exact.class_sums(units, np.asarray(private.y_train), n_classes=private.n_classes)
+        return ClassSums(mechanism.release_integers(whole.T, exact.SUM_UNITS).numpy(), noise_multiplier * SENSITIVITY, n)
+    rows = units.astype(np.float64)
     rows /= np.maximum(1.0, np.linalg.norm(rows, axis=1, keepdims=True))  # float32 may leave a norm above 1 by 2⁻²⁴
     sums = np.zeros((len(centre), private.n_classes))
     for code in range(private.n_classes):
         sums[:, code] = rows[private.y_train == code].sum(axis=0)
-    mechanism = GaussianMechanism(noise_multiplier, SENSITIVITY, noise, ledger, label="noised class sums")
     return ClassSums(mechanism.release(torch.from_numpy(sums)).numpy(), noise_multiplier * SENSITIVITY, n)
 
 

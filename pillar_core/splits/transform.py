@@ -106,6 +106,19 @@ def unit_rows(z: Array, scale: Array | None = None) -> Array:
         rows = z[start : start + CHUNK_ROWS].astype(np.float64)
         if scale is not None:
             rows *= scale
-        norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        norms = np.sqrt(sum_by_halves(np.square(rows)))
         z[start : start + CHUNK_ROWS] = rows * np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)[:, None]
     return z
+
+
+def sum_by_halves(values: Array) -> Array:
+    """(n,) sums of rows (n, k) float64: the second half is added to the first until one number is left.
+
+    One order for every row, wherever it stands: numpy's own sums of long rows, and einsum's, hang on how many rows there are.
+    """
+    while (width := values.shape[1]) > 1:
+        half = (width + 1) // 2
+        folded = values[:, :half].copy()
+        folded[:, : width - half] += values[:, half:]
+        values = folded
+    return values[:, 0]

@@ -24,7 +24,7 @@ from pillar_core.rng import Streams
 from pillar_core.runs import private_tests
 from pillar_core.runs.loaded import Model, load_model
 from pillar_core.runs.loading import load_features
-from pillar_core.runs.run import CLASSES_PUBLIC, NOISE_SECRET, NOISE_SYSTEM
+from pillar_core.runs.run import CLASSES_PUBLIC, NOISE_EXACT, NOISE_SECRET
 from pillar_core.types import MOST_ROWS, EpsilonBounds, FeatureSet, Guarantee, NeighboringRelation, RunRecord
 
 LEVEL = 0.95
@@ -122,7 +122,7 @@ def private_test(
     event = of_person(ledger.total_event, most)
     upper = event.epsilon_add_remove if worst == 1 else event.epsilon_replace_one
     persons = (MOST.format(most),) if rows_per_person else ()
-    assumptions = (CLASSES_PUBLIC, GIVEN, UNSEEN, ADDED, *persons, NOISE_SYSTEM if seed is None else NOISE_SECRET)
+    assumptions = (CLASSES_PUBLIC, GIVEN, UNSEEN, ADDED, *persons, NOISE_EXACT if seed is None else NOISE_SECRET)
     bounds = EpsilonBounds(upper, upper, upper)
     guarantee = Guarantee(bounds, 0.0, neighbours, "pure", assumptions, describe(event), rows_per_person=rows_per_person, event=event)
     value, low, high, unclear = (_auc if metric == "auc" else _shares)(cells, mechanism.rate, most)

@@ -249,12 +249,17 @@ def noise_is_as_charged(case: Case) -> None:
     if not per_run:
         return
     tapes = _tapes(case, min(max(FEWEST_RUNS, math.ceil(ENOUGH_DRAWS / per_run)), MOST_RUNS))
-    is_independent([standard_noise(one) for one in tapes], case.significance)
+    is_independent([standard_noise(one) for one in tapes], case.significance, grid=grid(tapes[0]))
 
 
-def is_independent(runs: Sequence[Sequence[np.ndarray]], significance: float = SIGNIFICANCE) -> None:
-    """The noise of these runs, release by release, is independent standard normals."""
-    found = noise.p_values(runs)
+def grid(tape: Recorder) -> float:
+    """The coarsest grid that exact noise on the tape was rounded to, in its standard deviations: clip norms are 2²⁴ units or more."""
+    return max((2.0**-24 * call.sensitivity / call.noise_std for call in tape.calls if call.noise_law == "exact"), default=0.0)
+
+
+def is_independent(runs: Sequence[Sequence[np.ndarray]], significance: float = SIGNIFICANCE, *, grid: float = 0.0) -> None:
+    """The noise of these runs, release by release, is independent standard normals, rounded to the grid."""
+    found = noise.p_values(runs, grid=grid)
     worst = min(found, key=lambda name: found[name])
     assert found[worst] > significance, f"the noise is not what was charged: {worst}, p = {found[worst]:.1g}"
 

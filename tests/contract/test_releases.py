@@ -54,7 +54,7 @@ def noise_of_answer(name: str) -> Callable[[], None]:
         for tape in tapes:
             with taped(tape):
                 ANSWERS[name](PRIVATE, "add_or_remove_one", None)
-        checks.is_independent([checks.standard_noise(tape) for tape in tapes], checks.OF_RELEASES)
+        checks.is_independent([checks.standard_noise(tape) for tape in tapes], checks.OF_RELEASES, grid=checks.grid(tapes[0]))
 
     return check
 
@@ -70,6 +70,7 @@ def directions() -> None:
 SHAPES: dict[str, Callable[[], None]] = {
     "the stream": the_stream,
     "one sum": noise_of("dp_sgd"),
+    "one sum in floating point": noise_of("dope_sgd"),
     "joint sums": noise_of("gep"),
     "sums on samples": noise_of("dp_sgd", sampled=True),
     "Poisson samples": samples_of("dp_sgd", batch_size=6),
@@ -100,10 +101,9 @@ class Counted(rng.SystemStream):
 
     numbers = 0
 
-    def random(self, size: int | tuple[int, ...]) -> np.ndarray:
-        drawn = super().random(size)
-        Counted.numbers += drawn.size
-        return drawn
+    def words(self, count: int) -> np.ndarray:
+        Counted.numbers += count
+        return super().words(count)
 
     def standard_normal(self, size: int | tuple[int, ...]) -> np.ndarray:
         before, drawn = Counted.numbers, super().standard_normal(size)

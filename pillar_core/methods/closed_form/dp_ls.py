@@ -22,7 +22,7 @@ from pillar_core.arrays import Array
 from pillar_core.engine import LinearClassifier
 from pillar_core.ledger import DpEvent
 from pillar_core.mechanisms import GaussianMechanism
-from pillar_core.methods.closed_form.pillar_one_shot import class_sums
+from pillar_core.methods.closed_form.pillar_one_shot import Sums
 from pillar_core.methods.method import METHODS, Method, Run, group_runs, words_of
 from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.splits import View
@@ -61,11 +61,12 @@ def fit_many(view: View, runs: list[Run[DpLsSettings]]) -> Iterator[TrainResult]
     facts = view.facts
     first = runs[0][0]
     prepared = view.prepare(standardise=first.standardise, centre=first.centre, normalise=True)
-    sums = class_sums(prepared.z, view.y, n_classes=facts.n_classes, count_weight=0.0)
+    sums = Sums(prepared.z, view.y, facts.n_classes)
     moment = second_moment(prepared.z_public, facts.n_private)
     for settings, streams, ledger in runs:
         noise = settings.noise_multiplier or 0.0
-        released = GaussianMechanism(noise, 1.0, streams.secret("noise"), ledger, label="class sums").release(sums)
+        mechanism = GaussianMechanism(noise, 1.0, streams.secret("noise"), ledger, label="class sums")
+        released = sums.release(mechanism, is_exact=streams.seed is None)
         ridge = settings.ridge or max(RIDGE_PER_NOISE * noise, SMALLEST_RIDGE * facts.n_private)
         weights = np.linalg.solve(moment + ridge * np.eye(len(moment)), released.numpy().T)
         classifier = LinearClassifier(prepared.transform, weights.astype(np.float32), np.zeros(facts.n_classes, dtype=np.float32))
@@ -73,5 +74,13 @@ def fit_many(view: View, runs: list[Run[DpLsSettings]]) -> Iterator[TrainResult]
 
 
 METHODS.register(
-    Method(**words_of("dp_ls"), version=2, public_use=PublicUse.UNLABELLED, settings=DpLsSettings, cost=cost, fit_many=fit_many)
+    Method(
+        **words_of("dp_ls"),
+        version=2,
+        public_use=PublicUse.UNLABELLED,
+        settings=DpLsSettings,
+        cost=cost,
+        fit_many=fit_many,
+        is_exact=lambda settings: True,
+    )
 )

@@ -14,6 +14,7 @@ Cost: one projection and one sum over the rows; the eigendecomposition of the pu
 import dataclasses
 import math
 from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from pillar_core import ledger as events
 from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
-from pillar_core.engine import LinearClassifier
+from pillar_core.engine import LinearClassifier, exact
 from pillar_core.engine.gradient import SUM_ROWS, within_unit_ball
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
@@ -93,6 +94,28 @@ def class_sums(z: Array, y: Array, *, n_classes: int, count_weight: float) -> "t
     return torch.cat([sums, (count_weight * counts)[:, None]], dim=1)
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class Sums:
+    """The class sums of unit rows z (n, k) with labels y, made once each way: in floating point, and in whole numbers for releases."""
+
+    z: Array
+    y: Array
+    n_classes: int
+    count_weight: float = 0.0
+
+    @cached_property
+    def _fast(self) -> "torch.Tensor":
+        return class_sums(self.z, self.y, n_classes=self.n_classes, count_weight=self.count_weight)
+
+    @cached_property
+    def _exact(self) -> "torch.Tensor":
+        return exact.class_sums(self.z, self.y, n_classes=self.n_classes, count_weight=self.count_weight)
+
+    def release(self, mechanism: GaussianMechanism, *, is_exact: bool) -> "torch.Tensor":
+        """(C, k + 1) float64 noisy sums, as `class_sums`."""
+        return mechanism.release_integers(self._exact, exact.SUM_UNITS) if is_exact else mechanism.release(self._fast)
+
+
 def class_counts(noisy: Array | None, *, std: float, n_private: int, n_classes: int) -> Array:
     """(C,) float64 class counts: noisy ones set to add up to N and shrunk towards N/C by their own share of noise.
 
@@ -147,9 +170,9 @@ def fit_many(view: View, runs: list[Run[OneShotSettings]]) -> Iterator[TrainResu
     """Every run releases the same sums with its own noise; runs that agree on the projection share it."""
     first = runs[0][0]
     prepared = project(first, view)
-    sums = class_sums(prepared.z, view.y, n_classes=view.facts.n_classes, count_weight=first.count_weight)
+    release = Sums(prepared.z, view.y, view.facts.n_classes, first.count_weight).release
     for settings, streams, ledger in runs:
-        released = mechanism(settings, streams.secret("noise"), ledger).release(sums).double().numpy()
+        released = release(mechanism(settings, streams.secret("noise"), ledger), is_exact=streams.seed is None).double().numpy()
         yield TrainResult(head(settings, released, prepared, view.facts))
 
 
@@ -195,6 +218,7 @@ METHODS.register(
         cost=cost,
         public_statistics=rules.public_statistics,
         fit_many=fit_many,
+        is_exact=lambda settings: True,
         resolve_hyperparameters=resolve_hyperparameters,
         assumptions=("with count_weight = 0 every class is taken to have N/C rows",),
     )

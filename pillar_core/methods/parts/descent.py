@@ -150,6 +150,7 @@ def learner(
         **words_of(name),
         public_use=public_use,
         is_head_descent=True,
+        is_exact=lambda settings: True,
         settings=settings,
         cost=cost,
         fit_many=fit_many,

@@ -168,6 +168,7 @@ METHODS.register(
         settings=AdamixSettings,
         cost=mixed.cost,
         fit_many=fit_many,
+        is_exact=lambda settings: True,
         public_statistics=public_statistics,
         resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,

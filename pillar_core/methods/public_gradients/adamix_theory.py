@@ -122,6 +122,7 @@ METHODS.register(
         settings=AdamixTheorySettings,
         cost=mixed.cost,
         fit_many=fit_many,
+        is_exact=lambda settings: True,
         resolve_schedule=resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
     )

@@ -49,7 +49,7 @@ def mirror_descent(settings: Sequence[PdaDpmdSettings], group: descent.HeadGroup
     return step
 
 
-def learner(name: str, settings: type[S], optimiser: descent.OptimiserOf[S]) -> Method[S]:
+def learner(name: str, settings: type[S], optimiser: descent.OptimiserOf[S], *, is_exact: bool) -> Method[S]:
     """A learner that differs from the others of these settings in its step."""
     return Method(
         **words_of(name),
@@ -58,9 +58,10 @@ def learner(name: str, settings: type[S], optimiser: descent.OptimiserOf[S]) -> 
         settings=settings,
         cost=mixed.cost,
         fit_many=descent.fit_many_by(mixed.plan_of, descent.all_features, mixed.SHARED, start=mixed.public_start, optimiser=optimiser),
+        is_exact=lambda settings: is_exact,
         resolve_schedule=mixed.resolve_short_schedule,
         resolve_hyperparameters=mixed.resolve_hyperparameters,
     )
 
 
-METHODS.register(learner("pda_dpmd", PdaDpmdSettings, mirror_descent))
+METHODS.register(learner("pda_dpmd", PdaDpmdSettings, mirror_descent, is_exact=True))

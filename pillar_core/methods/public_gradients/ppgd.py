@@ -77,6 +77,7 @@ METHODS.register(
         settings=PpgdSettings,
         cost=mixed.cost,
         fit_many=fit_many,
+        is_exact=lambda settings: True,
         resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
     )

@@ -94,4 +94,14 @@ def _moment(settings: DpFcSettings, view: View, prepared: Prepared, streams: Str
     return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
 
 
-METHODS.register(Method(**words_of("dp_fc"), version=2, public_use=PublicUse.UNLABELLED, settings=DpFcSettings, cost=cost, fit=fit))
+METHODS.register(
+    Method(
+        **words_of("dp_fc"),
+        version=2,
+        public_use=PublicUse.UNLABELLED,
+        settings=DpFcSettings,
+        cost=cost,
+        fit=fit,
+        is_exact=lambda settings: settings.covariance == "public",
+    )
+)

@@ -1,0 +1,171 @@
+"""Clipped gradient sums in whole numbers: each row's term is a function of that row and the released head alone, to the last bit.
+
+Guarantee: a term is r ⊗ u with whole numbers ‖u‖ ≤ U and ‖r‖ ≤ R, both checked in whole numbers; one that fails is 0. So a row moves
+the sum by at most U·R units, which stand for the clip norm. Before the checks a row meets only operations of IEEE 754 on single
+numbers (+, −, ×, ÷, √, rounding), sums in one fixed order, a public table for exp, and products of whole numbers below 2⁵³, which are
+exact in any order of summation. docs/exact.md has the proof.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from pillar_core.arrays import Array
+from pillar_core.deferred import torch
+from pillar_core.engine.gradient import LONGEST_HEAD, SUM_ROWS, SUM_ROWS_DEVICE
+from pillar_core.errors import SettingError
+from pillar_core.splits.transform import CHUNK_ROWS, sum_by_halves
+
+ROW_UNITS, WIDE_ROW_UNITS, WIDE = 1 << 12, 1 << 14, 2048
+"""U, and U of rows of at least WIDE numbers."""
+RESIDUAL_UNITS = 1 << 12
+"""R, the longest clipped residual."""
+SHARE_UNITS = 1 << 20
+"""A probability of 1 before the clip."""
+HEAD_BITS = 36
+"""Of the longest class's weights."""
+FINENESS, LARGEST_GAP = 1 << 12, 16
+"""Entries of the table of exp for each 1 in a logit, and the gap below the largest logit from which on a class's share is 0."""
+FLOATS = 1 << 17
+"""Logits at a time on a CPU."""
+MOST_UNITS = 1 << 62
+SUM_UNITS = 1 << 24
+"""Of the longest row where rows themselves are summed."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class IntegerRows:
+    """Rows (n, k) as scale · units: units (n, k) float32, whole numbers of norm at most `most`; scale (n,) float64."""
+
+    units: torch.Tensor
+    scale: torch.Tensor
+    most: int
+
+    @property
+    def sensitivity(self) -> int:
+        """U·R: the units that a clip norm is counted in."""
+        return self.most * RESIDUAL_UNITS
+
+
+def integer_rows(z: Array, *, bias: bool = False) -> IntegerRows:
+    """Rows z (n, k) float32 on a grid of their own; bias: with one more number, a 1. A row that is not finite counts as 0.
+
+    Raises SettingError for so many rows or numbers that a sum of theirs could leave 64 bits.
+    """
+    n, width = len(z), z.shape[1] + bias
+    most = WIDE_ROW_UNITS if width >= WIDE else ROW_UNITS
+    reach = most - math.sqrt(width) / 2 - 1  # rounding lengthens a row by at most √width / 2
+    _refuse_more_than(n, width, most * RESIDUAL_UNITS)
+    units, scale = np.ones((n, width), dtype=np.float32), np.empty(n)
+    for start in range(0, n, CHUNK_ROWS):
+        part = slice(start, start + CHUNK_ROWS)
+        rows = np.ones((len(z[part]), width))
+        rows[:, : z.shape[1]] = z[part]
+        norms = np.sqrt(sum_by_halves(np.square(rows)))
+        rows[~np.isfinite(norms)] = norms[~np.isfinite(norms)] = 0.0
+        rows *= np.divide(reach, norms, out=np.zeros_like(norms), where=norms > 0)[:, None]
+        np.rint(rows, out=rows)
+        rows[np.square(rows).sum(axis=1) > most**2] = 0.0
+        units[part], scale[part] = rows, norms / reach
+    return IntegerRows(torch.from_numpy(units), torch.from_numpy(scale), most)
+
+
+def clipped_sum(
+    rows: IntegerRows, labels: torch.Tensor, state: torch.Tensor, norms: Sequence[float], picked: torch.Tensor | None = None
+) -> torch.Tensor:
+    """(H, C, k) int64: Σ clip(gradient) of softmax heads `state` (H, C, k), of each head in units of its norm / rows.sensitivity.
+
+    labels: (n,) int64; norms: H clip norms; picked: (m,) int64, the rows of the sum (None: all).
+    """
+    heads, classes, width = state.shape
+    device = state.device
+    units, scales = rows.units, rows.scale
+    if picked is not None:
+        units, scales, labels = (part.index_select(0, picked) for part in (units, scales, labels))
+    per_unit = torch.tensor([rows.sensitivity / SHARE_UNITS / norm for norm in norms], dtype=torch.float64, device=device)
+    weights, steps = _integer_heads(state)
+    table = _exponentials(str(device))
+    total = torch.zeros((heads * classes, width), dtype=torch.int64, device=device)
+    size = SUM_ROWS_DEVICE if device.type != "cpu" else min(SUM_ROWS, max(256, FLOATS // len(weights)))
+    reach = RESIDUAL_UNITS - math.sqrt(classes) / 2 - 1
+    for start in range(0, len(labels), size):
+        part = slice(start, start + size)
+        wide, scale = units[part].double(), scales[part]
+        logits = _product(weights, wide.T).view(heads, classes, -1)
+        gaps = (logits.amax(1, keepdim=True) - logits).mul_((FINENESS * steps[:, None] * scale)[:, None])
+        shares = table[gaps.round_().clamp_(max=FINENESS * LARGEST_GAP).long()]
+        residuals = shares.mul_(SHARE_UNITS / shares.sum(1, keepdim=True)).round_()
+        index = labels[part].expand(heads, 1, -1)
+        residuals.scatter_add_(1, index, residuals.new_full((), -SHARE_UNITS).expand(index.shape))
+        factors = torch.minimum(per_unit[:, None] * scale, reach / residuals.square().sum(1).sqrt_())
+        residuals.mul_(factors[:, None]).round_()
+        residuals.mul_(residuals.square().sum(1, keepdim=True) <= RESIDUAL_UNITS**2)
+        total += _product(residuals.view(heads * classes, -1), wide).long()
+    return total.view(state.shape)
+
+
+def class_sums(z: Array, y: Array, *, n_classes: int, count_weight: float = 0.0) -> torch.Tensor:
+    """(C, k + 1) int64 sums over each class's unit rows z (n, k) of (u, c₀), without the last column where c₀ = 0.
+
+    In units of √(1 + c₀²)/SUM_UNITS. A row with ‖u‖ > 1, or that is no number, adds 0.
+    """
+    width, per_one = z.shape[1] + (count_weight > 0), SUM_UNITS / math.sqrt(1.0 + count_weight**2)
+    _refuse_more_than(len(z), width, SUM_UNITS)
+    reach = per_one * (1 - 2.0**-20) - math.sqrt(width) / 2  # float32 leaves unit rows 2⁻²⁴ too long, rounding √width / 2
+    total = np.zeros((n_classes, width), dtype=np.int64)
+    for start in range(0, len(z), CHUNK_ROWS):
+        part = slice(start, start + CHUNK_ROWS)
+        rows = np.full((len(z[part]), width), math.floor(count_weight * per_one * (1 - 2.0**-20)), dtype=np.float64)
+        units = np.rint(z[part] * np.float64(reach))
+        rows[:, : z.shape[1]] = units
+        rows[~(np.square(units).sum(axis=1) <= math.floor(per_one**2) - 1)] = 0.0
+        for label in range(n_classes):
+            total[label] += rows[y[part] == label].sum(axis=0).astype(np.int64)
+    return torch.from_numpy(total)
+
+
+def _refuse_more_than(n: int, width: int, units: int) -> None:
+    if n * units > MOST_UNITS or math.sqrt(width) > math.sqrt(units) / 2:
+        raise SettingError(f"an exact release takes sums of fewer rows or numbers than {n:,} × {width:,}.")
+
+
+def _integer_heads(state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """((H·C, k) float64 whole numbers, (H,) the power of two that each head was divided by)."""
+    weights = torch.nan_to_num(state.double()).clamp_(-LONGEST_HEAD, LONGEST_HEAD)
+    longest = torch.linalg.vector_norm(weights, dim=2).amax(1)
+    steps = torch.ldexp(torch.ones_like(longest), torch.frexp(longest).exponent - HEAD_BITS)
+    return (weights / steps[:, None, None]).round_().flatten(0, 1), steps
+
+
+@functools.cache
+def _exponentials(device: str) -> torch.Tensor:
+    """Whole numbers near 2²⁰·exp(−gap), one for each gap on the grid; the last is 0."""
+    gaps = np.arange(FINENESS * LARGEST_GAP + 1) / FINENESS
+    return torch.from_numpy(np.append(np.rint(SHARE_UNITS * np.exp(-gaps[:-1])), 0.0)).to(device)
+
+
+def _product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """The product of matrices of whole numbers, float64; exact, because ‖row‖·‖column‖ < 2⁵³ bounds the sum of any of its terms."""
+    if has_exact_products(str(left.device)):
+        return left @ right
+    return (left.cpu().long() @ right.cpu().long()).to(left)
+
+
+@functools.cache
+def has_exact_products(device: str) -> bool:
+    """Whether float64 products on this device are those of whole numbers: some emulate float64 with fewer bits."""
+    generator = np.random.default_rng(0)
+    for shape, largest in (((20, 160, 512), (1 << 33, 1 << 10)), ((20, 2048, 160), (1 << 21, 1 << 20)), ((3, 5, 1), (1 << 38, 1 << 12))):
+        left, right = (
+            torch.from_numpy(generator.integers(-most, most, size, endpoint=True))
+            for most, size in zip(largest, (shape[:2], shape[1:]), strict=True)
+        )
+        product = left.double().to(device) @ right.double().to(device)
+        if not torch.equal(product.cpu().long(), left @ right):
+            return False
+    return True
