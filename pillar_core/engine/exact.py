@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pillar_core import rng
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine.gradient import LONGEST_HEAD, SUM_ROWS, SUM_ROWS_DEVICE
@@ -159,7 +160,7 @@ def _product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
 @functools.cache
 def has_exact_products(device: str) -> bool:
     """Whether float64 products on this device are those of whole numbers: some emulate float64 with fewer bits."""
-    generator = np.random.default_rng(0)
+    generator = rng.stream(0, "products of whole numbers")
     for shape, largest in (((20, 160, 512), (1 << 33, 1 << 10)), ((20, 2048, 160), (1 << 21, 1 << 20)), ((3, 5, 1), (1 << 38, 1 << 12))):
         left, right = (
             torch.from_numpy(generator.integers(-most, most, size, endpoint=True))

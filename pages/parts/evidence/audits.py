@@ -86,6 +86,13 @@ def fault_injection(settings: Settings) -> None:
         "Three canaries, 800 trials in each world, false alarms at most 2 % over all three. At small claims trials see less: "
         "try ε = 1 and the budget spent twice."
     )
+    st.markdown("**The low bits of the noise**")
+    attacked, bound = _low_bits(settings.seed)
+    st.dataframe(attacked, hide_index=True, key="low_bits")
+    st.caption(
+        "An attacker knows all rows but the last, and guesses from a release's low bits whether that one is in. Ideal noise lets no guess "
+        f"be right more often than in {100 * bound:.1f} %. docs/learners.md names the law of each learner's releases."
+    )
 
 
 def blind_spots(_: Settings) -> None:
@@ -159,6 +166,14 @@ def _all_faults(claim: float, seed: int) -> pd.DataFrame:
         counts = f"{worst.counts.hits} / {worst.counts.false_alarms}"
         rows.append((auditing.FAULT_WORDS[fault], worst.canary, counts, _small(worst.p_value), seen))
     return pd.DataFrame(rows, columns=["what the code does", "best canary", "alarms with / without", "p-value", "verdict"])
+
+
+@memory.cache(max_entries=8, show_spinner="Reading low bits …")
+def _low_bits(seed: int) -> tuple[pd.DataFrame, float]:
+    laws = {"fast: float64 (Box & Muller)": False, "exact: whole numbers": True}
+    results = {words: auditing.attack_low_bits(is_exact=is_exact, seed=seed) for words, is_exact in laws.items()}
+    rows = [(words, f"{result.correct} of {result.trials}") for words, result in results.items()]
+    return pd.DataFrame(rows, columns=["noise of the release", "right guesses"]), next(iter(results.values())).bound
 
 
 @memory.cache(max_entries=64, show_spinner="Running trials …")

@@ -1,0 +1,39 @@
+"""The attack on low bits reads float64 noise, and finds nothing in exact noise."""
+
+import pytest
+from scipy import stats
+
+from pillar_core.auditing import low_bits
+from pillar_core.auditing.low_bits import attack_low_bits
+from pillar_core.mechanisms import GaussianMechanism
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_low_bits_of_floating_point_show_the_sum(seed: int) -> None:
+    assert attack_low_bits(is_exact=False, seed=seed).correct >= 196
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_exact_noise_leaves_the_attack_at_chance(seed: int) -> None:
+    attacked = attack_low_bits(is_exact=True, seed=seed)
+    assert stats.binomtest(attacked.correct, attacked.trials, 0.5).pvalue > 1e-4
+
+
+def test_the_same_attack_succeeds_on_exact_sums_with_noise_that_is_not_rounded(monkeypatch) -> None:
+    """The twin: nothing but the noise differs."""
+    floats = lambda self, total, units: self.release(total.double() / units)  # noqa: E731
+    monkeypatch.setattr(GaussianMechanism, "release_integers", floats)
+    assert attack_low_bits(is_exact=True).correct >= 196
+
+
+def test_a_float32_release_hides_them() -> None:
+    """Chance there proves nothing about the noise."""
+    usual = low_bits.distance_from_grid
+
+    def of_float32(noise):
+        return usual(noise.float().double())
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(low_bits, "distance_from_grid", of_float32)
+        attacked = attack_low_bits(is_exact=False)
+    assert stats.binomtest(attacked.correct, attacked.trials, 0.5).pvalue > 1e-4
