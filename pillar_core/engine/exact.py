@@ -19,7 +19,7 @@ from pillar_core import rng
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine.gradient import LONGEST_HEAD, SUM_ROWS, SUM_ROWS_DEVICE
-from pillar_core.errors import SettingError
+from pillar_core.errors import SettingError, UnsupportedError
 from pillar_core.splits.transform import CHUNK_ROWS, sum_by_halves
 
 ROW_UNITS, WIDE_ROW_UNITS, WIDE = 1 << 12, 1 << 14, 2048
@@ -61,7 +61,7 @@ def integer_rows(z: Array, *, bias: bool = False) -> IntegerRows:
     n, width = len(z), z.shape[1] + bias
     most = WIDE_ROW_UNITS if width >= WIDE else ROW_UNITS
     reach = most - math.sqrt(width) / 2 - 1  # rounding lengthens a row by at most √width / 2
-    _refuse_more_than(n, width, most * RESIDUAL_UNITS)
+    _refuse(n, width, most * RESIDUAL_UNITS)
     units, scale = np.ones((n, width), dtype=np.float32), np.empty(n)
     for start in range(0, n, CHUNK_ROWS):
         part = slice(start, start + CHUNK_ROWS)
@@ -103,7 +103,10 @@ def clipped_sum(
         residuals = shares.mul_(SHARE_UNITS / shares.sum(1, keepdim=True)).round_()
         index = labels[part].expand(heads, 1, -1)
         residuals.scatter_add_(1, index, residuals.new_full((), -SHARE_UNITS).expand(index.shape))
-        factors = torch.minimum(per_unit[:, None] * scale, reach / residuals.square().sum(1).sqrt_())
+        squares = residuals.square().sum(1)
+        roots = squares.sqrt().floor_()
+        roots += roots.square() < squares  # rounded up in whole numbers, whichever way a vector library rounds roots
+        factors = torch.minimum(per_unit[:, None] * scale, reach / roots)
         residuals.mul_(factors[:, None]).round_()
         residuals.mul_(residuals.square().sum(1, keepdim=True) <= RESIDUAL_UNITS**2)
         total += _product(residuals.view(heads * classes, -1), wide).long()
@@ -116,7 +119,7 @@ def class_sums(z: Array, y: Array, *, n_classes: int, count_weight: float = 0.0)
     In units of √(1 + c₀²)/SUM_UNITS. A row with ‖u‖ > 1, or that is no number, adds 0.
     """
     width, per_one = z.shape[1] + (count_weight > 0), SUM_UNITS / math.sqrt(1.0 + count_weight**2)
-    _refuse_more_than(len(z), width, SUM_UNITS)
+    _refuse(len(z), width, SUM_UNITS)
     reach = per_one * (1 - 2.0**-20) - math.sqrt(width) / 2  # float32 leaves unit rows 2⁻²⁴ too long, rounding √width / 2
     total = np.zeros((n_classes, width), dtype=np.int64)
     for start in range(0, len(z), CHUNK_ROWS):
@@ -130,7 +133,9 @@ def class_sums(z: Array, y: Array, *, n_classes: int, count_weight: float = 0.0)
     return torch.from_numpy(total)
 
 
-def _refuse_more_than(n: int, width: int, units: int) -> None:
+def _refuse(n: int, width: int, units: int) -> None:
+    if not has_exact_products("numpy"):  # which projected the rows
+        raise UnsupportedError("an exact release needs a numpy whose float64 products of whole numbers are exact: install another BLAS.")
     if n * units > MOST_UNITS or math.sqrt(width) > math.sqrt(units) / 2:
         raise SettingError(f"an exact release takes sums of fewer rows or numbers than {n:,} × {width:,}.")
 
@@ -159,14 +164,15 @@ def _product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
 
 @functools.cache
 def has_exact_products(device: str) -> bool:
-    """Whether float64 products on this device are those of whole numbers: some emulate float64 with fewer bits."""
+    """Whether float64 products on this device, or "numpy", are those of whole numbers: some emulate float64 with fewer bits."""
     generator = rng.stream(0, "products of whole numbers")
     for shape, largest in (((20, 160, 512), (1 << 33, 1 << 10)), ((20, 2048, 160), (1 << 21, 1 << 20)), ((3, 5, 1), (1 << 38, 1 << 12))):
         left, right = (
             torch.from_numpy(generator.integers(-most, most, size, endpoint=True))
             for most, size in zip(largest, (shape[:2], shape[1:]), strict=True)
         )
-        product = left.double().to(device) @ right.double().to(device)
-        if not torch.equal(product.cpu().long(), left @ right):
+        of_numpy = device == "numpy"
+        floats = [part.double().numpy() if of_numpy else part.double().to(device) for part in (left, right)]
+        if not torch.equal(torch.as_tensor(floats[0] @ floats[1]).cpu().long(), left @ right):
             return False
     return True

@@ -82,7 +82,7 @@ def _in_whole_numbers(rows: Array, bits: int) -> tuple[Array, Array]:
     """((n, d) float64 whole numbers of at most 2^bits, (n, 1) the power of two that each row was divided by)."""
     wide = rows.astype(np.float64, copy=False)
     largest = np.maximum(wide.max(axis=1, keepdims=True), -wide.min(axis=1, keepdims=True))
-    unit = 2.0 ** (np.frexp(largest)[1].astype(np.float64) - bits)
+    unit = np.ldexp(1.0, np.frexp(largest)[1] - bits)
     integers = wide * (1.0 / unit)
     return np.rint(integers, out=integers), unit
 

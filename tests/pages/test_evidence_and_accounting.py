@@ -40,6 +40,9 @@ def test_a_fault_is_caught_on_the_page_and_clean_code_is_not(start: Start) -> No
         app.session_state["local.fault"] = str(fault)
         app.run()
         assert said in " ".join(str(item.value) for item in app.success)
+    [attacked] = [table.value for table in app.dataframe if "right guesses" in table.value]
+    fast, exact = (int(words.split(" of ")[0]) for words in attacked["right guesses"])
+    assert (fast, exact) == (200, 100)
 
 
 def test_the_attack_shows_what_the_library_finds(start: Start) -> None:

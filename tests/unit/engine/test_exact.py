@@ -7,7 +7,7 @@ import torch
 from contract import checks
 from contract.cases import case_for, small_split
 from pillar_core.engine import exact, gradient
-from pillar_core.errors import LedgerError, SettingError
+from pillar_core.errors import LedgerError, SettingError, UnsupportedError
 from pillar_core.ledger import Ledger
 from pillar_core.methods import METHODS
 from pillar_core.methods.closed_form.pillar_one_shot import class_sums
@@ -161,6 +161,25 @@ def test_products_of_fewer_bits_are_seen_and_replaced(monkeypatch) -> None:
         record = runs.run("noisy_gd", small_split(), epsilon=2.0, steps=2, seed=None)
         assert runs.NO_EXACT_BLAS in record.notes
     exact.has_exact_products.cache_clear()
+
+
+def test_a_numpy_that_projects_with_fewer_bits_is_refused(monkeypatch) -> None:
+    monkeypatch.setattr(exact, "has_exact_products", lambda device: device != "numpy")
+    with pytest.raises(UnsupportedError, match="numpy"):
+        runs.run("noisy_gd", small_split(), epsilon=2.0, steps=2, seed=None)
+
+
+def test_no_gaussian_is_exact_at_delta_zero() -> None:
+    with pytest.raises(SettingError, match="delta"):
+        runs.run("noisy_gd", small_split(), epsilon=2.0, delta=0.0, steps=2, seed=None)
+
+
+def test_no_rounding_of_roots_moves_a_sum(monkeypatch) -> None:
+    z, labels, heads = hostile()
+    usual, root = sums(z, labels, heads), torch.Tensor.sqrt
+    for away in (1 - 1e-15, 1 + 1e-15):
+        monkeypatch.setattr(torch.Tensor, "sqrt", lambda values, away=away: root(values) * away)
+        assert torch.equal(sums(z, labels, heads), usual)
 
 
 def test_more_rows_or_numbers_than_64_bits_hold_are_refused() -> None:
