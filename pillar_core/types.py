@@ -155,6 +155,10 @@ class Guarantee:
         return bool(self.events)
 
 
+BY_COIN = "by coin"
+"""The draw of test rows by a secret coin of each row or person alone; other draws are class by class."""
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Persons:
     """The person of each train row: `of` (n,) int64 numbers. At `most` so many rows of one person are used.
@@ -199,8 +203,10 @@ class Dataset:
     """Keys of the store's arrays that hold these rows decoded: they go when the data set is forgotten."""
     persons: Persons | None = dataclasses.field(default=None, compare=False)
     caveats: tuple[str, ...] = ()
-    test_drawn: bool = dataclasses.field(default=False, compare=False)
-    """Whether the test rows were drawn while reading, because the source named none: as a public set, it has them all."""
+    test_drawn: bool | str = dataclasses.field(default=False, compare=False)
+    """Whether the test rows were drawn while reading, because the source named none: as a public set, it has them all; or `BY_COIN`."""
+    names: tuple[str, ...] | None = dataclasses.field(default=None, compare=False)
+    """See `FeatureSet`, as for the next two."""
     texts: tuple[str, ...] = dataclasses.field(default=(), compare=False)
     recipe: Values | None = dataclasses.field(default=None, compare=False)
 
@@ -257,7 +263,7 @@ class FeatureSet:
     names: tuple[str, ...] | None = dataclasses.field(default=None, compare=False)
     recipe: Values | None = dataclasses.field(default=None, compare=False)
     made_by: Values | None = dataclasses.field(default=None, compare=False)
-    test_drawn: bool = dataclasses.field(default=False, compare=False)
+    test_drawn: bool | str = dataclasses.field(default=False, compare=False)
     texts: tuple[str, ...] = dataclasses.field(default=(), compare=False)
 
     def __post_init__(self) -> None:

@@ -13,6 +13,7 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.numerics import round_up
 from pillar_core.runs import private_tests, rankings, receipts
 from pillar_core.runs.receipts import Training
+from pillar_core.types import BY_COIN, FeatureSet
 
 _AGAIN = "train-again"
 
@@ -30,8 +31,8 @@ def show(settings: Settings) -> None:
     rows, tested = contents(settings)
     if not (trainings := receipts.of_rows(rows)):
         return
-    has_coin = local.value("answer-test-coin", False) and not core.features(settings).test_drawn
-    total, ranked = receipts.total(rows, private_tests.of_rows(tested), has_coin=has_coin), history.paid_rankings(settings)
+    coin = has_coin(core.features(settings))
+    total, ranked = receipts.total(rows, private_tests.of_rows(tested), has_coin=coin), history.paid_rankings(settings)
     epsilon = round_up(rankings.epsilon_of(ranked, delta=settings.delta)) if ranked else ""
     more = f" Rankings that you paid for on Screen come on top: ε = {epsilon}, δ = {settings.delta:g}." if ranked else ""
     st.info(plain.text(f"{trainings[-1].words} {total}{more}"), icon=":material/receipt_long:")
@@ -46,6 +47,11 @@ def show(settings: Settings) -> None:
             on_click="ignore",
             help="The file of the last training. Downloading it again spends nothing.",
         )
+
+
+def has_coin(data: FeatureSet) -> bool:
+    """Whether a secret coin of each row or person alone decided between training and test: ours, or as somebody states of their rows."""
+    return data.test_drawn == BY_COIN or (not data.test_drawn and local.value("answer-test-coin", False))
 
 
 @memory.of_rows(max_entries=8, by=core.split_key, is_free=True)

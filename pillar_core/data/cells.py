@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 import numpy as np
 
@@ -20,8 +21,12 @@ SENTENCE, LINE = 3, 30
 """Words or letters of a value on average: beyond, a column most of whose values occur once holds texts."""
 FIRST_DAY = 1900_00_00
 SENTINELS = (-999.0, -9999.0, -99.0, 999.0, 9999.0, 99999.0)
+NEARLY_ALL, LONGEST_SIGN = 0.9, 3
+"""Share of cells with a unit that makes it the column's; longer units than so many letters have a plural."""
 _CURRENCY = r"(?:[$€£¥₹]|EUR|USD|GBP|CHF|JPY|SEK|NOK|DKK|PLN)"
 _ADORNED = re.compile(rf"([+-]?)(?:{_CURRENCY}\s*)?([^%]*?)(?:\s*(?:{_CURRENCY}|(%)))?")
+_WITH_UNIT = re.compile(r"([+-]?[.,]?\d(?:[\d.,'’ \u00a0\u2009\u202f]*\d)?)\s*((?:[^\W\d_]|[°µ])[^\W\d_²³°/.^]*[²³\w°/.^]*)")
+"""A number and a word behind it."""
 _GROUPS = re.compile(r"(?<=\d)[ '’\u00a0\u2009\u202f](?=\d{3}(?!\d))")
 _POINT = re.compile(r"[+-]?(?:\d+|\d{1,3}(?:,\d{3})+)?(?:\.\d*)?(?:[eE][+-]?\d+)?")
 _UNCERTAIN = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})?")
@@ -45,12 +50,18 @@ def with_numbers(frame: pd.DataFrame, notes: list[str], *, as_written: str | Non
     wordy = [name for name in frame.columns if not types.is_numeric_dtype(frame[name]) and name != as_written]
     wordy = [name for name in wordy if types.infer_dtype(frame[name], skipna=True) in ("string", "mixed-integer")]
     texts = {name: _distinct(frame[name]) for name in wordy}
+    units = {name: unit for name, (_, values) in texts.items() if (unit := _common_unit(values))}
+    for title, unit in units.items():
+        codes, values = texts[title]
+        texts[title] = codes, [number if word == unit else value for value in values for number, word in [_split_unit(value)]]
     comma = any(_says_comma(values) for _, values in texts.values())
     read = {name: pair for name, (codes, values) in texts.items() if (pair := _read(codes, values, comma)) is not None}
     converted = {name: column for name, (column, _) in read.items()}
     for way in _WAYS:
         if names := [name for name, (_, ways) in read.items() if way in ways]:
             notes.append(f"{_WAYS[way]}: {join(names)}.")
+    if taken := [f"{name} ({unit})" for name, unit in units.items() if name in read]:
+        notes.append(f"Units were taken off: {join(taken)}.")
     for name in frame.select_dtypes("number"):
         if sentinels := sentinels_of(frame[name]):
             notes.append(f"Column {name!r} holds {join([f'{value:g}' for value in sentinels])}: if that marks a gap, empty those cells.")
@@ -115,6 +126,19 @@ def _bare(text: str) -> tuple[str, str]:
     bare = match[1] + match[2].strip() if match else text
     way = "percent" if match and match[3] else "currency" if bare != text else ""
     return _GROUPS.sub("", bare), way
+
+
+def _common_unit(values: list[str]) -> str:
+    """The unit behind nearly all different cells of a column, such as kg, with year for years; "" where there is none."""
+    words = [_split_unit(value)[1] for value in values if value.lower() not in GAPS]
+    unit, count = Counter(words).most_common(1)[0] if words else ("", 0)
+    return unit if count >= NEARLY_ALL * len(words) and not re.search(_CURRENCY, unit) else ""
+
+
+def _split_unit(value: str) -> tuple[str, str]:
+    """(the number in a cell, the unit behind it in the singular); the cell and "" where it is no such pair."""
+    match = _WITH_UNIT.fullmatch(value)
+    return (match[1], match[2].removesuffix("s") if len(match[2]) > LONGEST_SIGN else match[2]) if match else (value, "")
 
 
 def _says_comma(values: list[str]) -> bool:

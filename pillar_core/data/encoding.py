@@ -20,6 +20,7 @@ from pillar_core.data.tables import FEWEST_DISTINCT, distinct_of, find_column, i
 from pillar_core.data.wording import join
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
+from pillar_core.types import BY_COIN
 
 NUMBERS, WORDS, IDENTIFIER, DATE, COPY, CONSTANT = "numbers", "words", "an identifier", "dates", "a copy", "one value"
 TEXT = "text"
@@ -188,10 +189,13 @@ def count_gaps(frame: pd.DataFrame, columns: Sequence[Column]) -> tuple[Column, 
     )
 
 
-def private_parts(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe, *, person: str | None = None, most: int = 1) -> Parts:
+def private_parts(
+    frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe, *, person: str | None = None, most: int = 1, by_coin: bool = False
+) -> Parts:
     """The private table through a recipe; without a column split, a stratified fifth becomes the test rows.
 
     person: the column that says whose the rows are, where `first_rows` kept up to `most` of each. Names are replaced by numbers.
+    by_coin: see `tables.partition`.
 
     Raises:
         DataError: as `encode_columns`; labels that are none, or too few rows of a class.
@@ -200,14 +204,20 @@ def private_parts(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe
     notes = [f"Labels come from column {recipe.label!r}. Features: {join(_titles(names))}.", *unknown_word_notes(frame, columns, recipe)]
     notes += text_notes(frame, columns, recipe)
     y = None if frame[recipe.label].isna().all() else labels_of(frame[recipe.label])
+    classes = None if y is None else _classes(y, recipe)
     of, side = None if person is None else frame[person].to_numpy(), find_column(frame, ("split",))
-    train, test = partition(frame, side, y, notes, persons=of)
+    is_drawn = side is None or bool(frame.attrs.get("is_drawn"))
+    by_coin = by_coin and is_drawn
+    if by_coin and classes is None and y is not None:  # coins may leave a class without train rows
+        classes, y = tuple(map(str, np.unique(y))), y.astype(str)
+    train, test = partition(frame, side, y, notes, persons=of, by_coin=by_coin)
     persons = None if of is None else persons_of(of[train], most, n_rows=len(train))
     x_train, x_test = (scratch.take_rows(x, rows) if len(rows) else None for rows in (train, test))
     sides = (x_train, None if y is None else y[train], x_test, None if y is None or x_test is None else y[test])
     beginnings = text_beginnings(frame, columns, recipe, np.concatenate([train, test]))
-    more: dict[str, Any] = {"persons": persons, "names": names, "texts": beginnings, "test_drawn": side is None and len(test) > 0}
-    return Parts(*sides, None if y is None else _classes(y, recipe), tuple(notes), **more)
+    test_drawn = is_drawn and len(test) > 0 and (BY_COIN if by_coin else True)
+    more: dict[str, Any] = {"persons": persons, "names": names, "texts": beginnings, "test_drawn": test_drawn}
+    return Parts(*sides, classes, tuple(notes), **more)
 
 
 def public_parts(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe) -> Parts:
@@ -218,7 +228,7 @@ def public_parts(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe)
     """
     x, names = encode_columns(frame, columns, recipe)
     has_labels = recipe.label in frame.columns and frame[recipe.label].notna().any()
-    notes = (f"Features: {join(_titles(names))}.", *unknown_word_notes(frame, columns, recipe), *text_notes(frame, columns, recipe))
+    notes = (*unknown_word_notes(frame, columns, recipe), *text_notes(frame, columns, recipe))
     beginnings = text_beginnings(frame, columns, recipe)
     return Parts(x, labels_of(frame[recipe.label]) if has_labels else None, notes=notes, names=names, texts=beginnings)
 
@@ -288,6 +298,12 @@ def _classes(y: Array, recipe: Recipe) -> tuple[str, ...] | None:
             f"column {recipe.label!r} holds {join(unknown)}, and the recipe's classes are {join(recipe.classes)}: correct one of them."
         )
     return recipe.classes if recipe.classes and y.dtype.kind == "U" else None
+
+
+def identifier_notes(frame: pd.DataFrame, names: Sequence[str]) -> list[str]:
+    """A note that names columns that are learnt from and look like identifiers, where there are some."""
+    looking_so = [name for name in names if _IDENTIFYING.search(name) and _kind(name, frame[name]) == IDENTIFIER]
+    return [f"Learnt from, and perhaps identifiers: {join(looking_so)}. Leave them out (leave_out=, --leave-out)."] if looking_so else []
 
 
 def unknown_word_notes(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe) -> list[str]:

@@ -12,6 +12,7 @@ import re
 import warnings
 import zlib
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ def frame_of(content: io.BytesIO | Path, ending: str, *, as_written: str | None 
         elif ending == ".xlsx":
             frame = _read_excel(content)
         else:
-            frame = _of_arrow(_read_arrow(content, ending))
+            frame = of_arrow(_read_arrow(content, ending))
     except DataError:
         raise
     except _UNREADABLE as error:
@@ -85,12 +86,9 @@ def frame_of(content: io.BytesIO | Path, ending: str, *, as_written: str | None 
             f"the first row names {len(frame.columns) - nameless} of {len(frame.columns)} columns, as a title does: take away what stands "
             "above the row of names."
         )
-    repeated = frame.columns[frame.columns.duplicated()]
-    if len(repeated) or not len(frame) or (len(frame.columns) < 2 and not all(cells.are_long(frame[name]) for name in frame)):
-        raise DataError(
-            f"a table must have rows, at least two columns and each column name once; got {len(frame)} rows, {len(frame.columns)} columns"
-            + (f", {join(repeated)} repeated." if len(repeated) else ".")
-        )
+    _refuse_repeated(frame.columns)
+    if not len(frame) or (len(frame.columns) < 2 and not all(cells.are_long(frame[name]) for name in frame)):
+        raise DataError(f"a table must have rows and at least two columns; got {len(frame)} rows, {len(frame.columns)} columns.")
     frame = cells.with_numbers(frame.reset_index(drop=True), notes, as_written=as_written)
     frame.attrs["notes"] = list(notes)
     return frame
@@ -114,6 +112,8 @@ def _read_text(content: io.BytesIO | Path, ending: str, as_written: str | None) 
     rows = list(itertools.islice(csv.reader(lines[skipped:], delimiter=separator, skipinitialspace=True), ROWS_LOOKED_AT))
     has_header = _has_header(rows)
     names = None if has_header or not rows else [f"x{place}" for place in range(len(rows[0]))]
+    if has_header and rows:
+        _refuse_repeated(rows[0])
     how: dict[str, Any] = {
         "sep": separator,
         "encoding": encoding,
@@ -163,6 +163,13 @@ def _texts(content: io.BytesIO | Path, encoding: str, skipped: int) -> pd.DataFr
         frame = pd.DataFrame({"text": [line.strip() or None for line in itertools.islice(lines, skipped, None)]}, dtype=object)
     frame.attrs["notes"] = ["Each line is a text: nothing cuts the lines into cells."]
     return frame
+
+
+def _refuse_repeated(names: Iterable[str]) -> None:
+    """Refuses a name that several columns have, which pandas would number."""
+    counts = Counter(str(name).strip() for name in names)
+    if repeated := [name for name, count in counts.items() if name and count > 1]:
+        raise DataError(f"several columns are called {join(repeated)}: give each column a name of its own, or remove copies.")
 
 
 def _rewound(content: io.BytesIO | Path) -> io.BytesIO | Path:
@@ -259,6 +266,7 @@ def _read_excel(content: io.BytesIO | Path) -> pd.DataFrame:
         with pd.ExcelFile(content) as book:
             first, *others = book.sheet_names
             frame = pd.read_excel(book, keep_default_na=False, na_values=[""])
+            _refuse_repeated(pd.read_excel(book, header=None, nrows=1, dtype=str, keep_default_na=False).to_numpy().ravel())
         frame.attrs["notes"] = [f"The sheet {first!r} was read; left out: {join(others)}."] if others else []
     except ImportError as error:
         raise MissingDependencyError(
@@ -272,7 +280,8 @@ def _read_arrow(content: io.BytesIO | Path, ending: str) -> Any:
     import pyarrow.parquet
 
     if ending == ".parquet":
-        return pyarrow.parquet.read_table(content)
+        _refuse_repeated(pyarrow.parquet.read_schema(content).names)
+        return pyarrow.parquet.read_table(_rewound(content))
     try:
         return pyarrow.feather.read_table(content)
     except pyarrow.ArrowInvalid:
@@ -280,7 +289,7 @@ def _read_arrow(content: io.BytesIO | Path, ending: str) -> Any:
             return stream.read_all()
 
 
-def _of_arrow(table: Any) -> pd.DataFrame:
+def of_arrow(table: Any) -> pd.DataFrame:
     """The frame of an Arrow table: named indexes stay columns, decimals are numbers, lists of numbers of one length many columns."""
     import pyarrow
 

@@ -14,6 +14,7 @@ from pillar_core.types import FeatureSet
 CHUNK = 2_048
 MUCH_LARGER = 100
 REORDERED = "The public columns came in another order: they were matched by name."
+BY_PLACE = "The public columns have no names: the first is taken for the first private one, and so on."
 FEW_NUMBERS, FEW_PAIRS, BY_CHANCE = 32, 2, 0.05
 """Rows of no more numbers are equal by chance, as ages and doses are; and at most so many, or this share of either matrix."""
 
@@ -51,7 +52,7 @@ def by_name(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, tuple[
         DataError: columns that the public rows lack, or that have one name.
     """
     if public.names is None or private.names is None or public.names == private.names:
-        return public, ()
+        return public, (BY_PLACE,) if public.names is None and private.names is not None and public.d == private.d else ()
     places = {name: place for place, name in enumerate(public.names)}
     absent = [name for name in private.names if name not in places]
     if absent:

@@ -17,6 +17,7 @@ import numpy as np
 from pillar_core.arrays import Array
 from pillar_core.data import recipes, room, scratch
 from pillar_core.data.labels import as_array
+from pillar_core.data.packing import draw_of
 from pillar_core.data.parts import Parts
 from pillar_core.data.persons import persons_of
 from pillar_core.data.wording import join
@@ -27,6 +28,8 @@ from pillar_core.types import Persons
 KEYS = ("x_train", "y_train", "x_test", "y_test", "classes", "persons", "rows_per_person")
 SAVED = ("caveats", "names", "recipe", "test_drawn")
 """What is said of rows in a npz that `files.npz_of` made, whose mark is the first."""
+NAMES_CALLED = ("names", "feature_names", "columns")
+"""Names that people give to the columns' names."""
 IMAGE_KEYS = {"train_images": "x_train", "train_labels": "y_train", "test_images": "x_test", "test_labels": "y_test"}
 ROWS_CALLED = ("train_x", "x", "features", "data", "embeddings", "images", "inputs", "arr_0")
 LABELS_CALLED = ("train_y", "y", "labels", "label", "targets", "target", "arr_1")
@@ -51,6 +54,9 @@ def read_npz(content: io.BytesIO | Path, *, keys: tuple[str, str | None] | None 
             _sparse(content), notes=("Sparse rows, without labels: `pc.features(scipy.sparse.load_npz(path), labels)` adds them.",)
         )
     names = _names_of(shapes, keys)
+    width = shapes[names["x_train"]][1:] if "x_train" in names else ()
+    named = [name for name in NAMES_CALLED if len(width) == 1 and shapes.get(name) == width and name not in names.values()]
+    names |= {"names": named[0]} if named else {}
     arrays, unused = arrays_of(content, names=names)
     if "x_train" not in arrays:
         contents = join([f"{key} {shape}" for key, shape in shapes.items()]) or "nothing"
@@ -73,9 +79,9 @@ def read_npz(content: io.BytesIO | Path, *, keys: tuple[str, str | None] | None 
 
 def _saved(arrays: Mapping[str, Array]) -> dict[str, Any]:
     """What a npz of `files.npz_of` says of its rows."""
-    if SAVED[0] not in arrays:
-        return {}
     names = tuple(map(str, arrays["names"].tolist())) if "names" in arrays else None
+    if SAVED[0] not in arrays:
+        return {"names": names}
     try:
         recipe = recipes.form_of(recipes.recipe_of(json.loads(str(arrays["recipe"])))) if "recipe" in arrays else None
     except (ValueError, RecursionError) as error:
@@ -83,7 +89,7 @@ def _saved(arrays: Mapping[str, Array]) -> dict[str, Any]:
     if names is not None and len(names) != arrays["x_train"].shape[1]:
         raise DataError(f"the npz names {len(names)} columns of rows of {arrays['x_train'].shape[1]} numbers: save the set again.")
     caveats = tuple(map(str, arrays["caveats"].tolist()))
-    return {"names": names, "recipe": recipe, "caveats": caveats, "test_drawn": "test_drawn" in arrays}
+    return {"names": names, "recipe": recipe, "caveats": caveats, "test_drawn": draw_of(arrays)}
 
 
 def uncertain(content: io.BytesIO | Path) -> dict[str, tuple[int, ...]]:

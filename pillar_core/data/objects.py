@@ -10,7 +10,7 @@ import numpy as np
 from pillar_core.data import files, labels
 from pillar_core.data.images import loading as images
 from pillar_core.data.images.loading import checked_images
-from pillar_core.data.partition import with_drawn_test
+from pillar_core.data.partition import SET_APART, with_drawn_test
 from pillar_core.data.parts import Parts, open_source, place_of
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
@@ -132,15 +132,16 @@ def read(
         return source
     place = source if isinstance(source, bytes) else place_of(source)
     name = Path(filename) if isinstance(place, bytes) else place
-    if name.suffix.lower() == ".zip" or (isinstance(place, Path) and place.is_dir()):
+    ending, dataset = name.suffix.lower(), None
+    if ending == ".zip" or (isinstance(place, Path) and place.is_dir()):
         dataset = images.read_images(place, filename=filename, progress=progress)
-        return dataclasses.replace(dataset, test_drawn=dataset.test_drawn or images.SET_APART in dataset.notes)
-    if name.suffix.lower() == ".npz":
+    elif ending == ".npz":
         parts = files.read_parts(place, filename=filename, keys=keys)
-        if parts.holds_images:
-            dataset = images.checked_images(parts, name=name.stem)
-            return dataclasses.replace(dataset, test_drawn=dataset.test_drawn or images.SET_APART in dataset.notes)
-        return with_drawn_test(files.checked_features(parts, name=name.stem))
-    if name.suffix.lower() == ".npy":
+        if not parts.holds_images:
+            return with_drawn_test(files.checked_features(parts, name=name.stem))
+        dataset = images.checked_images(parts, name=name.stem)
+    if dataset is not None:
+        return dataclasses.replace(dataset, test_drawn=dataset.test_drawn or SET_APART in dataset.notes)
+    if ending == ".npy":
         return read_array(open_source(place), name=name.stem)
     return files.read_features(place, filename=filename)

@@ -8,7 +8,7 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.errors import DataError
-from pillar_core.types import Dataset, FeatureSet, Persons
+from pillar_core.types import BY_COIN, Dataset, FeatureSet, Persons
 
 
 def pack(data: FeatureSet | Dataset) -> dict[str, Any]:
@@ -26,13 +26,18 @@ def pack(data: FeatureSet | Dataset) -> dict[str, Any]:
         "stored_rows": np.array(data.stored_rows if isinstance(data, Dataset) else (), dtype=str),
         "persons": data.persons and data.persons.of,
         "rows_per_person": data.persons and np.array(data.persons.most),
-        "test_drawn": np.array(True) if data.test_drawn else None,
+        "test_drawn": np.array(data.test_drawn) if data.test_drawn else None,
         "texts": np.frombuffer("\n".join(data.texts).encode(errors="replace"), np.uint8) if data.texts else None,
     }
     if isinstance(data, FeatureSet):
         arrays["names"] = None if data.names is None else np.array(data.names, dtype=str)
         arrays["recipe"] = None if data.recipe is None else np.array(json.dumps(data.recipe))
     return {name: array for name, array in arrays.items() if array is not None}
+
+
+def draw_of(arrays: Mapping[str, Array]) -> bool | str:
+    """How the test rows were drawn, as `Dataset.test_drawn` says it."""
+    return "test_drawn" in arrays and (BY_COIN if str(arrays["test_drawn"]) == BY_COIN else True)
 
 
 def unpack(arrays: Mapping[str, Array], *, title: str = "") -> FeatureSet | Dataset:
@@ -51,7 +56,7 @@ def unpack(arrays: Mapping[str, Array], *, title: str = "") -> FeatureSet | Data
             raise DataError("persons and rows_per_person go together; one of them is missing.")
         persons = Persons(arrays["persons"], arrays["rows_per_person"].tolist())
     x_train, y_train, x_test, y_test = arrays["x_train"], arrays.get("y_train"), arrays.get("x_test"), arrays.get("y_test")
-    more: dict[str, Any] = {"notes": notes, "persons": persons, "caveats": caveats, "test_drawn": "test_drawn" in arrays}
+    more: dict[str, Any] = {"notes": notes, "persons": persons, "caveats": caveats, "test_drawn": draw_of(arrays)}
     more["texts"] = tuple(arrays["texts"].tobytes().decode(errors="replace").split("\n")) if "texts" in arrays else ()
     if x_train.ndim > 2:
         return Dataset(name, x_train, y_train, x_test, y_test, classes, title=title or name, stored_rows=decoded, **more)

@@ -11,11 +11,12 @@ from pillar_core.data import scratch
 from pillar_core.data.arrays import NO_TEST
 from pillar_core.errors import DataError
 from pillar_core.grouping import by_label
-from pillar_core.types import Dataset, FeatureSet
+from pillar_core.types import BY_COIN, Dataset, FeatureSet
 
 TEST_FRACTION = 0.2
-Rows = TypeVar("Rows", FeatureSet, Dataset)
+Rows = TypeVar("Rows", bound=FeatureSet | Dataset)
 SET_APART = "No rows are named as test rows: a stratified fifth became them (the same fifth every time)."
+BY_COIN_NOTE = "No rows are named as test rows: a secret coin of each row, or of each person, made about a fifth of them test rows."
 
 
 def stratify(labels: Array, *, seed: int, name: str, share: float = TEST_FRACTION, persons: Array | None = None) -> tuple[Array, Array]:
@@ -42,6 +43,40 @@ def stratify(labels: Array, *, seed: int, name: str, share: float = TEST_FRACTIO
     return np.flatnonzero(~in_test), np.flatnonzero(in_test)
 
 
+def toss(n_rows: int, *, persons: Array | None = None) -> tuple[Array, Array]:
+    """Row numbers (train, test), each ascending: a secret coin of each row alone decides, or of each of the `persons`, with 1/5 for test.
+
+    Guarantee: the coins hang neither on the rows nor on each other. Given all others, that of one row or person puts it wholly on one side.
+    """
+    of = np.arange(n_rows) if persons is None else np.unique(persons, return_inverse=True)[1]
+    is_test = (rng.Streams(None).secret("test rows").random(int(of.max(initial=-1)) + 1) < TEST_FRACTION)[of]
+    return np.flatnonzero(~is_test), np.flatnonzero(is_test)
+
+
+def with_tossed_test(data: FeatureSet | Dataset) -> FeatureSet | Dataset:
+    """`data`, whose test rows were drawn while reading, with those that `toss` draws in their place.
+
+    Raises:
+        DataError: persons, of whom the rows for testing do not say whose they are.
+    """
+    if data.persons is not None:
+        raise DataError("whose the test rows are is not known here: name the column of persons of a table.")
+    whole = without_drawn_test(data)
+    train, test = toss(len(whole.x_train))
+    sides = _sides_of(whole, train, test)
+    if isinstance(whole, FeatureSet) and whole.images:
+        sides["images"] = dataclasses.replace(whole.images, **_sides_of(whole.images, train, test))
+    sides["texts"] = tuple(data.texts[row] for row in (*train, *test)) if data.texts else ()
+    notes = (*(note for note in data.notes if note != SET_APART), BY_COIN_NOTE)
+    return dataclasses.replace(whole, **sides, notes=notes, test_drawn=BY_COIN)
+
+
+def _sides_of(data: FeatureSet | Dataset, train: Array, test: Array) -> dict[str, Any]:
+    x, y = data.x_train, data.y_train
+    rows = {"x_train": scratch.take_rows(x, train), "x_test": scratch.take_rows(x, test)}
+    return rows | ({} if y is None else {"y_train": y[train], "y_test": y[test]})
+
+
 def with_drawn_test(data: FeatureSet) -> FeatureSet:
     """`data` with a stratified fifth of its train rows as test rows, the same every time, where it has labels and no test rows."""
     if data.y_train is None or data.x_test is not None:
@@ -50,14 +85,9 @@ def with_drawn_test(data: FeatureSet) -> FeatureSet:
     train, test = stratify(data.y_train, seed=0, name="table", persons=None if persons is None else persons.of)
     if not len(test) or len(np.unique(data.y_train[train])) < data.n_classes:
         return data
-    x, y, notes = data.x_train, data.y_train, tuple(note for note in data.notes if note != NO_TEST)
-    rows: dict[str, Any] = {
-        "x_train": scratch.take_rows(x, train),
-        "y_train": y[train],
-        "x_test": scratch.take_rows(x, test),
-        "y_test": y[test],
-    }
-    return dataclasses.replace(data, **rows, persons=persons and persons.at(train), notes=(*notes, SET_APART), test_drawn=True)
+    notes = tuple(note for note in data.notes if note != NO_TEST)
+    rows = _sides_of(data, train, test) | {"persons": persons and persons.at(train)}
+    return dataclasses.replace(data, **rows, notes=(*notes, SET_APART), test_drawn=True)
 
 
 def without_drawn_test(data: Rows) -> Rows:

@@ -39,7 +39,7 @@ class Parts:
     caveats: tuple[str, ...] = ()
     names: tuple[str, ...] | None = None
     recipe: Mapping[str, Any] | None = None
-    test_drawn: bool = False
+    test_drawn: bool | str = False
     texts: tuple[str, ...] = ()
 
     @property
@@ -60,6 +60,8 @@ def place_of(path: str | Path) -> Path:
     Raises:
         DataError: no text of a path, a user that is not there, or a path that this machine cannot look at.
     """
+    if isinstance(path, str) and not path.strip():
+        raise DataError("the path is empty: say which file or folder.")
     try:
         place = Path(path).expanduser()
         place.exists()

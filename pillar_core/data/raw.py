@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pillar_core.arrays import Array
-from pillar_core.data import cells, encoding, files, frames, matching, objects, recipes, tables
+from pillar_core.data import arrays, cells, encoding, files, frames, matching, objects, recipes, tables
 from pillar_core.data.encoding import NUMBERS, Column, Recipe
 from pillar_core.data.parts import open_source
 from pillar_core.data.persons import first_rows, named_in, names_of_persons
@@ -102,10 +103,7 @@ def read_public(source: Any, private: FeatureSet) -> FeatureSet:
     frame, title = _table(source, recipe.person)
     frame = encoding.with_text_column(frame, encoding.text_column(recipe.columns))
     names_all = recipe.person is not None and named_in(frame, recipe.person)[1]
-    features = public_features(frame, recipe, name=Path(title).stem, apart_from=(private.fingerprint,) if names_all else ())
-    names = [column.name for column in recipe.columns]
-    is_ordered = [name for name in frame.columns if name in names] == names
-    return features if is_ordered else dataclasses.replace(features, notes=(*features.notes, matching.REORDERED))
+    return public_features(frame, recipe, name=Path(title).stem, apart_from=(private.fingerprint,) if names_all else ())
 
 
 def new_rows(source: Any, recipe: Recipe) -> tuple[Array, tuple[str, ...]]:
@@ -145,7 +143,8 @@ def learnt_recipe(frame: pd.DataFrame, roles: Roles, public: pd.DataFrame | None
         if roles.text is None or len(inputs) > 1:
             _refuse_words(seen, [name for name in inputs if name != roles.text], label, roles.leave_out)
         columns = tuple(Column(name, encoding.TEXT if name == roles.text else NUMBERS, 0) for name in inputs)
-        return Recipe(label, tuple(roles.leave_out), columns=columns, person=roles.person), []
+        notes = encoding.identifier_notes(seen, inputs)
+        return Recipe(label, tuple(roles.leave_out), columns=columns, person=roles.person), notes
     public = encoding.with_text_column(public, roles.text)
     columns = encoding.columns_of(seen, label, public=public, text=roles.text)
     aside = [column for column in columns if column.kind in encoding.LEFT_OUT and column.name not in (roles.text, *roles.leave_out)]
@@ -155,7 +154,10 @@ def learnt_recipe(frame: pd.DataFrame, roles: Roles, public: pd.DataFrame | None
     recipe = encoding.learn_recipe(public, present, label=label, left_out=left_out)
     problems = [f"the public rows lack the columns {join(absent)}: bring them with the same columns, or leave these out."] if absent else []
     if problems := [*problems, *encoding.problems_of(present, recipe, is_scaled=True)]:
-        raise DataError(*problems)
+        unusable = [*absent, *(column.name for column in present if column.kind in encoding.ADVICE and column.name not in left_out)]
+        names = " ".join(map(shlex.quote, [*roles.leave_out, *unusable]))
+        way_on = [f"To leave out what cannot be used: --leave-out {names} (in Python leave_out=)."] if unusable else []
+        raise DataError(*problems, *way_on)
     used = tuple(column for column in columns if column.name not in left_out)
     notes = [f"Left out: {join(f'{column.name} ({column.kind})' for column in aside)}."] if aside else []
     return dataclasses.replace(recipe, columns=used, person=roles.person), notes
@@ -184,8 +186,8 @@ def template(source: Any, roles: Roles, public: pd.DataFrame | None = None) -> t
     return recipe, [*(_TEXT.format(name) for name in aside), *encoding.problems_of(used, recipe, is_scaled=False)]
 
 
-def private_features(frame: pd.DataFrame, recipe: Recipe, *, name: str, caveats: tuple[str, ...] = ()) -> FeatureSet:
-    """The features of a private table whose rows `first_rows` took, where it names persons.
+def private_features(frame: pd.DataFrame, recipe: Recipe, *, name: str, caveats: tuple[str, ...] = (), by_coin: bool = False) -> FeatureSet:
+    """The features of a private table whose rows `first_rows` took, where it names persons; by_coin: see `tables.partition`.
 
     Raises:
         DataError: as `encoding.private_parts`; words without categories and gaps without fills, by column.
@@ -196,7 +198,7 @@ def private_features(frame: pd.DataFrame, recipe: Recipe, *, name: str, caveats:
     columns = encoding.count_gaps(frame, recipe.columns)
     if problems := encoding.problems_of(columns, recipe, is_scaled=True):
         raise DataError(*problems, WAYS)
-    parts = encoding.private_parts(frame, columns, recipe, person=recipe.person, most=recipe.rows_per_person)
+    parts = encoding.private_parts(frame, columns, recipe, person=recipe.person, most=recipe.rows_per_person, by_coin=by_coin)
     features = files.checked_features(dataclasses.replace(parts, caveats=caveats), name=name)
     form = recipes.form_of(dataclasses.replace(recipe, classes=features.classes))
     return dataclasses.replace(features, recipe=form)
@@ -210,7 +212,10 @@ def public_features(frame: pd.DataFrame, recipe: Recipe, *, name: str, apart_fro
     """
     parts = encoding.public_parts(_without_gaps(frame, recipe), recipe.columns, recipe)
     features = files.checked_features(parts, name=name)
-    return dataclasses.replace(features, apart_from=apart_from, recipe=recipes.form_of(recipe))
+    names = [column.name for column in recipe.columns]
+    is_ordered = [name for name in frame.columns if name in names] == names
+    notes = (*(note for note in features.notes if note != arrays.NO_TEST), *(() if is_ordered else (matching.REORDERED,)))
+    return dataclasses.replace(features, apart_from=apart_from, recipe=recipes.form_of(recipe), notes=notes)
 
 
 def plain_features(frame: pd.DataFrame, *, name: str) -> FeatureSet:
@@ -227,7 +232,8 @@ def plain_features(frame: pd.DataFrame, *, name: str) -> FeatureSet:
         _refuse_words(frame, inputs, label, ())
     features = files.checked_features(tables.parts_of(frame), name=name)
     recipe = Recipe(label, columns=tuple(Column(column, NUMBERS, 0) for column in inputs), classes=features.classes)
-    return dataclasses.replace(features, recipe=recipes.form_of(recipe))
+    notes = (*features.notes, *encoding.identifier_notes(frame, inputs))
+    return dataclasses.replace(features, recipe=recipes.form_of(recipe), notes=notes)
 
 
 def _refuse_words(frame: pd.DataFrame, inputs: list[str], label: str, left_out: Iterable[str]) -> None:

@@ -14,7 +14,7 @@ from pillar_core.data import cells
 from pillar_core.data.arrays import not_finite
 from pillar_core.data.frames import frame_of, notes_of
 from pillar_core.data.labels import alike, plain
-from pillar_core.data.partition import stratify
+from pillar_core.data.partition import BY_COIN_NOTE, SET_APART, stratify, toss
 from pillar_core.data.parts import Parts
 from pillar_core.data.wording import join
 from pillar_core.deferred import pandas as pd
@@ -28,7 +28,6 @@ TOO_MANY_NUMBERS = (
     "formula in your spreadsheet)."
 )
 LONGEST_QUOTED = 80
-DRAWN = "No column says train or test: a stratified fifth of the rows became the test rows (the same fifth every time)."
 FEWEST_DISTINCT = 20
 """A column with more values than these may name something, such as a person."""
 
@@ -191,19 +190,23 @@ def sides_of(column: pd.Series) -> Array:
 
 
 def partition(
-    frame: pd.DataFrame, split: str | None, y: Array | None, notes: list[str], *, persons: Array | None = None
+    frame: pd.DataFrame, split: str | None, y: Array | None, notes: list[str], *, persons: Array | None = None, by_coin: bool = False
 ) -> tuple[Array, Array]:
+    """Row numbers (train, test): by the secret coins of `toss`, else as the column `split` says, else drawn class by class."""
+    if by_coin:
+        notes.append(BY_COIN_NOTE)
+        return toss(len(frame), persons=persons)
     if split is not None:
         sides = sides_of(frame[split])
         unknown = np.flatnonzero(~np.isin(sides, ("train", "test")))
         if len(unknown):
             words = join(sorted(set(sides[unknown].tolist())))
             raise DataError(f"column {split!r} must say train or test; rows {join(unknown)} say {words}.")
-        notes.append(DRAWN if frame.attrs.get("is_drawn") else f"Train and test rows are those that column {split!r} names.")
+        notes.append(SET_APART if frame.attrs.get("is_drawn") else f"Train and test rows are those that column {split!r} names.")
         return np.flatnonzero(sides == "train"), np.flatnonzero(sides == "test")
     if y is None:
         return np.arange(len(frame)), np.arange(0)
-    notes.append(DRAWN)
+    notes.append(SET_APART)
     return stratify(np.unique(y, return_inverse=True)[1], seed=0, name="table", persons=persons)
 
 

@@ -124,4 +124,5 @@ def through_backbone(
         test_drawn=dataset.test_drawn,
         texts=dataset.texts,
         recipe=dataset.recipe,
+        names=dataset.names if chosen == "identity" else None,
     )

@@ -19,7 +19,7 @@ from pillar_core.jobs import api
 from pillar_core.ledger import of_person
 from pillar_core.methods import METHODS
 from pillar_core.rng import stream
-from pillar_core.types import PublicFacts
+from pillar_core.types import BY_COIN, PublicFacts
 
 SMALL = "m:linear_head;n:100;k:2;e:no;s:gsd;v:angles;c:drawn_noise"
 NUMBERS = "a,b,label\n" + "\n".join(f"{index % 2 + 0.01 * index:.2f},{(index % 2) * 2 - 1},{index % 2}" for index in range(60))
@@ -348,3 +348,43 @@ def test_what_was_understood_of_a_file_is_said_and_absent_columns_are_called_so(
     public = "".join(line.partition(";")[2] + "\n" for line in text.splitlines()[:40])
     app = app.file_uploader(key="upload-candidates").set_value([("public.csv", public.encode(), "text/csv")]).run()
     assert "a (missing in the public file)" in next(item for item in app.multiselect if item.label == "Columns to leave out").options
+
+
+def test_a_share_that_is_too_small_is_enlarged_by_a_button_beside_the_readers_notes(start: Start) -> None:
+    rows = "a,b,label\n" + "".join(f"{row % 2 + 0.01 * row:.2f},{row},{row % 2}\n" for row in range(24))
+    app = start("data").file_uploader(key="upload").set_value([("few.csv", rows.encode(), "text/csv")]).run()
+    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
+    assert not app.error
+    assert "No rows are named as test rows" in words(app), "the reader's own note"
+    assert app.button(key="use-upload").disabled
+    app.button(key="upload-elsewhere").click().run()
+    assert app.radio(key="upload-public").value == app.radio(key="upload-public").options[1]
+    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
+    app.button(key="upload-larger-share").click().run()
+    app.button(key="use-upload").click().run()
+    assert uploads.load(str(linked(app)["data"])).n_classes == 2
+
+
+def test_a_secret_coin_draws_the_test_rows_of_rows_that_are_brought(start: Start) -> None:
+    app = start("data").file_uploader(key="upload").set_value([("rows.csv", NUMBERS.encode(), "text/csv")]).run()
+    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
+    app.toggle(key="upload-coin").set_value(True).run()
+    app.button(key="use-upload").click().run()
+    drawn = uploads.load(str(linked(app)["data"]))
+    assert (drawn.test_drawn, len(drawn.x_train) + len(drawn.x_test)) == (BY_COIN, 60)
+    app.switch_page("pages/answer.py").run()
+    app.toggle(key="local-widget.answer-test").set_value(True).run()
+    assert not [item for item in app.toggle if item.key == "local-widget.answer-test-coin"], "nobody has to state what the app knows"
+    assert "together, the larger of the two" in words(app)
+
+
+def test_public_arrays_with_names_go_with_a_private_table(start: Start) -> None:
+    file = io.BytesIO()
+    x = stream(1, "rows").normal(size=(40, 2))
+    np.savez(file, x_train=x, y_train=np.arange(40) % 2, names=np.array(["b", "a"]))
+    app = start("data").file_uploader(key="upload").set_value([("rows.csv", NUMBERS.encode(), "text/csv")]).run()
+    app.file_uploader(key="upload-candidates").set_value([("open.npz", file.getvalue(), "application/zip")]).run()
+    assert "came in another order" in words(app)
+    app.button(key="use-upload").click().run()
+    assert not app.exception
+    assert uploads.load(str(linked(app)["public"])).names == ("b", "a")

@@ -57,9 +57,11 @@ def panel(settings: Settings) -> None:
         with right:
             metric = local.choice("answer-test-metric", {name: private_tests.title_of(name) for name in metrics})
         most = None if data.persons is None else data.persons.most
-        has_coin = not data.test_drawn and local.toggle("answer-test-coin")
+        if not data.test_drawn:
+            local.toggle("answer-test-coin")
+        has_coin = receipts.has_coin(data)
         persons = f" No person may have more than {most} of the test rows." if most else ""
-        st.caption(f"{_total_words(settings, epsilon, has_coin, is_drawn=data.test_drawn)}{persons}")
+        st.caption(f"{_total_words(settings, epsilon, has_coin, is_drawn=bool(data.test_drawn))}{persons}")
         arguments = {"epsilon": epsilon, "metric": metric, "rows_per_person": most, "relation": settings.relation}
         style: dict[str, Any] = {"icon": ":material/lock:", "type": "primary", "key": "answer-test-run"}
         st.button(
@@ -114,7 +116,7 @@ def _total_words(settings: Settings, epsilon: float, has_coin: bool, *, is_drawn
     start = f"Training and this test{f', with ε = {spent:.3g} of earlier tests' if spent else ''}"
     if has_coin and settings.relation == "add_or_remove_one":
         return f"{start}: ε = {max(settings.epsilon, spent + epsilon):.3g} together, {private_tests.LARGER}."
-    drawn = " The app drew the test rows class by class, and not by such a coin." if is_drawn else ""
+    drawn = " The app drew the test rows class by class: a switch for such a coin stands where you bring the rows." if is_drawn else ""
     return f"{start}: ε = {settings.epsilon + spent + epsilon:.3g} together, {private_tests.SUM}.{drawn}"
 
 

@@ -13,7 +13,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import pillar_core as pc
 from pages.frame import local, memory, plain, session
-from pages.frame.settings import AUTO, PART
+from pages.frame.settings import AUTO, PARAMS, PART
 from pages.parts.data import samples
 from pillar_core import data
 from pillar_core.data import Report, reports, uploads, visitors
@@ -119,7 +119,7 @@ def let_go(files: Sequence[File]) -> None:
         st.session_state[path] = ""
 
 
-def take(private: FeatureSet | Dataset, candidates: list[Maker], name: str, public: str = PART) -> None:
+def take(private: FeatureSet | Dataset, candidates: Sequence[Maker], name: str, public: str = PART) -> None:
     """Keeps private rows and public sets, which become the data of every page; public rows are made and kept set by set.
 
     Raises:
@@ -147,9 +147,9 @@ def doubt_roles(private: Report, public: Report, name: str) -> None:
         )
 
 
-def verdict(report: Report, *, is_quiet: bool = False) -> None:
+def verdict(report: Report) -> None:
     """What was found in a file, or what is wrong with it."""
-    if report.ok and not is_quiet:
+    if report.ok:
         st.success(f"**Ready.** {plain.text(report.understood)}", icon=":material/check_circle:")
         if len(report.classes) > MANY_CLASSES and report.n_train < ROWS_A_CLASS * len(report.classes):
             st.warning(
@@ -157,19 +157,19 @@ def verdict(report: Report, *, is_quiet: bool = False) -> None:
                 f"nothing is learnt of a class with fewer than {ROWS_A_CLASS} rows. Cut numbers into bins, or join classes.",
                 icon=":material/help:",
             )
-    if not report.ok:
-        show_problems(report.problems)
-
-
-def show_problems(problems: tuple[str, ...] | list[str]) -> None:
-    """What is wrong with a file, line by line."""
-    st.error("**This file cannot be used yet.**", icon=":material/error:")
-    list_lines(problems)
+    else:
+        st.error("**This file cannot be used yet.**", icon=":material/error:")
+        list_lines(report.problems)
 
 
 def list_lines(problems: tuple[str, ...] | list[str]) -> None:
     """Line by line."""
     st.markdown("\n".join(f"- {plain.text(problem)}" for problem in problems))
+
+
+def list_notes(notes: Sequence[str]) -> None:
+    """What was decided while a file was read, in small letters, line by line."""
+    st.caption("  \n".join(map(plain.text, dict.fromkeys(notes))))
 
 
 def preview(rows: FeatureSet | Dataset, report: Report) -> None:
@@ -180,6 +180,15 @@ def preview(rows: FeatureSet | Dataset, report: Report) -> None:
         samples.rows(rows.x_train, numbers, [] if rows.y_train is None else [rows.classes[rows.y_train[row]] for row in numbers])
     else:
         st.dataframe(list(report.preview), hide_index=True, key="upload-preview")
+
+
+def asks_for_coin(unit: str) -> bool:
+    """Whether a secret coin of each row or person alone shall draw the test rows."""
+    hint = (
+        "For a model that you release with a private test. The larger ε of training and tests then holds for both, where neighbours differ "
+        f"by one {unit} added or removed. Else a fifth of each class is drawn, the same every time, and the two add up."
+    )
+    return st.toggle(f"Draw the test rows by a secret coin of each {unit}", key=local.unlinked_key("upload-coin", FILE), help=hint)
 
 
 def use_button(keep: Callable[..., None], arguments: tuple[Any, ...], *, is_ready: bool) -> None:
@@ -199,6 +208,22 @@ def share_or_none() -> bool | None:
     """Whether a share of the private file's rows is public; None before the user says."""
     choice = st.radio("Which of your rows may everyone see?", [_SHARE, _NONE], index=None, key=local.unlinked_key("upload-public", FILE))
     return None if choice is None else choice == _SHARE
+
+
+def offer_share(file: File, problems: Sequence[str]) -> None:
+    """What to do where the share of a small file makes too few rows public: a larger share, or other public rows."""
+    st.info(f"**A larger share is needed.** {plain.text(' '.join(problems))}", icon=":material/help:")
+    low, high = PARAMS["public_fraction"].low, PARAMS["public_fraction"].high
+    share = next((percent / 100 for percent in range(round(100 * low), round(100 * high) + 1) if file.report(percent / 100).ok), None)
+    with st.container(horizontal=True):
+        if share is not None:
+            style: dict[str, Any] = {"key": "upload-larger-share", "type": "primary"}
+            st.button(f"Make {share:.0%} of them public", on_click=session.change, kwargs={"public_fraction": share}, **style)
+        st.button("Take public rows from elsewhere", key="upload-elsewhere", on_click=_take_none)
+
+
+def _take_none() -> None:
+    st.session_state["upload-public"] = _NONE
 
 
 def other_public(*, is_images: bool, dims: tuple[int, ...]) -> str | None:

@@ -12,9 +12,12 @@ from pages.frame.settings import PART, Settings
 from pages.parts.data import brought, kept, wizard
 from pages.parts.data.brought import FILE, File
 from pillar_core import mode
-from pillar_core.data import frames, npz, reader, uploads
+from pillar_core.data import frames, npz, reader, reports, uploads
+from pillar_core.data.partition import with_tossed_test
 from pillar_core.data.parts import open_source
 from pillar_core.errors import DataError
+from pillar_core.runs import splitting
+from pillar_core.types import Dataset, FeatureSet
 
 
 def panel(settings: Settings) -> bool:
@@ -103,9 +106,9 @@ def _judge(brought_file: File, public: list[File], settings: Settings) -> None:
     private = _with_keys(brought_file)
     if private is None:
         return
-    report, is_table = private.report(), frames.ending_of(private.name) in reader.TABLES
-    asks = is_table and (not report.ok or bool(public) or wizard.has_questions(private))
-    if is_table and not asks:
+    report, is_table = private.report(), _is_table(private)
+    asks = is_table and all(map(_is_table, public)) and (not report.ok or bool(public) or wizard.has_questions(private))
+    if is_table and not public and not asks:
         hint = "Say which column names them, and how many rows of each are used: ε then protects a person."
         asks = st.toggle("Somebody may have several of these rows", key=local.unlinked_key("upload-persons", FILE), help=hint)
     is_readable = asks and wizard.is_readable(private)
@@ -118,21 +121,31 @@ def _judge(brought_file: File, public: list[File], settings: Settings) -> None:
         wizard.panel(private, public, settings)
     if asks or not report.ok:
         return
-    candidates = _candidates(public, report.is_images, report.dims)
+    count, *notes = report.notes
+    brought.list_notes(notes)
+    candidates = _candidates(public, private.rows())
     for file in candidates:
         brought.doubt_roles(report, file.report(), file.name)
+    is_shared = False if candidates else brought.share_or_none()
     choice: str | None = PART
-    if not candidates:
-        choice = _public_rows(report.is_images, report.dims)
+    if is_shared:
+        shared = private.report(settings.public_fraction)
+        if shared.ok:
+            brought.consequence(shared.notes[0], is_shared=True)
+        else:
+            brought.offer_share(private, shared.problems)
+            choice = None
+    else:
+        choice = PART if candidates else None if is_shared is None else brought.other_public(is_images=report.is_images, dims=report.dims)
         if choice is not None:
-            report = private.report(settings.public_fraction if choice == PART else None)
-            brought.verdict(report, is_quiet=True)
-    if report.ok and choice is not None:
-        brought.consequence(report.notes[0], is_shared=choice == PART and not candidates)
-    for line in report.notes[1:]:
-        st.caption(plain.text(line))
-    brought.use_button(_keep, (private, candidates, choice), is_ready=report.ok and choice is not None)
+            brought.consequence(count, is_shared=False)
+    by_coin = choice is not None and bool(private.rows().test_drawn) and not private.rows().persons and brought.asks_for_coin("row")
+    brought.use_button(_keep, (private, candidates, choice, by_coin), is_ready=choice is not None)
     brought.preview(private.rows(), report)
+
+
+def _is_table(file: File) -> bool:
+    return frames.ending_of(file.name) in reader.TABLES
 
 
 def _with_keys(file: File) -> File | None:
@@ -153,50 +166,52 @@ def _with_keys(file: File) -> File | None:
     return dataclasses.replace(file, keys=(chosen, label)) if chosen and label else None
 
 
-def _candidates(public: list[File], is_images: bool, dims: tuple[int, ...]) -> list[File]:
-    """The public files that fit private rows of such a shape; for others the reason is said."""
-    fitting = []
+def _candidates(public: list[File], private: FeatureSet | Dataset | None) -> list[File]:
+    """The public files that fit private rows (None: files of the first one's kind); of the others it is said why not."""
+    fitting, wanted = [], None if private is None else private.x_train.shape[1:]
     for file in public:
-        report = file.report()
+        report, why = file.report(), ""
+        notes: tuple[str, ...] = ()
+        wanted = wanted or report.dims
+        is_images, rows = len(wanted) > 1, file.rows() if report.ok else None
         if not report.ok:
             why = report.problems[0]
         elif report.is_images != is_images:
             why = (
                 f"it holds {'images' if report.is_images else 'numbers'}, and the private rows are {'images' if is_images else 'numbers'}."
             )
-        elif not is_images and report.dims != dims:
-            why = f"it has {report.dims[0]:,} features, and the private rows have {dims[0]:,}: extract both with one backbone."
-        else:
-            fitting.append(file)
-            st.caption(f":material/public: {plain.text(file.name)}: {report.n_train:,} public rows, {len(report.classes)} classes.")
+        elif isinstance(private, FeatureSet) and isinstance(rows, FeatureSet):
+            try:
+                rows, notes = splitting.match_private(rows, private)
+            except DataError as error:
+                why = str(error)
+        if not why and not is_images and rows is not None and rows.x_train.shape[1:] != wanted:
+            why = f"it has {report.dims[0]:,} features, and the private rows have {wanted[0]:,}: extract both with one backbone."
+        if why:
+            st.warning(f"{plain.text(file.name)} cannot be public here: {plain.text(why)}", icon=":material/block:")
             continue
-        st.warning(f"{plain.text(file.name)} cannot be public here: {plain.text(why)}", icon=":material/block:")
+        fitting.append(file)
+        count = f":material/public: {plain.text(file.name)}: {report.rows:,} public rows, {len(report.classes)} classes."
+        st.caption(" ".join([count, *map(plain.text, notes)]))
     return fitting
 
 
 def _judge_public(public: list[File], settings: Settings) -> None:
     """Public rows alone: kept beside the private data that the settings name."""
-    private = uploads.card(settings.data)
-    public_reports = [file.report() for file in public]
-    is_images = private.kind == uploads.IMAGES if private else public_reports[0].is_images
-    fitting = _candidates(public, is_images, private.shape if private else public_reports[0].dims)
+    fitting = _candidates(public, uploads.load(settings.data) if uploads.is_here(settings.data) else None)
     hint = "Stores them in the cache; the first becomes the public data of every page."
     st.button(
         "Use as public data", type="primary", key="use-public", on_click=_keep_public, args=(fitting,), disabled=not fitting, help=hint
     )
 
 
-def _public_rows(is_images: bool, dims: tuple[int, ...]) -> str | None:
-    """The `public` setting that the user chose; None before the choice."""
-    choice = brought.share_or_none()
-    if choice is not False:
-        return PART if choice else None
-    return brought.other_public(is_images=is_images, dims=dims)
-
-
-def _keep(private: File, candidates: list[File], public: str) -> None:
+def _keep(private: File, candidates: list[File], public: str, by_coin: bool) -> None:
     with failures.note_refusal("The rows could not be stored"):
-        brought.take(private.rows(), [(file.rows, file.name) for file in candidates], private.name, public)
+        rows = with_tossed_test(private.rows()) if by_coin else private.rows()
+        share = session.current().public_fraction if public == PART and not candidates else None
+        if problems := reports.describe_rows(rows, (), share).problems:
+            raise DataError(*problems)
+        brought.take(rows, [(file.rows, file.name) for file in candidates], private.name, public)
         brought.let_go([private, *candidates])
 
 

@@ -12,7 +12,7 @@ import streamlit as st
 from pages.frame import failures, local, memory, plain
 from pages.frame.settings import PART, Settings
 from pages.parts.data import brought
-from pages.parts.data.brought import FILE, File, Maker
+from pages.parts.data.brought import FILE, File
 from pillar_core.arrays import Array
 from pillar_core.data import encoding, persons, raw, recipes, reports, room, uploads
 from pillar_core.data.encoding import Column, Recipe
@@ -31,11 +31,14 @@ from pillar_core.data.tables import (
 from pillar_core.data.wording import join
 from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
+from pillar_core.runs import splitting
 from pillar_core.types import FeatureSet, Unit
 
 MOST_OF_A_PERSON = 16
 Tables = tuple[pd.DataFrame, list[tuple[Callable[[], pd.DataFrame], str]]]
 """A private table, and what reads each public one, with its title."""
+FeatureMakers = list[tuple[Callable[[], FeatureSet], str]]
+"""What makes the features of each public table, with its title."""
 _ABSENT = "missing in the public file"
 _UNNAMED = "{} does not name its persons: you state that none of them is private, too."
 
@@ -46,6 +49,7 @@ class Answers:
 
     `share`: of the private rows, which is public; None where the public rows come from elsewhere. `edges`: where a number to predict is
     cut into classes. `is_joined`: labels that differ by case and blanks alone are one. `text`: the column of texts to learn from.
+    `by_coin`: how test rows are drawn, see `tables.partition`.
     """
 
     private: File
@@ -57,6 +61,7 @@ class Answers:
     edges: tuple[float, ...] = ()
     is_joined: bool = False
     text: str | None = None
+    by_coin: bool = False
 
     def table(self, file: File) -> pd.DataFrame:
         """A table with its labels as they were answered: cut into bins, or joined where they differ by case and blanks alone.
@@ -87,7 +92,7 @@ class Answers:
         frame, carved = encoding.split_off_public(frame, self.label, self.share, person=self.person)
         return frame, [(lambda: carved, brought.PART_OF.format(Path(self.private.name).name))]
 
-    def rows(self, tables: Tables, columns: tuple[Column, ...], recipe: Recipe) -> tuple[FeatureSet, list[Maker]]:
+    def rows(self, tables: Tables, columns: tuple[Column, ...], recipe: Recipe) -> tuple[FeatureSet, FeatureMakers]:
         """The private rows as numbers, and what makes those of each public table."""
         frame, sources = tables
         room.check_memory("One number for each category takes", 8 * len(frame) * encoding.width(columns, recipe), room.memory_limit())
@@ -96,7 +101,11 @@ class Answers:
         key = fingerprint(
             self.private.key, [file.key for file in self.public], recipes.form_of(recipe), self.share, self.edges, self.is_joined
         )
-        private = _features(key, frame, recipe, Path(self.private.name).stem, () if sources else (COLUMNS_SEEN,))
+        title, caveats = Path(self.private.name).stem, () if sources else (COLUMNS_SEEN,)
+        if self.by_coin:
+            private = raw.private_features(frame, recipe, name=title, caveats=caveats, by_coin=True)
+        else:
+            private = _features(key, frame, recipe, title, caveats)
         unnamed = self.unnamed_files()
 
         def public(read: Callable[[], pd.DataFrame], title: str) -> FeatureSet:
@@ -104,8 +113,7 @@ class Answers:
             apart_from = (private.fingerprint,) if is_apart else ()
             return raw.public_features(read(), recipe, name=Path(title).stem, apart_from=apart_from)
 
-        makers: list[Maker] = [(functools.partial(public, read, title), title) for read, title in sources]
-        return private, makers
+        return private, [(functools.partial(public, read, title), title) for read, title in sources]
 
 
 def panel(private: File, public: list[File], settings: Settings) -> None:
@@ -154,12 +162,15 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
     rows, makers = answers.rows((frame, sources), columns, recipe)
     report = reports.describe_rows(rows, (), None)
     brought.verdict(report)
-    n_public = 0
+    n_public, public_notes = 0, []
     for make, title in makers:  # one at a time, and none of them stays
-        public_report = reports.describe_rows(make(), (), None)
+        public_rows = make()
+        public_report = reports.describe_rows(public_rows, (), None)
         n_public += public_report.n_train
         if public:
             brought.doubt_roles(report, public_report, title)
+            said = (*public_rows.notes, *splitting.match_private(public_rows, rows)[1])
+            public_notes += [f"{Path(title).name}: {note}" for note in said if note not in rows.notes]
     unnamed = answers.unnamed_files()
     if not sources:
         public_name = brought.other_public(is_images=False, dims=report.dims)
@@ -170,10 +181,12 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
             "may show them. They are kept as a set of their own.",
             is_shared=True,
         )
-    for line in (*notes_of(_table(private, None)), *rows.notes, *(_UNNAMED.format(Path(name).name) for name in unnamed)):
-        st.caption(plain.text(line))
-    if words := [name for name in recipe.categories if name not in left_out]:
-        st.caption(plain.text(f"Columns of words that become categories: {join(words)}."))
+    words = [name for name in recipe.categories if name not in left_out]
+    notes = [f"Columns of words that become categories: {join(words)}."] if words else []
+    notes += [*notes_of(_table(private, None)), *rows.notes, *public_notes, *(_UNNAMED.format(Path(name).name) for name in unnamed)]
+    brought.list_notes(notes)
+    if rows.test_drawn and brought.asks_for_coin("row" if person is None else "person"):
+        answers = dataclasses.replace(answers, by_coin=True)
     brought.use_button(_keep, (answers, columns, recipe, public_name or PART), is_ready=bool(sources or public_name))
     brought.preview(rows, report)
 

@@ -28,6 +28,9 @@ SPLITS = {
 EXTRAS = frozenset({"sample", "samples", "pred", "prediction", "example", "examples", "preview", "unlabeled", "unlabelled", "seg_pred"})
 """Folders beside splits that hold no further rows."""
 STRAY_FILES = 3
+_OF_LATIN_1 = "".join({*bytes(range(0xC0, 0x100)).decode("cp437")} - {*"ßµ°²·"})
+_GARBLED = re.compile(f"(?<=[A-Za-z])[{_OF_LATIN_1}]|[{_OF_LATIN_1}](?=[A-Za-z])")
+"""Signs that letters of Latin-1 become in a zip that does not say how its names are written."""
 HEIC_ENDINGS = (".heic", ".heif")
 HEIC = "HEIC is not read: save such photographs as JPEG first (`mogrify -format jpg *.heic`)."
 
@@ -43,7 +46,7 @@ def arrange(members: Sequence[Member]) -> Layout:
     visible = [member for member in members if not any(part.startswith((".", "__MACOSX")) for part in member.path.parts)]
     images = [member for member in visible if member.is_image]
     tables = [member for member in visible if member.path.suffix.lower() == ".csv"]
-    notes = _notes_on_files([member for member in visible if not member.is_image])
+    notes = _notes_on_files([member for member in visible if not member.is_image and member not in tables])
     if not images:
         hint = f" {HEIC}" if any(member.path.suffix.lower() in HEIC_ENDINGS for member in visible) else ""
         others = f" It holds {join([m.path for m in visible], most=3)}: unzip a table or npz and give that file." if visible else ""
@@ -77,12 +80,15 @@ def arrange(members: Sequence[Member]) -> Layout:
             f"which folders are the classes is not certain: each of {join(below)} holds {join(sorted(first))}. Put each class into one "
             "folder (below train and test where they are these), or add labels.csv with the columns file and label."
         )
+    notes += [f"The classes are the folders; left aside: {join([table.path for table in tables])}."] if tables else []
+    if garbled := [name for name in below if _GARBLED.search(name)]:
+        notes.append(f"Is the name {join(garbled)} misread? Then name the folder in plain letters, or zip it with names in UTF-8.")
     return Layout(tuple(dataclasses.replace(m, label=parts[0], in_test=in_test[m]) for m, parts in paths.items()), tuple(notes))
 
 
 def _notes_on_files(files: Sequence[Member]) -> list[str]:
     heic = sum(member.path.suffix.lower() in HEIC_ENDINGS for member in files)
-    notes = [f"{len(files)} files are no images and were left out."] if files else []
+    notes = [f"Files that are no images were left out: {join([file.path for file in files], most=3)}."] if files else []
     return [*notes, f"{heic} of them are HEIC photographs. {HEIC}"] if heic else notes
 
 

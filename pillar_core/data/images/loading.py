@@ -11,14 +11,12 @@ from pillar_core.data import arrays, scratch
 from pillar_core.data.images import arranging, decoding, folders, layouts
 from pillar_core.data.images.folders import Layout
 from pillar_core.data.npz import read_npz
-from pillar_core.data.partition import stratify
+from pillar_core.data.partition import SET_APART, stratify
 from pillar_core.data.parts import Parts, open_source, place_of
 from pillar_core.data.persons import persons_of
 from pillar_core.data.wording import join
 from pillar_core.errors import DataError
 from pillar_core.types import Dataset, Progress, ignore_progress
-
-SET_APART = "There are no test images of their own: a stratified fifth became the test rows (the same fifth every time)."
 
 
 def load_images(path: str | Path) -> Dataset:

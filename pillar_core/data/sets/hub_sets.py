@@ -17,6 +17,7 @@ from typing import IO, Any
 from pillar_core import store
 from pillar_core.data import arrays, downloading, places
 from pillar_core.data.cards import DATASETS, DatasetCard, card_of, toml_setting
+from pillar_core.data.frames import notes_of, of_arrow
 from pillar_core.data.images.folders import Layout, Member
 from pillar_core.data.images.loading import assemble, load_images
 from pillar_core.data.partition import with_test_rows
@@ -242,14 +243,14 @@ def _stream(rows: Any, number: int, image: str, place: Path) -> Callable[[], IO[
 
 def _table(repository: str, train: Any, test: Any, label: str | None, seed: int, notes: tuple[str, ...]) -> Dataset:
     column = _label_column(train, label)
-    sides = [None if rows is None else rows.remove_columns([column]).to_pandas() for rows in (train, test)]
+    frames = [of_arrow(rows.remove_columns([column]).with_format("arrow")[:]) for rows in (train, test) if rows is not None]
     train_labels, names = _words(train, column)
-    x = [None if frame is None else numbers_of(frame, [str(title) for title in frame.columns]) for frame in sides]
+    x = [numbers_of(frame, list(map(str, frame.columns))) for frame in frames]
     labels = None if test is None else _words(test, column)[0]
-    checked = arrays.check(x[0], train_labels, x[1], labels, names or None, is_divided_later=True).require()
-    data = Dataset(
-        repository, checked.x_train, checked.y_train, checked.x_test, checked.y_test, checked.classes, notes=(*notes, *checked.notes)
-    )
+    checked = arrays.check(x[0], train_labels, x[1] if len(x) > 1 else None, labels, names or None, is_divided_later=True).require()
+    rows = (checked.x_train, checked.y_train, checked.x_test, checked.y_test)
+    notes = (*notes, *notes_of(frames[0]), *checked.notes)
+    data = Dataset(repository, *rows, checked.classes, notes=notes, names=tuple(map(str, frames[0].columns)))
     return data if data.x_test is not None or data.y_train is None else with_test_rows(data, seed=seed)
 
 

@@ -169,3 +169,13 @@ def test_heic_is_named_with_the_way_on() -> None:
     with pytest.raises(DataError, match="mogrify"):
         read({f"{label}/{number}.heic": b"" for label in CLASSES for number in range(5)})
     assert any("2 of them are HEIC" in note for note in read(in_classes(grey) | {"cat/a.HEIC": b"", "dog/b.heic": b""}).notes)
+
+
+def test_a_class_whose_name_seems_misread_is_asked_about() -> None:
+    """Old tools write Latin-1 without saying so: H\u00fcndin comes as H\u207fndin."""
+    garbled = {name.replace("dog", "Hündin").encode("latin-1").decode("cp437"): content for name, content in in_classes(grey).items()}
+    assert any("misread" in note and "Hⁿndin" in note for note in read(garbled).notes)
+    for name in ("Hündin", "Σ", "größe", "собака"):
+        assert not any(
+            "misread" in note for note in read({path.replace("dog", name): rows for path, rows in in_classes(grey).items()}).notes
+        )

@@ -101,3 +101,26 @@ def test_a_column_in_other_units_is_asked_about() -> None:
     centimetres = FRAME.assign(a=FRAME["a"] + 0.01, b=FRAME["b"] * 100, label=Y)
     assert any("one unit" in note and "b" in note for note in pc.split(metres, public=centimetres).notes)
     assert not any("one unit" in note for note in pc.split(metres, public=FRAME.assign(a=FRAME["a"] + 0.01, label=Y)).notes)
+
+
+def test_numbers_of_a_hub_set_keep_their_names_and_lists_become_columns() -> None:
+    rows = {"age": X[:, 0].tolist(), "embedding": X.tolist(), "label": Y.tolist()}
+    features = pc.load_features(datasets.DatasetDict(train=datasets.Dataset.from_dict(rows), test=datasets.Dataset.from_dict(rows)))
+    assert features.names == ("age", "embedding[0]", "embedding[1]", "embedding[2]")
+    np.testing.assert_array_equal(features.x_train[:, 1:], X)
+    with pytest.raises(DataError, match="lists of several lengths"):
+        pc.load_features(datasets.Dataset.from_dict({"x": [[1.0] * (1 + row % 2) for row in range(40)], "label": Y.tolist()}))
+
+
+def test_a_npz_may_name_its_columns_and_public_ones_are_matched_by_them(tmp_path: Path) -> None:
+    order = [2, 0, 1]
+    np.savez(tmp_path / "ward.npz", x_train=X, y_train=Y, feature_names=np.array(["a", "b", "c"]))
+    np.savez(tmp_path / "open.npz", x_train=X[:, order] + 1, y_train=Y, names=np.array(["c", "a", "b"]))
+    np.savez(tmp_path / "plain.npz", x_train=X[:, order] + 1, y_train=Y)
+    np.savez(tmp_path / "classes.npz", x_train=X, y_train=Y, names=np.array(["well", "ill"]))
+    split = pc.split(tmp_path / "ward.npz", public=tmp_path / "open.npz")
+    assert split.features.names == ("a", "b", "c")
+    assert sorted(map(tuple, split.public_x.tolist())) == sorted(map(tuple, (X + 1).tolist()))
+    assert any("in another order" in note for note in split.notes)
+    assert any("have no names" in note for note in pc.split(tmp_path / "ward.npz", public=tmp_path / "plain.npz").notes)
+    assert pc.load_features(tmp_path / "classes.npz").names is None

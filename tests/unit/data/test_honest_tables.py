@@ -2,18 +2,22 @@
 
 import gzip
 import io
+import re
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import pillar_core as pc
-from pillar_core.data import cells, encoding
+from pillar_core.data import cells, encoding, raw
 from pillar_core.data.frames import SUFFIXES, frame_of
 from pillar_core.data.tables import alike_labels, bins, label_column, parts_of
 from pillar_core.errors import DataError
 
+DOCUMENT = Path(__file__).parents[3] / "docs" / "data.md"
 ROWS = pd.DataFrame({"age": [50, 61, 39, 47] * 5, "income": [1041.5, 985.0, 2412.87, 1210.0] * 5, "label": ["a", "b"] * 10})
 GERMAN = "Alter;Größe;Einkommen;label\n" + "50;1,81;1.041,50;a\n61;1,69;985,00;b\n39;1,75;12.412,87;a\n" * 5
 
@@ -257,3 +261,80 @@ def test_other_sheets_are_named() -> None:
 def test_labels_alike_but_for_case_are_asked_about() -> None:
     notes = pc.load_features(ROWS.assign(label=["Yes", "yes", "No", "NO "] * 5)).notes
     assert sum("Are they one class?" in note for note in notes) == 2
+
+
+def test_one_unit_behind_the_numbers_of_a_column_is_taken_off_and_said() -> None:
+    frame = read("weight;height;age;label\n72,5 kg;1,80 m;1 year;a\n81 kg;1,75 m;3 years;b\nunknown;1,60 m;4 years;a\n")
+    assert frame["weight"].tolist()[:2] == [72.5, 81.0]
+    assert np.isnan(frame["weight"][2])
+    assert frame[["height", "age"]].to_numpy().tolist() == [[1.8, 1], [1.75, 3], [1.6, 4]]
+    assert "Units were taken off: weight (kg), height (m), age (year)." in frame.attrs["notes"]
+    mixed = "weight,x,label\n" + "".join(f"{60 + row} kg,{row},{'ab'[row % 2]}\n" for row in range(20)) + "160 lb,1,a\n"
+    with pytest.raises(DataError, match="row 20: column 'weight' holds '160 lb', not a number"):
+        parts_of(read(mixed))
+    assert read("size,label\n5 ml,a\n10 mg,b\n20 mg,a\n")["size"].tolist() == ["5 ml", "10 mg", "20 mg"]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".xlsx", ".parquet"])
+def test_a_name_that_several_columns_have_is_refused(ending: str) -> None:
+    """Pandas calls the second `age.1`, which no other table has."""
+    if ending == ".csv":
+        content = b"age, age ,label\n1,2,a\n3,4,b\n"
+    elif ending == ".xlsx":
+        book = pytest.importorskip("openpyxl").Workbook()
+        for row in (["age", "age", "label"], [1, 2, "a"], [3, 4, "b"]):
+            book.active.append(row)
+        buffer = io.BytesIO()
+        book.save(buffer)
+        content = buffer.getvalue()
+    else:
+        table, sink = pa.table([pa.array([1, 2]), pa.array([3, 4]), pa.array(["a", "b"])], names=["age", "age", "label"]), io.BytesIO()
+        pq.write_table(table, sink)
+        content = sink.getvalue()
+    with pytest.raises(DataError, match="several columns are called age"):
+        read(content, ending)
+
+
+def test_a_number_for_each_row_that_is_called_id_is_named() -> None:
+    table = ROWS.assign(id=range(20))
+    assert any("perhaps identifiers: id" in note for note in pc.load_features(table).notes)
+    assert not any("perhaps identifiers" in note for note in pc.load_features(table, leave_out=["id"]).notes)
+    assert not any("perhaps identifiers" in note for note in pc.load_features(ROWS.assign(idle=range(20))).notes)
+
+
+def test_the_empty_path_is_none() -> None:
+    with pytest.raises(DataError, match="the path is empty"):
+        pc.load_features("")
+
+
+WORDS = "".join(f"{row},{'xy'[row % 2]}\n" for row in range(6))
+CELLS = {
+    '`"1,041"`': lambda: read(f'v,label\n"1,041",x\n{WORDS}')["v"][0] == 1041,
+    "`72 kg`": lambda: read("v,label\n72 kg,x\n80 kg,y\n")["v"].tolist() == [72, 80],
+    "empty, ": lambda: read("v,w,label\n?,1,NA\n1,k.A.,x\n")[["v", "w"]].isna().sum().tolist() == [1, 1],
+    "another word among": lambda: _is_refused(f"v,label\nfour,x\n{WORDS}", "row 0: column 'v' holds 'four'"),
+    "−999": lambda: any("-999" in note for note in read(f"v,label\n-999,x\n{WORDS}").attrs["notes"]),
+    "dates": lambda: _is_refused("v,label\n" + "12.03.2021,x\n13.03.2021,y\n" * 9, "holds dates"),
+    "a name that": lambda: _is_refused(f"v,v,label\n1,{WORDS}", "several columns"),
+    "whole numbers, each once": lambda: any("identifiers: id" in note for note in pc.load_features(ROWS.assign(id=range(20))).notes),
+    "more cells": lambda: _is_refused("v,label\n1,x\n1,2,y\n", "more cells"),
+    "empty rows": lambda: len(read(f"v,label\n{WORDS},\n").dropna()) == 6,
+    "a label of many": lambda: _is_refused("v,label\n" + "".join(f"1,{row * 3}\n" for row in range(50)), "cut it into bins"),
+}
+"""Whether cells of each row of the document's table become what it says, by how the row begins."""
+
+
+def _is_refused(text: str, why: str) -> bool:
+    with pytest.raises(DataError, match=why):
+        raw.plain_features(read(text), name="rows")
+    return True
+
+
+def test_the_document_says_of_cells_what_becomes_of_them() -> None:
+    table = re.search(r"\| cells \| what they become \|\n\|---\|---\|\n(.*?)\n\n", DOCUMENT.read_text(), re.DOTALL)
+    assert table is not None
+    rows = [line.removeprefix("| ") for line in table[1].splitlines()]
+    for row in rows:
+        (check,) = [check for start, check in CELLS.items() if row.startswith(start)]
+        assert check(), row
+    assert len(rows) == len(CELLS)
