@@ -25,6 +25,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 
@@ -32,15 +33,16 @@ from pillar_core import ledger as events
 from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
-from pillar_core.engine import LinearClassifier, cross_entropy_residuals
+from pillar_core.engine import LinearClassifier, cross_entropy_residuals, exact
 from pillar_core.engine.gradient import bounded_logits, clipped_residuals, row_sum, squared_lengths, squared_residuals
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs, words_of
 from pillar_core.methods.parts import rules
 from pillar_core.methods.parts.fields import require, toml_setting
-from pillar_core.rng import Stream
+from pillar_core.rng import Stream, SystemStream
 from pillar_core.splits import Transform, View, public_basis
+from pillar_core.splits.transform import CHUNK_ROWS, sum_by_halves
 from pillar_core.types import Provenance, PublicFacts, PublicUse, TrainResult
 
 FEWEST_DIRECTIONS = 10
@@ -134,8 +136,13 @@ def directions_fit(settings: KalmanSettings, view: View, stream: Stream, ledger:
     if share == 0:
         return True, True
     multiplier = float(settings.noise_multiplier or 0.0) / math.sqrt(share)
-    total = torch.from_numpy(view.memo.get(("private spread", k), lambda: spread_sum(*private_coordinates(view, k))))
-    drawn = GaussianMechanism(multiplier, 1.0, stream, ledger, label="spread in public directions").release(total).numpy()
+    mechanism = GaussianMechanism(multiplier, 1.0, stream, ledger, label="spread in public directions")
+    if isinstance(stream, SystemStream):
+        whole = view.memo.get(("private spread in whole numbers", k), lambda: integer_spread_sum(*private_coordinates(view, k)))
+        drawn = mechanism.release_integers(whole, exact.SUM_UNITS).numpy()
+    else:
+        total = view.memo.get(("private spread", k), lambda: spread_sum(*private_coordinates(view, k)))
+        drawn = mechanism.release(torch.from_numpy(total)).numpy()
     means, std = math.sqrt(2.0) * drawn / n_private, math.sqrt(2.0) * multiplier / n_private
     spread = float(means[-1] - (means[:-1] ** 2).sum() + k * std**2)
     standardise, _ = view.resolve(None, True)
@@ -149,17 +156,32 @@ def private_coordinates(view: View, k: int) -> tuple[Array, Array]:
     """((n, k) float32 centred private rows in public directions, (n,) float64 squared norms of the whole rows)."""
     rows = view.prepare(standardise=None, centre=True, normalise=False).z
     coordinates = view.prepare(standardise=None, centre=True, normalise=False, k=k).z
-    return coordinates, squared_lengths(torch.from_numpy(rows)).double().numpy()
+    parts = [rows[start : start + CHUNK_ROWS].astype(np.float64) for start in range(0, len(rows), CHUNK_ROWS)]
+    return coordinates, np.concatenate([sum_by_halves(np.square(part)) for part in parts])
+
+
+def spread_rows(coordinates: Array, squares: Array) -> Iterator[Array]:
+    """(m, k + 1) float64 rows (p, ‖p‖²)/√2, p = coordinates/√squares, some at a time; without those that are not finite."""
+    size = rows_at_once(coordinates.shape[1] + 1)
+    for start in range(0, len(coordinates), size):
+        part = slice(start, start + size)
+        usable = (squares[part] > 0) & np.isfinite(squares[part])
+        rows = coordinates[part][usable] / np.sqrt(squares[part][usable])[:, None]
+        yield np.column_stack([rows, sum_by_halves(np.square(rows))]) / math.sqrt(2.0)
+
+
+def integer_spread_sum(coordinates: Array, squares: Array) -> torch.Tensor:
+    """(k + 1,) int64 sum of the same rows in whole numbers: `exact.class_sums` of one class."""
+    total = torch.zeros(coordinates.shape[1] + 1, dtype=torch.int64)
+    for moved in spread_rows(coordinates, squares):
+        total += exact.class_sums(moved, np.zeros(len(moved), dtype=np.int64), n_classes=1)[0]
+    return total
 
 
 def spread_sum(coordinates: Array, squares: Array) -> Array:
-    """(k + 1,) float64 sum of (p, ‖p‖²)/√2, p = coordinates/√squares; a row adds at most 1 in norm, one that is not finite nothing."""
+    """(k + 1,) float64 sum of `spread_rows`; a row adds at most 1 in norm."""
     total = np.zeros(coordinates.shape[1] + 1)
-    for start in range(0, len(coordinates), rows_at_once(len(total))):
-        part = slice(start, start + rows_at_once(len(total)))
-        usable = (squares[part] > 0) & np.isfinite(squares[part])
-        rows = coordinates[part][usable] / np.sqrt(squares[part][usable])[:, None]
-        moved = np.column_stack([rows, (rows**2).sum(axis=1)]) / math.sqrt(2.0)
+    for moved in spread_rows(coordinates, squares):
         lengths = np.sqrt((moved**2).sum(axis=1))
         total += (moved * (np.minimum(1.0, (1.0 - ROUNDING) / np.maximum(lengths, TINY)) * (lengths < math.inf))[:, None]).sum(axis=0)
     return total
@@ -196,7 +218,8 @@ def features_of(settings: KalmanSettings, view: View) -> Features:
 
 def shorten_rows(rows: Array, k: int, floor: float) -> Array:
     """(n, K′) float64 rows over max(norm of the first k entries, floor); a row of zero or infinite norm there is all zeros."""
-    norms = np.sqrt(np.einsum("ij,ij->i", rows[:, :k], rows[:, :k]))
+    with np.errstate(over="ignore"):
+        norms = np.sqrt(sum_by_halves(np.square(rows[:, :k])))
     usable = (norms > 0) & np.isfinite(norms)
     return np.asarray(np.where(usable[:, None], rows / np.where(usable, np.maximum(norms, floor), 1.0)[:, None], 0.0))
 
@@ -277,10 +300,19 @@ class Releases:
     stream: Stream
     ledger: Ledger
 
+    @cached_property
+    def whole_rows(self) -> exact.IntegerRows:
+        """The private rows of exact releases, whose logits read no column but those that are summed."""
+        return exact.integer_rows(self.features.private.numpy())
+
     def next(self, head: Array, multiplier: float, clip: float) -> Array:
         """(K, C) float64 noisy sum at `head`, each row less its mean over classes, as all residuals are."""
-        total = residual_sum(self.features, self.lengths, self.labels, head, clip)
-        drawn = GaussianMechanism(multiplier, clip, self.stream, self.ledger, label="residual sum").release(total).double().numpy().T
+        mechanism = GaussianMechanism(multiplier, clip, self.stream, self.ledger, label="residual sum")
+        if isinstance(self.stream, SystemStream) and self.features.private.shape[1] == self.features.k:
+            sums = exact.clipped_sum(self.whole_rows, self.labels, torch.from_numpy(head[: self.features.k].T.copy())[None], [clip])[0]
+            drawn = mechanism.release_integers(-sums, self.whole_rows.sensitivity).numpy().T
+        else:
+            drawn = mechanism.release(residual_sum(self.features, self.lengths, self.labels, head, clip)).double().numpy().T
         return np.asarray(drawn - drawn.mean(axis=1, keepdims=True))
 
 
@@ -366,9 +398,17 @@ _KALMAN = Method(
     public_statistics=lambda settings, view: {"public_rank": view.basis(standardise=None, centre=True).rank},
     fit_many=fit_many,
     resolve_hyperparameters=resolve_hyperparameters,
+    is_exact=lambda settings: True,
     version=2,
 )
 METHODS.register(_KALMAN)
 METHODS.register(
-    dataclasses.replace(_KALMAN, **words_of("pillar_kalman_labelled"), public_use=PublicUse.LABELLED, settings=LabelledSettings, version=3)
+    dataclasses.replace(
+        _KALMAN,
+        **words_of("pillar_kalman_labelled"),
+        public_use=PublicUse.LABELLED,
+        settings=LabelledSettings,
+        is_exact=lambda settings: False,
+        version=3,
+    )
 )
