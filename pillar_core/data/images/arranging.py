@@ -88,7 +88,7 @@ def arrange(members: Sequence[Member]) -> Layout:
 
 def _notes_on_files(files: Sequence[Member]) -> list[str]:
     heic = sum(member.path.suffix.lower() in HEIC_ENDINGS for member in files)
-    notes = [f"Files that are no images were left out: {join([file.path for file in files], most=3)}."] if files else []
+    notes = [f"{len(files)} files are no images and were left out: {join([file.path for file in files], most=3)}."] if files else []
     return [*notes, f"{heic} of them are HEIC photographs. {HEIC}"] if heic else notes
 
 
