@@ -107,7 +107,8 @@ def _cut(rows, most):
 
 
 def _reached(rows, kind, epsilon, seed):
-    budget, metric = PrivacyBudget(epsilon), simulation.metric_of(rows) if kind == "labelled" else "accuracy"
+    labels = rows.features.y_train[rows.private]
+    budget, metric = PrivacyBudget(epsilon), simulation.metric_of(dataclasses.replace(rows, public_y=labels, memo=Memo()))
     reached = {}
     for method in RIVALS[kind]:
         spends = {"epsilon": epsilon} if pc.METHODS[method].budget_setting else {}

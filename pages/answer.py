@@ -22,16 +22,16 @@ with failures.show_refusal("There is no advice for these rows."):
     if not question.are_numbers(settings, names):
         st.stop()
     target = question.target(settings)
-    similar = question.stated_alike(settings, names)
-    advice = question.advised(settings, names, similar, target)
-    settings = question.applied(settings, advice)
-    views.sentence(advice, target)
+    similar = question.stated_similar(settings, names)
+    advice = question.advice(settings, names, similar, target)
+    views.sentence(settings, advice, target)
+    settings = question.following(settings, advice, names)
     ways = ["Free: train this", "Paid: let private rows choose", "Diagnostic: what test rows say"]
     free, paid, diagnostic = st.tabs(ways, default=ways[advice.public is None])
     with free:
-        train.free(settings, advice)
+        train.offer_free(settings, advice)
     with paid:
-        train.paid(settings, names)
+        train.offer_paid(settings, names)
     with diagnostic:
         views.diagnostic(settings, advice, names)
     if not mode.binds():

@@ -1,13 +1,15 @@
 """A model to take away: its training is written down before it begins, a receipt says the sum, and its file stays for later downloads."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import streamlit as st
 
 from pages.frame import core, failures, history, local, memory, plain
 from pages.frame.settings import Settings
-from pillar_core import store
+from pillar_core import mode, store
+from pillar_core.arrays import Json
 from pillar_core.data import uploads
 from pillar_core.fingerprint import fingerprint
 from pillar_core.numerics import round_up
@@ -54,6 +56,19 @@ def has_coin(data: FeatureSet) -> bool:
     return data.test_drawn == BY_COIN or (not data.test_drawn and local.value("answer-test-coin", False))
 
 
+def keep_choice(settings: Settings, form: Mapping[str, Json]) -> None:
+    """Keeps what private rows chose in the training that was written down last: `words`, and the `settings` that follow from it."""
+    rows = contents(settings)[0]
+    store.default().put_bytes(_name(settings, rows, len(receipts.of_rows(rows)) - 1, "choice"), json.dumps(form).encode())
+
+
+def last_choice(settings: Settings) -> Any:
+    """What these private rows chose last, as `keep_choice` took it; None where they chose nothing."""
+    rows = "" if mode.binds() else contents(settings)[0]
+    names = (_name(settings, rows, place, "choice") for place in reversed(range(len(receipts.of_rows(rows)))))
+    return next((json.loads(content) for name in names if (content := store.default().get_bytes(name)) is not None), None)
+
+
 @memory.of_rows(max_entries=8, by=core.split_key, is_free=True)
 def contents(settings: Settings) -> tuple[str, str]:
     """The content of the rows that trainings read, and of those that private tests read."""
@@ -71,6 +86,6 @@ def _train(settings: Settings, training: Training, train: Callable[[], bytes], p
             store.default().put_bytes(_name(settings, rows, place), train())
 
 
-def _name(settings: Settings, rows: str, place: int) -> str:
+def _name(settings: Settings, rows: str, place: int, kind: str = "model") -> str:
     """The key of a training's file, with that of the set that was brought: forgetting the set forgets its models."""
-    return "-".join([*map(uploads.key_of, uploads.names_in(settings.data)), "model", fingerprint("model", rows, place)])
+    return "-".join([*map(uploads.key_of, uploads.names_in(settings.data)), kind, fingerprint(kind, rows, place)])

@@ -56,7 +56,7 @@ def _advise(options: argparse.Namespace) -> int:
 
 
 def _plain(advice: Advice) -> dict[str, Json]:
-    names = ("method", "settings", "expected_accuracy", "predicted", "held", "public", "epsilon", "sentence", "reasons", "price")
+    names = ("method", "settings", "expected_accuracy", "predicted", "metric", "held", "public", "epsilon", "sentence", "reasons", "price")
     return {name: getattr(advice, name) for name in names}
 
 
@@ -80,7 +80,7 @@ def _choose(options: argparse.Namespace) -> int:
         receipts.keep(receipts.content_of(split.features), training)
     choice = choose(split, candidates, **request, seed=None if options.release else options.seed)
     if options.json:
-        names = ("public", "method", "settings", "expected_accuracy", "reasons", "sentence")
+        names = ("public", "method", "settings", "expected_accuracy", "metric", "predicted", "held", "reasons", "sentence")
         plain = {name: getattr(choice, name) for name in names} | {
             "backbone": choice.split.features.backbone,
             "accuracy": choice.record.accuracy,
@@ -88,8 +88,9 @@ def _choose(options: argparse.Namespace) -> int:
         print(json.dumps(plain | {"guarantee": guarantee_card(choice.guarantee)}, indent=2, ensure_ascii=False))
     else:
         print("\n".join([choice.sentence, *(f"why  {line}" for line in choice.reasons)]))
-        if choice.record.accuracy is not None:
-            print(f"accuracy  {100 * choice.record.accuracy:.2f} % (non-private release of the test rows)")
+        if choice.metric in choice.record.metrics:
+            reached = f"{100 * choice.record.metrics[choice.metric]:.2f} %"
+            print(f"{choice.metric.replace('_', ' ')}  {reached} (non-private release of the test rows)")
     if options.export:
         print(f"model written to {save_model(choice.record, options.export, split=choice.split)}")
         print(receipts.words(split.features))

@@ -32,6 +32,7 @@ def add_to(commands: Commands) -> None:
     parser.add_argument("--epsilon", required=True, type=float, help=f"{params.EPSILON.help} ({params.EPSILON.range}), of these rows")
     parser.add_argument("--relation", default="add_or_remove_one", help="add_or_remove_one or replace_one")
     parser.add_argument("--rows-per-person", type=int, help="the most rows of one person among them: ε is then a person's")
+    parser.add_argument("--person", metavar="COLUMN", help="the column of a table that says whose the rows are")
     parser.add_argument("--metric", default="accuracy", help="accuracy, balanced_accuracy, or auc (two classes)")
     parser.add_argument("--seed", type=int, help="of the noise, for experiments (default: the operating system's noise, for release)")
     parser.add_argument("--json", action="store_true", help="print the figure as JSON")
@@ -82,6 +83,7 @@ def _test(options: argparse.Namespace) -> int:
         epsilon=options.epsilon,
         relation=options.relation,
         rows_per_person=options.rows_per_person,
+        person=options.person,
         metric=options.metric,
         seed=options.seed,
     )

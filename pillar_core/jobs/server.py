@@ -18,7 +18,8 @@ from pillar_core.jobs.active import ActiveJob, trace_of
 from pillar_core.jobs.state import UNFINISHED, Folder, Job, JobStatus, State, replace
 from pillar_core.jobs.workers import Engine, Future, Outcome
 
-MAX_RUNNING = 4
+MAX_RUNNING = 32
+"""Jobs side by side: their tasks take turns, so that a short one ends soon beside long ones."""
 COOPERATIVE_SECONDS = 1.5
 _WAIT_SECONDS = 0.05
 _IDLE_WAIT_SECONDS = 0.2

@@ -146,7 +146,7 @@ class Model:
         return x
 
 
-def load_model(path: str | Path) -> Model:
+def load_model(path: Any) -> Model:
     """The model in the file that `save_model` or the app's download made.
 
     Raises:

@@ -12,6 +12,7 @@ from scipy.special import expit
 from pillar_core import checks
 from pillar_core.arrays import Array
 from pillar_core.auditing.membership import lower_end, upper_end
+from pillar_core.data import raw
 from pillar_core.data.partition import without_drawn_test
 from pillar_core.errors import DataError, SettingError
 from pillar_core.fingerprint import fingerprint
@@ -70,6 +71,7 @@ def private_test(
     epsilon: float,
     relation: str = "add_or_remove_one",
     rows_per_person: int | None = None,
+    person: str | None = None,
     metric: str = "accuracy",
     seed: int | None = 0,
 ) -> Released:
@@ -82,7 +84,8 @@ def private_test(
         rows: a feature set, of which the test rows count or, where it has none, the train rows; or a file, of which all rows count.
         epsilon: the budget in (0, ∞), of these rows alone.
         relation: add_or_remove_one or replace_one.
-        rows_per_person: the most rows of one person; ε is then a person's. Where the set says whose rows are, the first so many count.
+        rows_per_person: the most rows of one person; ε is then a person's. Where the rows say whose they are, the first so many count.
+        person: the column of a table that says whose the rows are.
         metric: accuracy, balanced_accuracy, or auc (of two classes).
         seed: of the noise, for experiments; None takes the operating system's, for a figure that is to be shown.
     Raises DataError: rows without labels, of other classes or another width. SettingError: an argument out of range, persons without
@@ -107,7 +110,7 @@ def private_test(
     head = model.classifier
     if head is None:
         raise DataError("this record holds no model: run it again, or give the model's file.")
-    x, y, content = _rows(model, rows, rows_per_person)
+    x, y, content = _rows(model, rows, rows_per_person, person)
     width = getattr(head, "width", x.shape[1])
     if x.shape[1] != width:
         raise DataError(f"the model takes rows of {width} numbers; these have {x.shape[1]}.")
@@ -152,18 +155,24 @@ def roc(test: private_tests.PrivateTest) -> pd.DataFrame:
     return pd.concat([ends[:1], pd.DataFrame(columns), ends[1:]], ignore_index=True)
 
 
-def _rows(model: Model | RunRecord, rows: Any, most: int | None) -> tuple[Array, Array, str]:
+def _rows(model: Model | RunRecord, rows: Any, most: int | None, person: str | None) -> tuple[Array, Array, str]:
     """The rows that count, their labels as the model's codes, and the name of the rows' content."""
     form = model.card.get("input") or {} if isinstance(model, Model) else {}
-    if isinstance(rows, FeatureSet):
-        loaded = rows
+    if raw.is_table(rows):  # of each person the first `most` rows, whichever of them would be test rows
+        loaded = raw.read_private(rows, raw.Roles(person=person, recipe=form.get("recipe"), rows_per_person=most))
+    elif person is not None:
+        raise SettingError(f"person names a column, and these rows are no table; got {person!r}.")
     else:
         is_images = isinstance(rows, str | Path) and (Path(rows).is_dir() or Path(rows).suffix.lower() == ".zip")
-        backbone = form["backbone"]["name"] if is_images and "backbone" in form else None
-        loaded = load_features(rows, backbone, recipe=form.get("recipe"))
+        loaded = load_features(rows, form["backbone"]["name"] if is_images and "backbone" in form else None)
     if loaded.persons is not None and most is None:
         raise SettingError("these rows say whose they are: pass rows_per_person, the most rows that one person has among them.")
-    features = loaded if isinstance(rows, FeatureSet) else without_drawn_test(loaded)
+    features = loaded
+    if loaded.test_drawn and not isinstance(rows, FeatureSet):
+        if loaded.persons is None or raw.is_table(rows):
+            features = without_drawn_test(loaded)
+        else:  # nobody says whose the drawn rows are, so that they are left out
+            features = dataclasses.replace(loaded, x_test=None, y_test=None)
     x, y = (features.x_train, features.y_train) if features.x_test is None else (features.x_test, features.y_test)
     if y is None or not len(x):
         raise DataError("a private test needs rows with labels, and these have none.")

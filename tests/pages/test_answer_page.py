@@ -58,7 +58,7 @@ def test_looking_at_test_rows_compares_them_with_the_prediction_and_says_what_tw
 
 def test_the_diagnostic_tries_the_best_learner_with_each_other_candidate():
     said = [("own", "adamix", 0.7), ("none", "dp_raft", 0.6), ("mnist", "pillar", 0.5), ("none", "dp_sgd", 0.4), ("mnist", "dp_sgd", 0.3)]
-    predictions = tuple(free.Prediction(public, method, (0.0, 1.0), middle) for public, method, middle in said)
+    predictions = tuple(free.Prediction(public, method, (0.0, 1.0), middle, "accuracy") for public, method, middle in said)
     advice = free.Advice("dp_raft", {}, (0.0, 1.0), None, 1.0, "", (), predictions=predictions)
     choices = views._choices(Settings(method="dp_raft", public="mnist"), advice, ["mnist", PART])
     tried = [(choice.method, choice.public) for choice in choices.values()]
@@ -162,10 +162,10 @@ def test_a_wanted_accuracy_says_the_budget_that_it_takes(start):
     app = start("answer", data="breast_cancer", epsilon="8", target="90", controls="answer-given:accuracy")
     assert not app.exception
     said = words(app)
-    assert re.search(r"90 % should take ε = (0\.\d+|1)\. Use", said), said
+    assert re.search(r"90 % balanced accuracy should take ε = (0\.\d+|1)\. Use", said), said
     assert "is the smallest that should reach 90%" in said
     app.number_input[0].set_value(100).run()
-    assert "100 % is out of reach." in words(app)
+    assert "100 % balanced accuracy is out of reach." in words(app)
 
 
 def test_a_set_from_elsewhere_is_named_once_it_is_stated_to_be_alike_and_the_sidebar_names_it_too(start):
@@ -187,6 +187,28 @@ def test_a_set_from_elsewhere_is_named_once_it_is_stated_to_be_alike_and_the_sid
     assert "Use *public part of mine* as public data" in words(start("answer", data=private, epsilon="1"))
 
 
+def test_a_paid_choice_is_said_in_one_sentence_and_the_sidebar_follows_on_a_button(start):
+    rows = np.random.default_rng(0).standard_normal((400, 6)).astype(np.float32)
+    labels = (rows[:, 0] > 0.9).astype(int)
+    private = uploads.keep(pc.data.features(rows[:300], labels[:300], rows[:40] + 1, labels[:40]), title="mine")
+    near, far = (uploads.keep(pc.data.features(rows[300:] + shift, labels[300:]), title=f"set {shift}") for shift in (0, 3))
+    app = start("answer", data=private, epsilon="3", public=far)
+    assert "% balanced accuracy" in words(app)
+    assert "Your rows chose" not in words(app)
+    app.button(key="answer-paid").click().run()
+    assert not app.exception
+    (said,) = [item.value for item in app.markdown if item.value.startswith("### ")]
+    assert re.match(r"### Your rows chose (\*set [03]\* as public data|no public rows) and .*: expect .* % balanced accuracy; ε ≤ 3", said)
+    assert len([item for item in app.button if item.key == "answer-follow"]) == 1
+    app.button(key="answer-follow").click().run()
+    assert not app.exception
+    assert linked(app)["method"] in {"adamix", "pillar_kalman", "dp_raft"}
+    if "*set" in said:
+        assert linked(app)["public"] == (near if "*set 0*" in said else far)
+    assert "answer-follow" not in [item.key for item in app.button]
+    assert "Your rows chose" in words(start("answer", data=private, epsilon="1"))
+
+
 def test_a_private_test_locks_the_rows_and_its_figure_is_in_the_statement(start, monkeypatch):
     handed = {}
     monkeypatch.setattr(st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data}))
@@ -196,7 +218,7 @@ def test_a_private_test_locks_the_rows_and_its_figure_is_in_the_statement(start,
     assert "no exact figure of them is shown" in " ".join(item.value for item in app.info)
     assert "local-widget.answer-look" not in [toggle.key for toggle in app.toggle]
     app.button(key="answer-test-run").click().run()
-    assert "Train a model of these settings first" in words(app) + " ".join(item.value for item in (*app.error, *app.warning))
+    assert "Train a model of these rows first" in words(app) + " ".join(item.value for item in (*app.error, *app.warning))
     app.button(key="answer-train").click().run()
     assert not app.exception
     app.button(key="answer-test-run").click().run()

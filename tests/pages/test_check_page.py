@@ -1,7 +1,11 @@
 """Check: an ε of a script's numbers is shown once the person says that they are those of the run, and not a number longer."""
 
 import io
+import re
 import zipfile
+
+import numpy as np
+import pandas as pd
 
 import pillar_core as pc
 from page_reading import Start, metric, words
@@ -37,6 +41,20 @@ def test_numbers_alone_are_answered_at_once(start: Start) -> None:
     app = start("check")
     assert len(app.metric) == 4
     assert "takes for granted" in " ".join(box.label for box in app.expander)
+
+
+def test_a_models_zip_is_tested_privately_on_raw_rows(start: Start) -> None:
+    split = pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.1)
+    zipped = model_bytes(pc.run("dp_raft", split, epsilon=2.0, seed=None), split=split)
+    rows = pd.DataFrame(split.features.x_test).assign(label=np.array(split.features.classes)[split.features.y_test])
+    app = start("check", controls="check-start:model")
+    app.file_uploader(key="check-model").set_value([("model.zip", zipped, "application/zip")]).run()
+    assert app.button(key="check-spend").disabled
+    app.file_uploader(key="check-rows").set_value([("rows.csv", rows.to_csv(index=False).encode(), "text/csv")]).run()
+    app.button(key="check-spend").click().run()
+    assert not app.exception
+    assert re.search(r"Accuracy [\d.]+ %, between [\d.]+ and [\d.]+ % with 95 % confidence", words(app))
+    assert "NOT FOR RELEASE" not in words(app)
 
 
 def test_a_models_zip_is_read_for_what_it_states(start: Start) -> None:

@@ -20,25 +20,26 @@ from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.studies.private_test import METRICS, roc
 from pillar_core.types import Provenance, RunRecord, SemiPrivateSplit
 
-_ASKED = "answer-test"
-_TRAINED = Memo(slots=1)
-memory.MEMOS.append(_TRAINED)
+BUTTON = "Spend it and test"
+_SWITCH = "answer-test"
+_LATEST = Memo(slots=1)
+memory.MEMOS.append(_LATEST)
 
 
 def remember(settings: Settings, record: RunRecord, split: SemiPrivateSplit) -> None:
     """Keeps the model that was taken away, for a test, until the next one or until its rows are forgotten."""
-    _TRAINED.clear()
-    _TRAINED.get(_key(settings), lambda: (record, split))
+    _LATEST.clear()
+    _LATEST.get(_key(settings), lambda: (record, split))
 
 
-def trained(settings: Settings) -> tuple[RunRecord, SemiPrivateSplit] | None:
-    """The model of these settings that was trained last, and its split, if this process still has them."""
-    return _TRAINED.get(_key(settings), _forgotten) if _key(settings) in _TRAINED else None
+def latest_model(settings: Settings) -> tuple[RunRecord, SemiPrivateSplit] | None:
+    """The model that was trained last on these private rows, and its split, if this process still has them."""
+    return _model_or_refuse(settings) if _key(settings) in _LATEST else None
 
 
 def is_locked(settings: Settings) -> bool:
     """Whether a private test of these rows was asked for, here or earlier, so that no exact figure of them is shown."""
-    return not mode.binds() and (bool(local.value(_ASKED, False)) or bool(private_tests.of_rows(receipts.contents(settings)[1])))
+    return not mode.binds() and (bool(local.value(_SWITCH, False)) or bool(_tests(settings)))
 
 
 def panel(settings: Settings) -> None:
@@ -47,43 +48,46 @@ def panel(settings: Settings) -> None:
     if mode.binds() or data.y_test is None:
         return
     with st.container(border=True, key="private-test"):
-        if not local.toggle(_ASKED):
+        if not local.toggle(_SWITCH):
             st.caption("Test rows are people, too: a noisy figure of them may be shown and signed.")
             return
-        metrics = [name for name in METRICS if name != "auc" or data.n_classes == 2]
-        left, right = st.columns(2)
-        with left:
-            epsilon = float(local.slider("answer-test-epsilon"))
-        with right:
-            metric = local.choice("answer-test-metric", {name: private_tests.title_of(name) for name in metrics})
+        epsilon, metric = controls(data.n_classes)
         most = None if data.persons is None else data.persons.most
         if not data.test_drawn:
             local.toggle("answer-test-coin")
         has_coin = receipts.has_coin(data)
         persons = f" No person may have more than {most} of the test rows." if most else ""
-        st.caption(f"{_total_words(settings, epsilon, has_coin, is_drawn=bool(data.test_drawn))}{persons}")
-        arguments = {"epsilon": epsilon, "metric": metric, "rows_per_person": most, "relation": settings.relation}
-        style: dict[str, Any] = {"icon": ":material/lock:", "type": "primary", "key": "answer-test-run"}
-        st.button(
-            "Spend it and test", on_click=_spend, args=(settings, arguments), help="It tests the model that you trained above.", **style
-        )
-        if (model := trained(settings)) is None:
+        st.caption(f"{_cost(settings, epsilon, has_coin, is_drawn=bool(data.test_drawn))}{persons}")
+        request = {"epsilon": epsilon, "metric": metric, "rows_per_person": most, "relation": settings.relation}
+        hint = "It tests the model that you trained above."
+        style: dict[str, Any] = {"icon": ":material/lock:", "type": "primary", "key": "answer-test-run", "help": hint}
+        st.button(BUTTON, on_click=_spend, args=(settings, request), **style)
+        if (model := latest_model(settings)) is None:
             st.caption("First train a model above; then press.")
             return
-        tests = private_tests.of_rows(receipts.contents(settings)[1])
-        _results(settings, *model, tests, has_coin)
+        _results(settings, *model, has_coin)
 
 
-def _spend(settings: Settings, arguments: dict[str, Any]) -> None:
+def controls(n_classes: int, *, of: str = "") -> tuple[float, str]:
+    """(ε, figure) of a private test, as their controls say. of: what further ones are for."""
+    left, right = st.columns(2)
+    titles = {name: private_tests.title_of(name) for name in METRICS if name != "auc" or n_classes == 2}
+    with left:
+        epsilon = float(local.slider("answer-test-epsilon", of=of))
+    with right:
+        return epsilon, local.choice("answer-test-metric", titles, of=of)
+
+
+def _spend(settings: Settings, request: dict[str, Any]) -> None:
     """A test of the model that was taken away last; the note of its release is in the cache before anything is drawn."""
     with failures.note_refusal("Nothing was spent"):
-        record, split = _TRAINED.get(_key(settings), _forgotten)
-        pc.private_test(record, split.features, seed=None, **arguments)
+        record, split = _model_or_refuse(settings)
+        pc.private_test(record, split.features, seed=None, **request)
 
 
-def _results(settings: Settings, record: RunRecord, split: SemiPrivateSplit, tests: tuple[PrivateTest, ...], has_coin: bool) -> None:
+def _results(settings: Settings, record: RunRecord, split: SemiPrivateSplit, has_coin: bool) -> None:
     """What tests of this model said, and its file with them in the statement."""
-    model = private_tests.model_of(record.classifier) if record.classifier else ""
+    model, tests = private_tests.model_of(record.classifier) if record.classifier else "", _tests(settings)
     for place, test in enumerate(reversed([test for test in tests if test.model == model])):
         value = f"{100 * test.value:.1f} % ({100 * test.low:.1f}–{100 * test.high:.1f})" if test.low > 0 or test.high < 1 else "cannot tell"
         st.metric(f"{private_tests.title_of(test.metric)}, ε = {test.epsilon:.3g}", value, help=plain.text(test.words))
@@ -92,8 +96,7 @@ def _results(settings: Settings, record: RunRecord, split: SemiPrivateSplit, tes
             st.caption(plain.text(test.rare))
         if test.metric == "auc":
             table = roc(test)
-            figure = private_roc(table, mode=theme.mode())
-            show_figure(figure, table, FigureInfo(f"private_roc_{place}", settings, [badges.PRIVATE]))
+            show_figure(private_roc(table, mode=theme.mode()), table, FigureInfo(f"private_roc_{place}", settings, [badges.PRIVATE]))
     if not any(test.model == model for test in tests):
         return
     named = private_tests.add_tests(record, tests, has_coin=has_coin, is_shown=history.in_sight(settings) == IN_SIGHT)
@@ -110,9 +113,9 @@ def _results(settings: Settings, record: RunRecord, split: SemiPrivateSplit, tes
     )
 
 
-def _total_words(settings: Settings, epsilon: float, has_coin: bool, *, is_drawn: bool) -> str:
+def _cost(settings: Settings, epsilon: float, has_coin: bool, *, is_drawn: bool) -> str:
     """What training, earlier tests and this one cost together."""
-    spent = sum(test.epsilon for test in private_tests.of_rows(receipts.contents(settings)[1]))
+    spent = sum(test.epsilon for test in _tests(settings))
     start = f"Training and this test{f', with ε = {spent:.3g} of earlier tests' if spent else ''}"
     if has_coin and settings.relation == "add_or_remove_one":
         return f"{start}: ε = {max(settings.epsilon, spent + epsilon):.3g} together, {private_tests.LARGER}."
@@ -120,9 +123,16 @@ def _total_words(settings: Settings, epsilon: float, has_coin: bool, *, is_drawn
     return f"{start}: ε = {settings.epsilon + spent + epsilon:.3g} together, {private_tests.SUM}.{drawn}"
 
 
-def _forgotten() -> tuple[RunRecord, SemiPrivateSplit]:
-    raise DataError("Train a model of these settings first: that one is tested.")
+def _tests(settings: Settings) -> tuple[PrivateTest, ...]:
+    return private_tests.of_rows(receipts.contents(settings)[1])
+
+
+def _model_or_refuse(settings: Settings) -> tuple[RunRecord, SemiPrivateSplit]:
+    def refuse() -> tuple[RunRecord, SemiPrivateSplit]:
+        raise DataError("Train a model of these rows first: that one is tested.")
+
+    return _LATEST.get(_key(settings), refuse)
 
 
 def _key(settings: Settings) -> tuple[frozenset[str], str]:
-    return frozenset(map(uploads.key_of, uploads.names_in([settings]))), core.split_key(settings)
+    return frozenset(map(uploads.key_of, uploads.names_in(settings.data))), receipts.contents(settings)[0]

@@ -1,4 +1,4 @@
-"""What is asked: which public sets could be used, and the advice about them, computed once."""
+"""The question of the Answer page: which public sets could be used, and the advice about them, computed once."""
 
 import contextlib
 import dataclasses
@@ -6,7 +6,7 @@ import dataclasses
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, local, memory, session, sidebar
+from pages.frame import core, local, memory, receipts, session, sidebar
 from pages.frame.settings import PART, RULE, Settings
 from pages.parts.data import brought, extraction
 from pillar_core import mode
@@ -19,21 +19,21 @@ from pillar_core.types import Dataset
 
 MOST = 4
 """Public sets that are weighed at once: all learners are tried on each."""
-_FIELDS = ("data", "backbone", "public_fraction", "seed", "epsilon", "delta", "relation")
 
 
 def candidates(settings: Settings) -> list[str]:
     """The public sets to weigh, chosen among those that fit the private rows; by default what was brought, else the sidebar's."""
-    fitting = [one.name for one in uploads.list_uploads() if one.name != settings.data and core.may_be_public(one, settings)]
-    options = list(dict.fromkeys([settings.public, *fitting, PART, *_registered(settings)]))
+    fitting = [upload.name for upload in uploads.list_uploads() if upload.name != settings.data and core.may_be_public(upload, settings)]
+    images = [name for name in visitors.names_here("images") if name != settings.data] if _holds_images(settings) else []
     usual = list(dict.fromkeys([*([] if settings.public == PART and fitting else [settings.public]), *fitting]))
+    options = list(dict.fromkeys([settings.public, *fitting, PART, *images]))
     chosen = local.choices("answer-public", options, usual[:MOST], title=title)
     if len(chosen) > MOST:
         st.caption(f"The first {MOST} are weighed: all learners are tried on each.")
     return chosen[:MOST]
 
 
-def stated_alike(settings: Settings, names: list[str]) -> list[str]:
+def stated_similar(settings: Settings, names: list[str]) -> list[str]:
     """Those of the sets from elsewhere that the user states to be like the private rows; a share that was drawn from these is."""
     foreign, part = [name for name in names if name != PART], brought.PART_OF.format(uploads.title_of(settings.data))
     return local.choices("answer-alike", foreign, [name for name in foreign if title(name) == part], title=title) if foreign else []
@@ -41,8 +41,8 @@ def stated_alike(settings: Settings, names: list[str]) -> list[str]:
 
 def title(name: str) -> str:
     """What people call a public set, by its name on pages or in an advice."""
-    own = {free.NONE: "No public rows", **dict.fromkeys((PART, free.OWN), "A part of the private data set")}
-    return own[name] if name in own else uploads.title_of(name)
+    titles = {free.NONE: "No public rows", **dict.fromkeys((PART, free.OWN), "A part of the private data set")}
+    return titles[name] if name in titles else uploads.title_of(name)
 
 
 def target(settings: Settings) -> float | None:
@@ -53,29 +53,30 @@ def target(settings: Settings) -> float | None:
     return settings.target / 100
 
 
-def advised(settings: Settings, names: list[str], alike: list[str], target: float | None) -> Advice:
-    """The advice about these candidates; where it names another public set than the sidebar, the sidebar follows it."""
-    advice = _asked(settings, names, alike, target)
-    public = _setting(advice, settings, names)
-    if public != settings.public:
+def advice(settings: Settings, names: list[str], similar: list[str], target: float | None) -> Advice:
+    """The advice about these candidates. The sidebar follows the public set that it names, unless the user took over a paid choice."""
+    answer, choice = _advice(settings, names, similar, target), receipts.last_choice(settings)
+    public = _public_setting(answer, settings, names)
+    if public != settings.public and (choice is None or choice["settings"].get("public") != settings.public):
         session.put(dataclasses.replace(settings, public=public))
         st.rerun()
-    return advice
+    return answer
 
 
-def over_budgets(settings: Settings, names: list[str], alike: list[str], epsilons: list[float]) -> list[Prediction]:
+def best_by_budget(settings: Settings, names: list[str], similar: list[str], epsilons: list[float]) -> list[Prediction]:
     """What the best learner should reach at each of rising budgets: one that spends less can be taken at any larger one."""
     best: list[Prediction] = []
     for epsilon in epsilons:
-        one = _asked(dataclasses.replace(settings, epsilon=epsilon), names, alike, None)
-        now = Prediction(one.public or free.NONE, one.method, one.expected_accuracy, one.predicted, one.metric)
-        best.append(max([now, *best[-1:]], key=lambda each: each.middle))
+        answer = _advice(dataclasses.replace(settings, epsilon=epsilon), names, similar, None)
+        latest = Prediction(answer.public or free.NONE, answer.method, answer.expected_accuracy, answer.predicted, answer.metric)
+        best.append(max([latest, *best[-1:]], key=lambda each: each.middle))
     return best
 
 
-def applied(settings: Settings, advice: Advice) -> Settings:
-    """The settings of a run that follows the advice; its public set is the sidebar's."""
-    return dataclasses.replace(settings, method=advice.method, k=RULE, epsilon=advice.epsilon)
+def following(settings: Settings, answer: Advice, names: list[str]) -> Settings:
+    """The settings of a run that follows the advice; where it names no public set, that of the sidebar."""
+    public = _public_setting(answer, settings, names)
+    return dataclasses.replace(settings, public=public, method=answer.method, k=RULE, epsilon=answer.epsilon)
 
 
 def are_numbers(settings: Settings, names: list[str]) -> bool:
@@ -93,14 +94,13 @@ def backbones(settings: Settings, names: list[str]) -> list[str]:
         return []
     usual = core.backbone(settings) or "raw_pixels"
     sets = [core.raw(dataclasses.replace(settings, data=name)) for name in dict.fromkeys([settings.data, *names]) if name != PART]
-    here = [usual]
+    ready = [usual]
     for card in pc.BACKBONES.values():
         with contextlib.suppress(PillarError):
             if card.takes == "images" and all(isinstance(data, Dataset) and is_ready(data, backbone=card.name) for data in sets):
-                here.append(card.name)
-    here = list(dict.fromkeys(here))
-    titles = {name: pc.BACKBONES[name].title for name in here}
-    return local.choices("answer-backbones", here, [usual], title=titles.get) if len(here) > 1 else []
+                ready.append(card.name)
+    titles = {name: pc.BACKBONES[name].title for name in ready}
+    return local.choices("answer-backbones", list(titles), [usual], title=titles.get) if len(titles) > 1 else []
 
 
 def _holds_images(settings: Settings) -> bool:
@@ -108,30 +108,24 @@ def _holds_images(settings: Settings) -> bool:
     return card.kind == uploads.IMAGES if card is not None else pc.DATASETS[settings.data].kind == "images"
 
 
-def _registered(settings: Settings) -> list[str]:
-    """Image sets that are here, for private images: others through the same backbone."""
-    is_images = _holds_images(settings)
-    return [name for name in visitors.names_here("images") if is_images and name != settings.data]
-
-
-def _asked(settings: Settings, names: list[str], alike: list[str], target: float | None) -> Advice:
-    fields = _FIELDS if target is None else tuple(name for name in _FIELDS if name != "epsilon")
-    return _advised(fingerprint(core.key(settings, fields), names, alike, target), settings, tuple(names), tuple(alike), target)
-
-
-def _setting(advice: Advice, settings: Settings, names: list[str]) -> str:
+def _public_setting(answer: Advice, settings: Settings, names: list[str]) -> str:
     """The sidebar's public set beside an advice: what it names; where it names none, what is weighed."""
-    if advice.public in names:
-        return str(advice.public)
-    return PART if advice.public == free.OWN else settings.public if settings.public in names else names[0]
+    if answer.public in names:
+        return str(answer.public)
+    return PART if answer.public == free.OWN else settings.public if settings.public in names else names[0]
 
 
-@memory.cache(max_entries=32, show_spinner="Weighing learners on public rows …")
-def _advised(fingerprint_: str, _settings: Settings, _names: tuple[str, ...], _alike: tuple[str, ...], _target: float | None) -> Advice:
+def _advice_key(settings: Settings, names: list[str], similar: list[str], target: float | None) -> str:
+    fields = ("data", "backbone", "public_fraction", "seed", "delta", "relation", *(["epsilon"] if target is None else []))
+    return fingerprint(core.key(settings, fields), names, similar, target)
+
+
+@memory.cache(max_entries=32, show_spinner="Weighing learners on public rows …", by=_advice_key)
+def _advice(settings: Settings, names: list[str], similar: list[str], target: float | None) -> Advice:
     try:
-        base = core.split(dataclasses.replace(_settings, public=_names[0]))
+        base = core.split(dataclasses.replace(settings, public=names[0]))
     except DataError as error:
-        raise DataError(*(f"{title(_names[0])}: {problem}" for problem in error.problems)) from error
-    sides = {free.OWN if name == PART else name: core.candidate(name, _settings) for name in _names}
-    asked = {name: getattr(_settings, name) for name in ("epsilon", "delta", "relation", "seed")}
-    return pc.advise(base, candidates=sides, alike=_alike, target_accuracy=_target, **asked)
+        raise DataError(*(f"{title(names[0])}: {problem}" for problem in error.problems)) from error
+    sides = {free.OWN if name == PART else name: core.candidate(name, settings) for name in names}
+    budget = {name: getattr(settings, name) for name in ("epsilon", "delta", "relation", "seed")}
+    return pc.advise(base, candidates=sides, alike=similar, target_accuracy=target, **budget)

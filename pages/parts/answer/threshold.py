@@ -4,7 +4,7 @@ import shlex
 
 import streamlit as st
 
-from pages.frame import badges, core, local, plain
+from pages.frame import badges, local, plain
 from pages.frame.settings import Settings
 from pages.parts.answer import private_test
 from pages.parts.answer.views import LOOK
@@ -15,10 +15,9 @@ from pillar_core.types import Provenance
 
 def panel(settings: Settings) -> None:
     """What the model that was just trained reaches on public rows with labels, or on test rows once you look at them."""
-    features = core.features(settings)
-    if (trained := private_test.trained(settings)) is None or features.n_classes != 2:
+    if (model := private_test.latest_model(settings)) is None or model[1].features.n_classes != 2:
         return
-    classifier, split = trained[0].classifier, trained[1]
+    classifier, split, features = model[0].classifier, model[1], model[1].features
     is_seen = features.y_test is not None and bool(local.value(LOOK, False)) and not private_test.is_locked(settings)
     x, y = (features.x_test, features.y_test) if is_seen else (split.public_x, split.public_y)
     with st.expander("Choose a threshold", icon=":material/rule:"):

@@ -1,4 +1,4 @@
-"""The model to take away: trained with secret noise when it is asked for, by the free advice or by a choice that ε pays for."""
+"""The model to take away: trained with secret noise when somebody presses, by the free advice or by a choice that ε pays for."""
 
 import dataclasses
 import math
@@ -7,8 +7,8 @@ from collections.abc import Callable
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, history, local, receipts
-from pages.frame.settings import PART, Settings
+from pages.frame import core, history, local, plain, receipts
+from pages.frame.settings import PART, RULE, Settings
 from pages.parts.answer import private_test, question
 from pages.parts.answer.views import LOOK
 from pillar_core import mode
@@ -19,13 +19,13 @@ from pillar_core.runs.models import in_sight, model_bytes
 from pillar_core.runs.receipts import training_on
 from pillar_core.runs.run import run_spec
 from pillar_core.runs.statement import IN_SIGHT
-from pillar_core.studies.advice import Advice
+from pillar_core.studies.advice import Advice, free
 from pillar_core.types import RunRecord, SemiPrivateSplit
 
 Train = Callable[[], tuple[RunRecord, SemiPrivateSplit]]
 
 
-def free(settings: Settings, advice: Advice) -> None:
+def offer_free(settings: Settings, advice: Advice) -> None:
     """The advised learner, trained in one click."""
     learner = pc.METHODS[advice.method].title
     st.markdown(f"The advice cost nothing: the whole ε = {settings.epsilon:g} goes into training {learner}.")
@@ -33,44 +33,46 @@ def free(settings: Settings, advice: Advice) -> None:
     _offer(lambda: (run_spec(spec, split), split), settings, split, learner, key="answer-train", label="Train")
 
 
-def paid(settings: Settings, names: list[str]) -> None:
+def offer_paid(settings: Settings, names: list[str]) -> None:
     """The public set, or none, chosen on the private rows, within ε."""
     if math.isinf(settings.epsilon):
         st.caption("Without noise nothing is paid: lower ε.")
         return
     st.markdown(
-        f"One noisy sum over the private rows chooses among {len(names)} public sets and none of them; choice and training cost "
-        f"ε = {settings.epsilon:g} **together**. The learner then has a little less than in the free way."
+        f"One noisy sum over the private rows chooses among {len(names)} public set{'s' * (len(names) > 1)} and none of them; choice and "
+        f"training cost ε = {settings.epsilon:g} **together**. The learner then has a little less than in the free way."
     )
     split = core.split(dataclasses.replace(settings, public=PART)) if PART in names else pc.split(core.features(settings))
-    others = {question.title(name): core.candidate(name, settings) for name in names if name != PART}
+    named = {question.title(name): name for name in names if name != PART}
+    candidates = {title: core.candidate(name, settings) for title, name in named.items()}
     request = {name: getattr(settings, name) for name in ("epsilon", "delta", "relation")}
     request["backbones"] = question.backbones(settings, names)
 
     def train() -> tuple[RunRecord, SemiPrivateSplit]:
-        choice = pc.choose(split, others, **request, seed=None)
+        choice = pc.choose(split, candidates, **request, seed=None)
+        changes = {"method": choice.method, "k": RULE} | ({"backbone": choice.backbone} if choice.backbone else {})
+        changes |= {} if choice.public == free.NONE else {"public": named.get(choice.public, PART)}
+        public = "no public rows" if choice.public == free.NONE else f"*{plain.text(question.title(choice.public))}* as public data"
+        backbone = choice.backbone or choice.split.features.backbone
+        through = f", {plain.text(pc.BACKBONES[backbone].title)}" if pc.BACKBONES[backbone or "identity"].takes == "images" else ""
+        expected = free.range_words(choice.predicted, choice.expected_accuracy, choice.metric)
+        spent = f"ε ≤ {round_up(choice.guarantee.epsilon.upper)} was spent on choice and training together"
+        words = f"Your rows chose {public}{through} and {pc.METHODS[choice.method].title}: expect {expected}; {spent}."
+        receipts.keep_choice(settings, {"words": words, "settings": changes, "reasons": choice.reasons})
         return choice.record, choice.split
 
     _offer(train, settings, split, "A choice and a training", key="answer-paid", label="Choose within ε and train")
 
 
-def _offer(
-    train: Callable[[], tuple[RunRecord, SemiPrivateSplit]],
-    settings: Settings,
-    split: SemiPrivateSplit,
-    learner: str,
-    *,
-    key: str,
-    label: str,
-) -> None:
+def _offer(train: Train, settings: Settings, split: SemiPrivateSplit, learner: str, *, key: str, label: str) -> None:
     """The button of a training, what is to be known before it, and its receipt."""
     if mode.binds():
         st.caption(f"Models cannot be taken away from a public server. {mode.ADVICE}")
         return
-    seen = IN_SIGHT if local.value(LOOK, False) else history.in_sight(settings)
-    if seen == IN_SIGHT:
+    sight = IN_SIGHT if local.value(LOOK, False) else history.in_sight(settings)
+    if sight == IN_SIGHT:
         st.markdown("Test accuracy of these rows, or the rows without noise, **was looked at** here, and the file says so.")
-    elif seen:
+    elif sight:
         st.markdown("A ranking of public sets with a **known seed** was looked at here, and the file says so.")
     if ranked := history.paid_rankings(settings):
         upper = round_up(rankings.epsilon_of(ranked, delta=settings.delta), 3)
@@ -78,10 +80,10 @@ def _offer(
 
     def content() -> bytes:
         record, trained_on = train()
-        what, done = history.in_sight(settings) or seen, rankings.count_rankings(record, ranked)
-        done = in_sight(done, what) if what else done
-        private_test.remember(settings, done, trained_on)
-        return model_bytes(done, split=trained_on)
+        record, latest_sight = rankings.count_rankings(record, ranked), history.in_sight(settings) or sight
+        record = in_sight(record, latest_sight) if latest_sight else record
+        private_test.remember(settings, record, trained_on)
+        return model_bytes(record, split=trained_on)
 
     hint = (
         "Noise from the operating system, recorded nowhere. One zip: weights, how raw rows become numbers, a statement to sign, "

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, history, jobs, local, navigation, plain, theme
+from pages.frame import badges, core, history, jobs, local, navigation, plain, receipts, session, theme
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import PART, RULE, Settings
 from pages.parts.answer import private_test, question
@@ -25,57 +25,58 @@ LOOK = "answer-look"
 _MEASURES = {"accuracy": "Accuracy", "balanced_accuracy": "Balanced accuracy"}
 
 
-def sentence(advice: Advice, target: float | None) -> None:
-    """One sentence that says what to do, and why; with a target first the ε that it takes."""
+def sentence(settings: Settings, advice: Advice, target: float | None) -> None:
+    """What private rows chose, where they did, and a button that takes it over; else what to do by the free advice, and why."""
+    choice = receipts.last_choice(settings)
     with st.container(border=True, key="answer"):
+        if choice is not None:
+            badges.show(Provenance.PRIVATE)
+            st.markdown(f"### {choice['words']}")
+            st.markdown("\n".join(f"- {plain.text(reason)}" for reason in choice["reasons"]))
+            changes = choice["settings"]
+            if any(getattr(settings, name) != value for name, value in changes.items()):
+                hint = "The sidebar, and with it every page, takes what your rows chose."
+                st.button("Set the sidebar to it", key="answer-follow", on_click=session.change, kwargs=changes, help=hint)
         badges.show(Provenance.PUBLIC)
-        learner = pc.METHODS[advice.method].title
-        first = ""
+        learner, metric = pc.METHODS[advice.method].title, free.IN_WORDS[advice.metric]
+        start = "" if choice is None else "Free advice: "
         if target is not None:
             is_near = advice.predicted >= target
-            first = f"{100 * target:.0f} % should take ε = {advice.epsilon:g}. " if is_near else f"{100 * target:.0f} % is out of reach. "
+            start += f"{100 * target:.0f} %{metric} " + (f"should take ε = {advice.epsilon:g}. " if is_near else "is out of reach. ")
         use = f"Use *{plain.text(question.title(advice.public or free.NONE))}* as public data, {learner}"
         if advice.public is None:
-            use = f"Let your rows choose the public set, under *Paid*. Without public rows, {learner}"
+            use = f"{'Let your rows choose the public set, under *Paid*. ' if choice is None else ''}Without public rows, {learner}"
         elif advice.public == free.NONE:
             use = f"Use no public rows, {learner}"
         expected = free.range_words(advice.predicted, advice.expected_accuracy, advice.metric)
-        st.markdown(f"### {first}{use}; expect {expected} at ε = {advice.epsilon:g}.")
-        st.markdown("\n".join(f"- {plain.text(_with_titles(reason, advice))}" for reason in advice.reasons))
+        st.markdown(f"{'### ' if choice is None else ''}{start}{use}; expect {expected} at ε = {advice.epsilon:g}.")
+        if choice is None:
+            st.markdown("\n".join(f"- {plain.text(_with_titles(reason, advice))}" for reason in advice.reasons))
         navigation.link("explore", "See it in Explore, curves and all", changes=_in_explore(advice))
 
 
-def figures_of(advice: Advice, settings: Settings, names: list[str], alike: list[str]) -> None:
+def figures_of(advice: Advice, settings: Settings, names: list[str], similar: list[str]) -> None:
     """By learner, by public set, by budget."""
     learner, public, measure = pc.METHODS[advice.method].title, advice.public or free.NONE, _MEASURES[advice.metric]
-    by_learner = [
-        (pc.METHODS[prediction.method].title, prediction.middle, *prediction.accuracy)
-        for prediction in advice.predictions
-        if prediction.public == public
-    ]
-    best = {prediction.public: prediction for prediction in reversed(advice.predictions) if prediction.metric == advice.metric}
-    by_public = [(question.title(name), prediction.middle, *prediction.accuracy) for name, prediction in best.items()]
+    by_learner = [(pc.METHODS[each.method].title, each) for each in advice.predictions if each.public == public]
+    best = {prediction.public: prediction for prediction in reversed(advice.predictions)}
     budgets = sorted({*BUDGETS, advice.epsilon})
-    over = question.over_budgets(settings, names, alike, budgets)
-    by_budget = [(f"ε = {epsilon:g}", prediction.middle, *prediction.accuracy) for epsilon, prediction in zip(budgets, over, strict=True)]
+    by_budget = [f"ε = {epsilon:g}" for epsilon in budgets], question.best_by_budget(settings, names, similar, budgets)
+    unsure = "if the set's rows are like yours, which cannot be told without spending some ε."
+    held = f"For the learner named, {free.held_words(advice.held)}."
     drawings = (
-        (
-            "learners",
-            by_learner,
-            learner,
-            "By learner",
-            f"{measure}, with this public set. For the learner named, {free.held_words(advice.held)}.",
-        ),
+        ("learners", by_learner, learner, "By learner", f"{measure}, with this public set. {held}"),
         (
             "public",
-            by_public,
+            [(question.title(name), prediction) for name, prediction in best.items()],
             question.title(public),
             "By public set",
-            f"{measure} of the best learner with each, if the set's rows are like yours, which cannot be told without spending some ε.",
+            f"{measure} of the best learner with each, {unsure}",
         ),
-        ("budgets", by_budget, f"ε = {advice.epsilon:g}", "By budget", f"{measure} of the best learner up to each ε."),
+        ("budgets", zip(*by_budget, strict=True), f"ε = {advice.epsilon:g}", "By budget", f"{measure} of the best learner up to each ε."),
     )
-    for column, (name, rows, chosen, title, caption) in zip(st.columns(3), drawings, strict=True):
+    for column, (name, predictions, chosen, title, caption) in zip(st.columns(3), drawings, strict=True):
+        rows = [(label, prediction.middle, *prediction.accuracy) for label, prediction in predictions]
         table = pd.DataFrame(rows, columns=["name", "mean", "low", "high"])
         figure = plots.expected(table, title=title, chosen=chosen, caption=caption, mode=theme.mode())
         with column:
@@ -83,7 +84,7 @@ def figures_of(advice: Advice, settings: Settings, names: list[str], alike: list
 
 
 def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
-    """What test rows say of the advice, of other learners and of other candidates, once you ask; with Stop while they train."""
+    """What test rows say of the advice, of other learners and of other candidates, when the switch is on; with Stop while they train."""
     if private_test.is_locked(settings):
         words = "A private test of these rows was asked for, so no exact figure of them is shown here."
         st.info(f"{words} Other pages show them, and a statement then says so.", icon=":material/lock:")
@@ -104,12 +105,13 @@ def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
         title, cached = f"Measure {len(choices)} choices, {SEEDS} seeds each", len(records) - missing
         jobs.sweeps(*grids, title=title, each=_SECONDS, cached=cached, total=len(records), cost="", key="answer-measure")
         return
-    measured = {name: _measures(choice) for name, choice in choices.items()}
-    titles = {name: f"{pc.METHODS[choice.method].title}, {_public(choice, advice)}" for name, choice in choices.items()}
-    rows = [
-        {"learner": pc.METHODS[choices[name].method].title, "public set": _public(choices[name], advice)} | _in_words(runs)
-        for name, runs in measured.items()
-    ]
+    measured = {
+        name: [core.measures(core.run(run), run) for run in (dataclasses.replace(choice, seed=seed) for seed in seeds)]
+        for name, choice in choices.items()
+    }
+    learners = {name: pc.METHODS[choice.method].title for name, choice in choices.items()}
+    sets = {name: _public_title(choice, advice) for name, choice in choices.items()}
+    rows = [{"learner": learners[name], "public set": sets[name]} | _in_words(runs) for name, runs in measured.items()]
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="answer-measured")
     st.caption(
         f"Always saying the most frequent class: {100 * (core.majority(settings) or 0):.1f} % of the test rows. {SEEDS} seeds each; in "
@@ -117,6 +119,7 @@ def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
     )
     metric = _MEASURES[advice.metric]
     scores = [(name, seed, run.get(metric, run["Accuracy"])[0]) for name, runs in measured.items() for seed, run in enumerate(runs) if run]
+    titles = {name: f"{learners[name]}, {sets[name]}" for name in choices}
     _show_verdict(advice, pd.DataFrame(scores, columns=["method", "seed", "accuracy"]), choices, titles)
     costs.panel(core.run(settings), settings)
     navigation.link("explore", "Confusion matrix and misread rows, in Explore", changes=_in_explore(advice) | {"view": "classes"})
@@ -134,7 +137,7 @@ def _choices(settings: Settings, advice: Advice, names: list[str]) -> dict[str, 
     return {f"{method} {name}": dataclasses.replace(settings, method=method, public=name) for method, name in dict.fromkeys(pairs)}
 
 
-def _public(choice: Settings, advice: Advice) -> str:
+def _public_title(choice: Settings, advice: Advice) -> str:
     """What people call the public set of a choice; learners that read none have none."""
     reads_none = pc.METHODS[choice.method].public_use is PublicUse.NONE and advice.public in (None, free.NONE)
     return question.title(free.NONE if reads_none else choice.public)
@@ -159,12 +162,6 @@ def _show_verdict(advice: Advice, runs: pd.DataFrame, choices: dict[str, Setting
         navigation.link("explore", f"{plain.text(titles[verdict.better])} instead, in Explore", changes=changes)
     else:
         st.markdown(plain.text(verdict.words))
-
-
-def _measures(settings: Settings) -> list[dict[str, tuple[float, float, float]]]:
-    """What test rows say of each seed's run, by measure; {} without test labels."""
-    runs = [dataclasses.replace(settings, seed=settings.seed + place) for place in range(SEEDS)]
-    return [core.measures(core.run(run), run) for run in runs]
 
 
 def _in_words(runs: list[dict[str, tuple[float, float, float]]]) -> dict[str, str]:

@@ -1,11 +1,17 @@
-"""A model's zip and what it states of itself; of that, only whether its files are whole is found out."""
+"""A model's zip and what it states of itself, of which only its files are verified; and a private test of it on raw rows."""
+
+import tempfile
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from pages.frame import failures, local, plain
+import pillar_core as pc
+from pages.frame import badges, failures, local, plain
+from pages.parts.answer import private_test
 from pillar_core import mode
-from pillar_core.runs.loaded import states
+from pillar_core.runs.loaded import load_model, states
 
 
 def panel() -> None:
@@ -27,3 +33,37 @@ def panel() -> None:
         st.dataframe(pd.DataFrame(statements.items(), columns=["what", "as the file states"]), hide_index=True, key="check-model-states")
         with st.expander("It holds if", icon=":material/rule:"):
             st.markdown("\n".join(f"- {plain.text(line)}" for line in assumptions))
+        if not changed:
+            _private_test(file)
+
+
+def _private_test(file: Any) -> None:
+    """Rows with labels as they were before the model's recipe or backbone, ε and figure, and the button that spends it."""
+    with st.expander("Test it privately on rows with labels", icon=":material/lock:"):
+        why = "A file does not travel in a link, and a link spends no ε."
+        hint = "As what the model was trained on was brought: a table, npz or zip of images. All rows count, or those named as test rows."
+        rows = st.file_uploader("Rows", type=["csv", "parquet", "npz", "zip"], key=local.unlinked_key("check-rows", why), help=hint)
+        epsilon, metric = private_test.controls(len(load_model(file).classes), of="check")
+        hint = "Where one person may have several rows: ε is then a person's, and the first so many count."
+        person = st.text_input("Column that says whose the rows are", key=local.unlinked_key("check-person", why), help=hint).strip()
+        most = st.number_input("Most rows of one person", 1, value=None, key=local.unlinked_key("check-most", why), help=hint)
+        request = {"epsilon": epsilon, "metric": metric, "person": person or None, "rows_per_person": most}
+        style: dict[str, Any] = {
+            "icon": ":material/lock:",
+            "type": "primary",
+            "key": "check-spend",
+            "help": "The ε is of these rows alone.",
+        }
+        st.button(private_test.BUTTON, disabled=rows is None, on_click=_spend, args=(file, rows, request), **style)
+        if words := local.value("check-words", ""):
+            badges.show(badges.PRIVATE)
+            st.markdown(plain.text(words))
+
+
+def _spend(file: Any, rows: Any, request: dict[str, Any]) -> None:
+    """A test with secret noise; its note is in the cache before its words are kept."""
+    local.put("check-words", "")
+    with failures.note_refusal("Nothing was spent"), tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / Path(rows.name).name
+        place.write_bytes(rows.getvalue())
+        local.put("check-words", pc.private_test(load_model(file), place, seed=None, **request).text)

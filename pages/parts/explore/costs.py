@@ -10,7 +10,8 @@ from pillar_core.plots.bars import part_costs
 from pillar_core.studies.accuracy_costs import TITLES, accuracy_costs, has_parts, stages
 from pillar_core.types import RunRecord
 
-SEEDS = 3
+SEEDS, FEW_SEEDS, SECONDS = 5, 3, 20.0
+"""Runs of each part; the second number where the first would take longer than so many seconds."""
 
 
 def panel(record: RunRecord, settings: Settings) -> None:
@@ -18,13 +19,14 @@ def panel(record: RunRecord, settings: Settings) -> None:
     if not has_parts(record.method) or record.accuracy is None or record.settings.get("noise_multiplier") is None:
         st.info("Needs test rows and a private learner that clips and adds noise, such as PILLAR.", icon=":material/block:")
         return
-    seeds = list(range(settings.seed, settings.seed + SEEDS))
-    shared = {**core.axes(settings), **core.public_axis(settings), "seed": seeds}
-    grids = {part: {**shared, **axes} for part, axes in stages(record).items()}
+    parts = stages(record)
+    n_seeds = SEEDS if len(parts) * SEEDS * (record.seconds + OVERHEAD) <= SECONDS else FEW_SEEDS
+    shared = {**core.axes(settings), **core.public_axis(settings), "seed": list(range(settings.seed, settings.seed + n_seeds))}
+    grids = {part: {**shared, **axes} for part, axes in parts.items()}
     runs = {part: [form for _, form in core.find_runs([grid]).values()] for part, grid in grids.items()}
     cached, total = (sum(form is not None or not is_cached for forms in runs.values() for form in forms) for is_cached in (True, False))
     if cached < total:
-        title = f"What did each part cost? {len(grids)} runs, {SEEDS} seeds each"
+        title = f"What did each part cost? {len(grids)} runs, {n_seeds} seeds each"
         jobs.sweeps(*grids.values(), title=title, cached=cached, total=total, key="costs", each=record.seconds + OVERHEAD)
     errors = [str(form["error"]) for forms in runs.values() for form in forms if form is not None and form.get("error")]
     if errors:
@@ -39,7 +41,7 @@ def panel(record: RunRecord, settings: Settings) -> None:
         return
     table = accuracy_costs(accuracies)
     table.insert(1, "title", [TITLES[part] for part in table["part"]])
-    show_figure(part_costs(table, mode=theme.mode()), table, FigureInfo("part_costs", settings, seeds=SEEDS))
+    show_figure(part_costs(table, mode=theme.mode()), table, FigureInfo("part_costs", settings, seeds=n_seeds))
     st.caption(
         "Features and head: training without privacy. Clipping and steps: all that the learner does but noise. The settings are this "
         "run's in every stage; all but the last add no noise, so nothing here is private."

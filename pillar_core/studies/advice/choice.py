@@ -47,7 +47,7 @@ from pillar_core.studies.advice.free import (
     preferred_prediction,
     range_words,
 )
-from pillar_core.studies.advice.simulation import blind, can_play, mean_play, with_own_classes
+from pillar_core.studies.advice.simulation import blind, can_play, mean_play, metric_of, with_own_classes
 from pillar_core.studies.compare.learners import obstacle
 from pillar_core.studies.tuning.selection import guarantee_of, refuse_more_than
 from pillar_core.types import Dataset, FeatureSet, Guarantee, NeighboringRelation, PrivacyBudget, RunRecord, SemiPrivateSplit
@@ -65,7 +65,10 @@ CHOSEN_WITHIN = "the public set was chosen on private rows by one noisy sum that
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """What was chosen and trained, on `split`. `public`: a candidate's name, "own" or "none"; `expected_accuracy`: a range of `metric`."""
+    """What was chosen and trained, on `split`. `public`: a candidate's name, "own" or "none".
+
+    `expected_accuracy`: a range of `metric` around `predicted`, which was `held` on so many of so many data sets, as in `Prediction`.
+    """
 
     public: str
     backbone: str | None
@@ -77,6 +80,7 @@ class Choice:
     reasons: tuple[str, ...]
     metric: str = "accuracy"
     predicted: float = 0.5
+    held: tuple[int, int] = (0, 0)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -131,7 +135,8 @@ def choose(
         rehearsal.append(reason)
     sides, refused = _sides(private, candidates, backbone)
     alone = sides[NONE]
-    firsts = {name: _learner(name, blind(rows), after, methods, seed or 0) for name, rows in sides.items()}
+    metric = metric_of(*sides.values())
+    firsts = {name: _learner(name, blind(rows), after, methods, seed or 0, metric) for name, rows in sides.items()}
     trainings = {name: _training(firsts[name].method, rows, after, seed) for name, rows in sides.items()}
     for plan in trainings.values():
         refuse_more_than(rest * (1 - ROOM), plan, budget.relation)
@@ -149,11 +154,12 @@ def choose(
     record = dataclasses.replace(record, guarantee=dataclasses.replace(guarantee, paid_choice=named_choice))
     first, kind = firsts[name], kind_of(sides[name])
     if kind in ("labelled", "unlabelled") and not is_near:  # what holds for rows like the private ones does not hold for these
-        first = predict(name, "pillar_kalman", blind(sides[name]), after, seed or 0, "foreign")
+        first = predict(name, "pillar_kalman", blind(sides[name]), after, seed or 0, metric, "foreign")
     price = f"paid: {SHARE:.0%} of μ² of the total ε = {epsilon:g} went into the choice among {len(sides)}, the rest into training"
     left_out = (f"{candidate} is left out: {reason}" for candidate, reason in refused.items())
     reasons = (why, *rehearsal, price, held_words(first.held), *left_out)
-    return Choice(name, backbone, record.method, record.settings, record, sides[name], first.accuracy, reasons, first.metric, first.middle)
+    prediction = (first.accuracy, reasons, metric, first.middle, first.held)
+    return Choice(name, backbone, record.method, record.settings, record, sides[name], *prediction)
 
 
 def _named(candidates: Mapping[str, Any] | Sequence[str]) -> Mapping[str, Any]:
@@ -214,7 +220,7 @@ def _rehearsed(
         sides = {name: blind(rows) for name, rows in _sides(private, candidates, backbone)[0].items()}
         plays = {name: with_own_classes(rows) for name, rows in sides.items()}
         named = [OWN] if OWN in plays and can_play(plays[OWN]) else [name for name, rows in plays.items() if can_play(rows)]
-        learners = {name: _learner(name, sides[name], budget, methods, seed).method for name in named}
+        learners = {name: _learner(name, sides[name], budget, methods, seed, "").method for name in named}
         reached[backbone] = {name: mean_play(learners[name], plays[name], budget, seed) for name in named}
     common = [name for name in reached[backbones[0]] if all(name in of_set for of_set in reached.values())]
     if not common:
@@ -277,13 +283,13 @@ def _content(side: SemiPrivateSplit) -> str:
     return fingerprint(rows, None if labels is None else labels[side.private], side.rows_per_person)
 
 
-def _learner(name: str, rows: SemiPrivateSplit, budget: PrivacyBudget, methods: Sequence[str] | None, seed: int) -> Prediction:
+def _learner(name: str, rows: SemiPrivateSplit, budget: PrivacyBudget, methods: Sequence[str] | None, seed: int, metric: str) -> Prediction:
     """The learner for one public set, from public rows alone."""
     kind = kind_of(rows)
     known = FITTED[kind]["learners"]
     if methods is None and kind == "foreign":
-        return predict(name, "pillar_kalman", rows, budget, seed)
-    predictions = [predict(name, method, rows, budget, seed) for method in known if methods is None or method in methods]
+        return predict(name, "pillar_kalman", rows, budget, seed, metric)
+    predictions = [predict(name, method, rows, budget, seed, metric) for method in known if methods is None or method in methods]
     if methods is None:
         return preferred_prediction(predictions, rows)
     if predictions:
@@ -291,7 +297,7 @@ def _learner(name: str, rows: SemiPrivateSplit, budget: PrivacyBudget, methods: 
     able = [method for method in methods if not obstacle(METHODS[method], rows)]
     if not able:
         raise SettingError(f"none of the methods {', '.join(methods)} fits the public set {name!r}; name one that does.")
-    return Prediction(name, able[0], (0.0, 1.0), 0.5)
+    return Prediction(name, able[0], (0.0, 1.0), 0.5, metric)
 
 
 def _training(method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int | None) -> RunPlan:

@@ -49,14 +49,14 @@ class Prediction:
     """What one learner with one public set should reach on rows like the public ones: `middle` and a range around it, in [0, 1].
 
     `held`: on how many of how many data sets such a range held in every run, each set left out of the fit in turn.
-    `metric`: "balanced_accuracy" in the place of accuracy where public labels say that one class has more than 60 % of the rows.
+    `metric`: "balanced_accuracy" in the place of accuracy unless public labels say that no class has more than 60 % of the rows.
     """
 
     public: str
     method: str
     accuracy: tuple[float, float]
     middle: float
-    metric: str = "accuracy"
+    metric: str
     held: tuple[int, int] = (0, 0)
 
 
@@ -113,16 +113,16 @@ def advise(
     sides, refused = _sides(split, candidates)
     if strangers := sorted({*alike} - {*sides, *refused}):
         raise SettingError(f"alike names {', '.join(strangers)}, which is no candidate; candidates are {', '.join({*sides} - {NONE})}.")
+    metric = simulation.metric_of(*sides.values())
     predictions = {
-        name: [predict(name, method, rows, budget, seed or 0) for method in FITTED[kind_of(rows)]["learners"]]
+        name: [predict(name, method, rows, budget, seed or 0, metric) for method in FITTED[kind_of(rows)]["learners"]]
         for name, rows in sides.items()
     }
     known = {*alike} | ({OWN} if candidates or split.settings.get("public") is None else set())
     best = preferred_prediction(predictions[NONE], sides[NONE])
     of_public = [preferred_prediction(predictions[name], sides[name]) for name in sides if name in known and name != NONE]
     first = max(of_public, key=lambda prediction: prediction.middle, default=best)
-    if first.metric != best.metric or first.middle >= best.accuracy[0]:  # numbers of two metrics do not compare
-        best = first
+    best = first if first.middle >= best.accuracy[0] else best
     is_unknown = best.public == NONE and not of_public and len(sides) > 1
     title, rows = METHODS[best.method].title, sides[best.public]
     public = {NONE: "no public rows", OWN: "the public rows at hand"}.get(best.public, f"*{best.public}* as public data")
@@ -138,16 +138,9 @@ def advise(
         *_transfers(sides, seed or 0),
         *(f"{name} is left out: {why}" for name, why in refused.items()),
     )
-    every = tuple(
-        sorted(
-            (prediction for of_set in predictions.values() for prediction in of_set),
-            key=lambda prediction: (prediction.metric != best.metric, -prediction.middle),
-        )
-    )
+    every = tuple(sorted((prediction for of_set in predictions.values() for prediction in of_set), key=lambda each: -each.middle))
     named = None if is_unknown else best.public
-    return Advice(
-        best.method, {}, best.accuracy, named, float(epsilon), sentence, reasons, FREE, every, best.metric, best.held, best.middle
-    )
+    return Advice(best.method, {}, best.accuracy, named, float(epsilon), sentence, reasons, FREE, every, metric, best.held, best.middle)
 
 
 def range_words(middle: float, accuracy: tuple[float, float], metric: str) -> str:
@@ -201,7 +194,7 @@ def kind_of(rows: SemiPrivateSplit) -> str:
     return "labelled" if simulation.can_play(rows) else "unlabelled" if len(rows.public_x) else "none"
 
 
-def predict(name: str, method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int, kind: str = "") -> Prediction:
+def predict(name: str, method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int, metric: str, kind: str = "") -> Prediction:
     """What one learner of the fitted table should reach with these public rows. Guarantee: as `advise`, for rows without private ones."""
     kind = kind or kind_of(rows)
     sizes = {"plays": simulation.mean_play(method, rows, budget, seed)} if kind == "labelled" else {}
@@ -210,7 +203,6 @@ def predict(name: str, method: str, rows: SemiPrivateSplit, budget: PrivacyBudge
     terms = simulation.regressors(rows.facts, rules.gaussian_mu(budget), sizes)
     share = 1 / (1 + math.exp(-sum(weight * terms[term] for term, weight in FITTED[kind]["learners"][method].items())))
     measured = FITTED[kind].get("few" if _is_few(rows) else "range", FITTED[kind]["range"])
-    metric = simulation.metric_of(rows) if kind == "labelled" else "accuracy"
     ends = max(share - measured["error"], 0.0), min(share + measured["error"], 1.0)
     return Prediction(name, method, ends, share, metric, (measured["inside"], len(measured["sets"])))
 
@@ -242,12 +234,14 @@ def _grounds(best: Prediction, rows: SemiPrivateSplit, predictions: list[Predict
     like_public = "a hypothesis" if best.public == NONE else "a hypothesis for rows like the public ones"
     words = [f"predicted from {_BASIS[kind_of(rows)]}; {like_public}", f"next: {next_words}"]
     if runners_up and runners_up[0].middle > best.middle:
-        words.append(f"it did best on other sets: another learner is named where plays put it more than {100 * MARGIN:.0f} points above")
+        above = f": another learner is named where plays put it more than {100 * MARGIN:.0f} points above"
+        words.append(f"it did best on other sets{above if kind_of(rows) == 'labelled' else ''}")
     if (
         alone := next((prediction for prediction in predictions if prediction.method == "only_public"), None)
     ) is not None and best is not alone:
         gain = 100 * (best.middle - alone.middle)
-        words.append(f"it gains {gain:.1f} points over reading no private row ({METHODS[alone.method].title}: {100 * alone.middle:.0f} %)")
+        change = f"gains {gain:.1f} points over" if gain >= 0 else f"is {-gain:.1f} points below"
+        words.append(f"it {change} reading no private row ({METHODS[alone.method].title}: {100 * alone.middle:.0f} %)")
     if rows.public_y is not None and len(rows.public_y):
         share = float(np.bincount(rows.public_y).max() / len(rows.public_y))
         is_balanced = best.metric == "accuracy"

@@ -483,13 +483,13 @@ def test_a_resource_that_no_worker_has_fails_at_once(warm: Path) -> None:
 
 
 @pytest.mark.slow
-def test_jobs_run_side_by_side_and_the_surplus_waits(warm: Path) -> None:
-    ids = [jobs.submit(trace_spec(warm, 2, seconds=0.3, tag=tag)) for tag in range(6)]
-    ended = [jobs.wait(job_id, timeout=SECONDS) for job_id in ids]
-    assert [one.state for one in ended] == ["done"] * 6
-    spans = [(one.started or math.nan, one.finished or math.nan) for one in ended]
-    at_once = [sum(began <= start < end for began, end in spans) for start, _ in spans]
-    assert 2 <= max(at_once) <= jobs_server.MAX_RUNNING
+def test_a_short_job_ends_before_six_long_ones_that_were_there_first(warm: Path) -> None:
+    """A screening waited until one of four grids had ended."""
+    long = [jobs.submit(trace_spec(warm, 8, seconds=0.3, tag=tag)) for tag in range(6)]
+    short = jobs.wait(jobs.submit(trace_spec(warm, 1, seconds=0.3, tag=6)), timeout=SECONDS)
+    ended = [jobs.wait(job_id, timeout=SECONDS) for job_id in long]
+    assert [job.state for job in (short, *ended)] == ["done"] * 7
+    assert all((short.finished or math.inf) < (job.finished or 0.0) for job in ended)
 
 
 @pytest.mark.slow

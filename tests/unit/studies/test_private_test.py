@@ -7,6 +7,7 @@ import json
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import chisquare
 
@@ -134,6 +135,23 @@ def test_a_released_model_is_tested_by_name_on_the_command_line(tmp_path, capsys
     assert found["epsilon"] <= 1
     assert main([*arguments, "--seed", "3"]) == 0
     assert "NOT FOR RELEASE" in capsys.readouterr().out
+
+
+def test_a_file_that_says_whose_rows_it_holds_gives_each_person_so_many(record, tmp_path):
+    """A drawn test took the persons away, and with them the limit: a person with three rows had three under an ε for one."""
+    rows, model = drawn(90, 0), with_head(record)
+    x, y = rows.x_train, rows.y_train
+    np.savez(tmp_path / "rows.npz", x_train=x, y_train=y, persons=np.arange(90) // 3)
+    frame = pd.DataFrame(x, columns=[f"c{place}" for place in range(x.shape[1])]).assign(label=y, patient=np.arange(90) // 3)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    for file, named, most_rows in (("rows.npz", {}, 80), ("rows.csv", {"person": "patient"}, 90)):
+        with pytest.raises(SettingError, match="pass rows_per_person"):
+            pc.private_test(model, tmp_path / file, epsilon=1.0, **named)
+        for most in (1, 2):
+            tested = pc.private_test(model, tmp_path / file, epsilon=1e3, rows_per_person=most, **named)
+            assert most * most_rows / 5 < tested.cells.sum() <= most * 30
+    with pytest.raises(SettingError, match="these rows are no table"):
+        pc.private_test(model, tmp_path / "rows.npz", epsilon=1.0, person="patient")
 
 
 def test_a_statement_names_the_tests_of_its_rows_and_what_they_cost_together(monkeypatch, tmp_path):
