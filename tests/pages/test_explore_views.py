@@ -1,9 +1,10 @@
-"""Explore's switch for how the step size is chosen: in the link, honest about its price, and words where it cannot be."""
+"""Explore's switch for how the step size is chosen (in the link, honest about its price), and its view by class."""
 
 from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
 from collections.abc import Callable
 
@@ -67,3 +68,24 @@ def test_the_unpaid_way_keeps_the_relation_of_the_sidebar(start: Start) -> None:
     app = start("explore", k="10", controls="tuning:papers", relation="replace_one")
     assert not app.exception
     assert "Adjacency: one row replaced." in next(item.help for item in app.metric if item.label.startswith("ε"))
+
+
+@pytest.mark.parametrize(("data", "measure"), [("breast_cancer", "Sensitivity to malignant"), ("digits", "Rarest quarter of the classes")])
+def test_measures_by_class_stay_inside_0_and_100(start: Start, data: str, measure: str) -> None:
+    app = start(data=data, view="classes", epsilon="1")
+    table = app.dataframe[0].value
+    assert table["measure"].str.startswith(measure).any()
+    assert table["measure"].iloc[-1] == "Always saying the largest class"
+    for value, ends in zip(table["%"], table["95 % interval"], strict=True):
+        low, high = (float(end) for end in (ends or "0 to 100").split(" to "))
+        assert 0 <= low <= float(value) <= high <= 100
+    assert "largest class alone" in words(app)
+
+
+def test_misread_rows_are_as_many_as_the_accuracy_says(start: Start) -> None:
+    app = start(data="digits", view="classes", epsilon="1")
+    assert "test rows are misread" not in words(app)
+    app.session_state["misread"] = True
+    app.run()
+    wrong, rows = map(int, re.findall(r"(\d+) of (\d+) test rows are misread", words(app))[0])
+    assert round(100 * (1 - wrong / rows), 1) == float(app.dataframe[0].value["%"].iloc[0])
