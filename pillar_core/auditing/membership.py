@@ -14,6 +14,8 @@ from pillar_core.arrays import Array
 from pillar_core.errors import DataError, SettingError
 
 LEVEL = 0.95
+FEWEST_ALARMS, STEP = 20, 1.25
+"""Of `roc_band`: false alarms at its first threshold, and their growth from one threshold to the next."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,10 +56,32 @@ def roc(members: Array, others: Array) -> tuple[Array, Array]:
     return np.concatenate([[0.0], alarms / len(outside)]), np.concatenate([[0.0], hits / len(inside)])
 
 
-def tpr_at_fpr(members: Array, others: Array, *, false_positive_rate: float) -> Rate:
+def roc_band(members: Array, others: Array, *, repeats: int = 1) -> tuple[Array, Array, Array]:
+    """(false-positive rates, low, high): a staircase that holds the true ROC everywhere with probability at least 95 %.
+
+    Thresholds are scores of the others at 20, 25, 31, … false alarms. The true rate above such a score has a beta law, and given the
+    score the members above it are binomial: exact intervals on both axes, shared out by Bonferroni. Between thresholds the ROC rises.
+    repeats: how often each row was scored; intervals count it once.
+    """
+    members, others = checks.arrays("members, others", members=members, others=others)
+    inside, outside = np.sort(_finite(members)), np.sort(_finite(others))
+    steps = np.floor(np.log(len(outside) / FEWEST_ALARMS) / np.log(STEP))
+    alarms = np.floor(FEWEST_ALARMS * STEP ** np.arange(steps + 1)).astype(int)
+    hits, share = len(inside) - np.searchsorted(inside, outside[len(outside) - alarms]), (1 - LEVEL) / (4 * max(len(alarms), 1))
+    left, right, low, high = (
+        end(count / repeats, len(rows) / repeats, share)
+        for count, rows in ((alarms, outside), (hits, inside))
+        for end in (lower_end, upper_end)
+    )
+    rates = np.unique(np.concatenate([left, right, [1.0]]))
+    least, most = np.concatenate([[0.0], low]), np.concatenate([high, [1.0]])
+    return rates, least[np.searchsorted(right, rates, side="right")], most[np.searchsorted(left, rates)]
+
+
+def tpr_at_fpr(members: Array, others: Array, *, false_positive_rate: float, repeats: int = 1) -> Rate:
     """The share of members above the lowest threshold that flags at most that share of the others; its interval.
 
-    The threshold is read from the same others, so the interval is that of the members' share alone.
+    The threshold is read from the same others, so the interval is that of the members' share alone. repeats: as for `roc_band`.
     Raises SettingError: a rate outside [0, 1).
     """
     members, others = checks.arrays("members, others", members=members, others=others)
@@ -66,10 +90,10 @@ def tpr_at_fpr(members: Array, others: Array, *, false_positive_rate: float) -> 
     inside, outside = _finite(members), np.sort(_finite(others))[::-1]
     allowed = int(np.floor(false_positive_rate * len(outside) + 1e-9))
     n_flagged = int((inside > outside[allowed]).sum())
-    return clopper_pearson(n_flagged, len(inside))
+    return clopper_pearson(n_flagged / repeats, len(inside) / repeats)
 
 
-def clopper_pearson(successes: int, trials: int, *, level: float = LEVEL) -> Rate:
+def clopper_pearson(successes: float, trials: float, *, level: float = LEVEL) -> Rate:
     """The exact binomial interval (Clopper & Pearson 1934): each end misses with probability at most (1 − level)/2.
 
     Raises SettingError: counts that are none, or a level outside (0, 1).

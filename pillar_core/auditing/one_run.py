@@ -4,6 +4,7 @@
 between the canaries. They certify little at small ε: look at `most_certifiable` before the result.
 """
 
+import functools
 import math
 from collections.abc import Callable
 
@@ -69,6 +70,13 @@ def most_certifiable(epsilon: float, *, canaries: int, delta: float, significanc
     """
     hoped = _hoped_for(epsilon, canaries, delta, significance)
     return max(plain for _, plain, _ in hoped), max(curve for _, _, curve in hoped)
+
+
+@functools.cache
+def least_visible(*, canaries: int, delta: float, significance: float = 0.05) -> float:
+    """The ε from which on an ideal attack on one Gaussian run can be expected to certify anything, to within 0.05."""
+    ideal = functools.partial(most_certifiable, canaries=canaries, delta=delta, significance=significance)
+    return halve(lambda epsilon: max(ideal(epsilon)) <= 0, 0.05, LARGEST_EPSILON, tolerance=0.05)[1]
 
 
 def best_guesses(epsilon: float, *, canaries: int, delta: float, significance: float = 0.05) -> int:

@@ -10,42 +10,59 @@ from pillar_core.arrays import Array
 from pillar_core.plots import marks
 from pillar_core.plots.theme import INK, Mode, categorical, fade, finish_by_name
 
-LEAST_RATE = 1e-3
 _DASHES = ("solid", "dash", "dot", "dashdot")
 _BINS = 40
 
 
 def membership_roc(
-    roc: pd.DataFrame, bound: pd.DataFrame, *, mode: Mode = "light", epsilon: float, members: int, non_members: int
+    roc: pd.DataFrame,
+    bands: pd.DataFrame,
+    bound: pd.DataFrame,
+    *,
+    mode: Mode = "light",
+    epsilon: float,
+    members: int,
+    non_members: int,
+    least: float,
 ) -> go.Figure:
-    """Attacks on log axes under what the guarantee allows.
+    """Attacks on log axes, from the false-alarm rate `least` on, with their bands and under what the guarantee allows.
 
-    roc: columns attack, false_positive_rate, true_positive_rate; bound: columns false_positive_rate, true_positive_rate,
-    the most that any attack can reach.
+    roc: columns attack, false_positive_rate, true_positive_rate; bands: columns attack, false_positive_rate, low, high; bound: columns
+    false_positive_rate, true_positive_rate, the most that any attack can reach.
     """
     figure, ink = go.Figure(), INK[mode]
-    ceiling = bound[bound["false_positive_rate"] >= LEAST_RATE / 3]
+    ceiling = bound[bound["false_positive_rate"] >= least / 3]
     x, y = ceiling["false_positive_rate"], ceiling["true_positive_rate"]
     marks.ruled_out(figure, [*x, *x[::-1]], [*y, *([1.0] * len(y))], mode, name="ruled out by the guarantee")
     hover = "at most %{y:.3g} of members at %{x:.3g} false alarms"
     marks.line(figure, x, y, marks.MARKED[mode], name=f"ceiling at ε = {epsilon:.3g}", hover=hover)
-    diagonal = np.geomspace(LEAST_RATE, 1, 30)
+    diagonal = np.geomspace(least, 1, 30)
     marks.line(figure, diagonal, diagonal, ink.muted, width=1.2, dash="dash", name="coin flip")
     for place, (name, rows) in enumerate(roc.groupby("attack", sort=False)):
-        visible = rows[(rows["false_positive_rate"] > 0) & (rows["true_positive_rate"] > 0)]
+        visible, colour = rows[rows["false_positive_rate"] >= least], categorical(7, mode)[(0, 5, 2, 3)[place % 4]]
+        band = bands[bands["attack"] == name]
+        rates = band["false_positive_rate"].clip(lower=least)
+        for end, shape in (("low", "hv"), ("high", "vh")):  # between two thresholds the one end holds from the left, the other to the right
+            looks: marks.Looks = {"shape": shape, "showlegend": False, "legendgroup": str(name)}
+            looks |= {"fill": "tonexty", "fillcolor": fade(colour, 0.14)} if end == "high" else {}
+            marks.line(figure, rates, band[end].clip(lower=least / 10), fade(colour, 0.5), width=0.6, **looks)
         marks.line(
             figure,
             visible["false_positive_rate"],
             visible["true_positive_rate"],
-            categorical(7, mode)[(0, 5, 2, 3)[place % 4]],
+            colour,
             width=2,
             dash=_DASHES[place % 4],
             shape="hv",
             name=str(name),
+            legendgroup=str(name),
             hover="%{fullData.name}: finds %{y:.3g} at %{x:.3g} false alarms",
         )
     attacks = ", ".join(map(str, roc["attack"].unique()))
-    return finish_by_name(figure, "membership_roc", mode=mode, members=members, non_members=non_members, attacks=attacks)
+    fields = {"members": members, "non_members": non_members, "attacks": attacks, "least": 100 * least}
+    figure = finish_by_name(figure, "membership_roc", mode=mode, **fields)
+    start = math.log10(least)
+    return figure.update_xaxes(range=[start, 0]).update_yaxes(range=[start - 0.3, 0.02])
 
 
 def individual_losses(table: pd.DataFrame, *, mode: Mode = "light", stated: float, delta: float) -> go.Figure:

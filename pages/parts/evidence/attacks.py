@@ -7,6 +7,7 @@ from pages.frame import badges, core, local, memory, odds, plain, theme, words
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pillar_core import accounting, plots
+from pillar_core.auditing.membership import FEWEST_ALARMS
 from pillar_core.ledger import of_person
 from pillar_core.methods import METHODS
 from pillar_core.numerics import round_up
@@ -27,17 +28,18 @@ def attack(settings: Settings) -> None:
     badges.show_row(*badges.DIAGNOSTIC)
     _numbers(record, attacks, ceiling, settings)
     roc = pd.concat([attack_.roc() for attack_ in attacks], ignore_index=True)
+    bands = pd.concat([attack_.band() for attack_ in attacks], ignore_index=True)
     bound = privacy_tables.trade_off(ceiling, logarithmic=True)
-    epsilon, sizes = record.guarantee.epsilon.upper, {"members": len(attacks[0].members), "non_members": len(attacks[0].others)}
-    drawn = plots.membership_roc(roc, bound, mode=theme.mode(), epsilon=epsilon, **sizes)
+    shared = {"epsilon": record.guarantee.epsilon.upper, "least": max(FEWEST_ALARMS / len(attack_.others) for attack_ in attacks)}
+    sizes = {"members": len(attacks[0].members), "non_members": len(attacks[0].others)}
+    drawn = plots.membership_roc(roc, bands, bound, mode=theme.mode(), **shared, **sizes)
     show_figure(drawn, roc, FigureInfo("membership", settings))
     _lira_button(settings, is_done=len(attacks) > 1)
     rates = evidence.rates_under(attacks, ceiling)
     st.markdown("**Members found at few false alarms**, with exact 95 % intervals, beside the most that the guarantee allows")
     st.caption(
-        f"The false alarms are counted on {len(attacks[0].others):,} others, so their true rate has an interval: *at its end* is what the "
-        "guarantee allows at its upper end. Where test rows look unlike the private ones, an attack also measures that difference, "
-        "which is no leak of the model."
+        "The others are a sample, so the true rate of false alarms has an interval, too: *at its end* is what the guarantee allows at "
+        "its upper end. Where test rows look unlike the private ones, an attack also measures that difference, which is no leak."
     )
     st.dataframe(100 * rates.set_index("attack"), key="evidence-rates", column_config=_percent_columns())
 

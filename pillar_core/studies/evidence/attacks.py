@@ -5,6 +5,7 @@ full-batch descent only, where a run is a function of its releases; other learne
 """
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -57,12 +58,14 @@ class Attack:
     """One membership attack: scores of members and others, higher for likelier members.
 
     `uses_shadows`: scores compare a head with shadow heads (LiRA), so that they cannot be had from the one head alone.
+    `repeats`: how many scores each row has on its side; intervals count a row once.
     """
 
     name: str
     members: Array = dataclasses.field(repr=False)
     others: Array = dataclasses.field(repr=False)
     uses_shadows: bool = False
+    repeats: int = 1
 
     @property
     def auc(self) -> float:
@@ -74,10 +77,16 @@ class Attack:
         false, true = membership.roc(self.members, self.others)
         return pd.DataFrame({"attack": self.name, "false_positive_rate": false, "true_positive_rate": true})
 
+    def band(self) -> pd.DataFrame:
+        """Columns attack, false_positive_rate, low, high: between them lies the true ROC, at 95 % for all rates at once."""
+        rates, low, high = membership.roc_band(self.members, self.others, repeats=self.repeats)
+        return pd.DataFrame({"attack": self.name, "false_positive_rate": rates, "low": low, "high": high})
+
     def rates(self) -> pd.DataFrame:
         """One row per low false-positive rate: the true-positive rate with its 95 % Clopper–Pearson interval."""
+        rate_at = functools.partial(membership.tpr_at_fpr, self.members, self.others, repeats=self.repeats)
         rows = [
-            (self.name, rate, *dataclasses.astuple(membership.tpr_at_fpr(self.members, self.others, false_positive_rate=rate)))
+            (self.name, rate, *dataclasses.astuple(rate_at(false_positive_rate=rate)))
             for rate in FALSE_POSITIVE_RATES
             if rate * len(self.others) >= 1
         ]
@@ -112,9 +121,9 @@ def rates_under(attacks: Sequence[Attack], ceiling: TradeOff) -> pd.DataFrame:
 
     `allowed_high`: at the upper end of the 95 % interval of that rate, which was counted on the others.
     """
-    rates, n_others = pd.concat([attack.rates() for attack in attacks], ignore_index=True), len(attacks[0].others)
-    stated = rates["false_positive_rate"].to_numpy()
-    ends = [auditing.clopper_pearson(round(rate * n_others), n_others).high for rate in stated]
+    rates = pd.concat([attack.rates() for attack in attacks], ignore_index=True)
+    trials, stated = {attack.name: len(attack.others) / attack.repeats for attack in attacks}, rates["false_positive_rate"].to_numpy()
+    ends = [auditing.clopper_pearson(rate * trials[name], trials[name]).high for name, rate in zip(rates["attack"], stated, strict=True)]
     return rates.assign(allowed=1 - ceiling.miss_rate(stated), allowed_high=1 - ceiling.miss_rate(np.array(ends)))
 
 
@@ -159,7 +168,7 @@ def shadow_attacks(
         scores[LOSS_THRESHOLD].append(-np.logaddexp(0.0, -seen[target]))
     chosen = included[:targets].ravel()
     return tuple(
-        Attack(name, np.concatenate(parts)[chosen], np.concatenate(parts)[~chosen], name != LOSS_THRESHOLD)
+        Attack(name, np.concatenate(parts)[chosen], np.concatenate(parts)[~chosen], name != LOSS_THRESHOLD, (targets + 1) // 2)
         for name, parts in scores.items()
     )
 

@@ -42,7 +42,8 @@ COIN_VARIANCE = 0.25
 class OneRunAudit:
     """Coins called and called rightly, what they certify by the (ε, δ) bound and by the f-DP bound, and what could be hoped for.
 
-    expected: the same two, for an ideal attack on independent canaries of a run that spends what it claims.
+    expected: the same two, for an ideal attack on independent canaries of a run that spends what it claims. visible_from: the ε from which
+    on that attack certifies anything.
     """
 
     canaries: int
@@ -51,6 +52,7 @@ class OneRunAudit:
     certified: tuple[float, float]
     expected: tuple[float, float]
     claimed_epsilon: float
+    visible_from: float
 
     @property
     def is_rejected(self) -> bool:
@@ -79,8 +81,9 @@ def one_run_audit(
     counts: Form = {"canaries": canaries, "guesses": guesses, "correct": correct, "delta": delta, "significance": significance}
     halved = counts | {"significance": significance / 2}  # the larger of two bounds is reported, so each gets half
     certified = (one_run.epsilon_lower_bound(**halved), one_run.epsilon_lower_bound_fdp(**halved))
-    expected = one_run.most_certifiable(epsilon, canaries=canaries, delta=delta, significance=significance)
-    return OneRunAudit(canaries, guesses, correct, certified, expected, epsilon)
+    setup = {"canaries": canaries, "delta": delta, "significance": significance}
+    ideal = one_run.most_certifiable(epsilon, **setup)
+    return OneRunAudit(canaries, guesses, correct, certified, ideal, epsilon, one_run.least_visible(**setup))
 
 
 def _estimates(solved: RunPlan, coins: Array, stream: np.random.Generator) -> Array:

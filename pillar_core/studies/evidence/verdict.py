@@ -32,11 +32,12 @@ def sentence(single: OneRunAudit, many: CanaryAudit | None, rates: pd.DataFrame)
     if many is not None and many.certified_epsilon > least:
         least, by = many.certified_epsilon, _WORDS["many_trainings"].format(trainings=2 * many.finding.counts.trials)
     shares = {name: f"{100 * value / single.claimed_epsilon:.0f}" for name, value in (("share", least), ("ideal", max(single.expected)))}
-    certified = _WORDS["certified" if least >= 0.01 * single.claimed_epsilon else "nothing"]
+    is_blind = many is None and single.claimed_epsilon < single.visible_from
+    certified = _WORDS["certified" if least >= 0.01 * single.claimed_epsilon else "blind" if is_blind else "nothing"]
     is_refuted = single.is_rejected or (many is not None and many.is_rejected)
     return _WORDS["refuted" if is_refuted else "untried" if many is None else "holds"].format(
         claimed=round_up(single.claimed_epsilon, 3),
-        certified=certified.format(trainings=by, least=f"{least:.2g}", **shares),
+        certified=certified.format(trainings=by, least=f"{least:.2g}", visible=f"{single.visible_from:.1f}", **shares),
         attack=attack(rates),
     )
 

@@ -49,6 +49,24 @@ def test_clopper_pearson_is_the_beta_quantile() -> None:
     assert membership.clopper_pearson(5, 5).high == 1.0
 
 
+def test_a_band_holds_the_whole_true_curve_as_often_as_it_says() -> None:
+    """Normal scores one apart: the true ROC is Φ(1 + Φ⁻¹(x)). Scored four times a row, the same scores give a wider band."""
+    grid = np.linspace(0.001, 0.999, 500)
+    truth, inside, widths = norm.cdf(1 + norm.ppf(grid)), [], []
+    for draw in (rng.stream(seed, "band") for seed in range(300)):
+        members, others = 1 + draw.standard_normal(900), draw.standard_normal(1000)
+        rates, low, high = membership.roc_band(members, others)
+        below = low[np.maximum(np.searchsorted(rates, grid, side="right") - 1, 0)] * (grid >= rates[0])
+        above = high[np.minimum(np.searchsorted(rates, grid), len(rates) - 1)]
+        inside.append((below <= truth).all() and (truth <= above).all())
+        widths.append((above - below).mean())
+    assert np.mean(inside) >= 0.95 - 5 * math.sqrt(0.05 * 0.95 / 300)
+    assert max(widths) < 0.25  # a band that holds everything says nothing
+    wider = membership.roc_band(members, others, repeats=4)
+    assert wider[2].mean() > high.mean()
+    assert [len(membership.roc_band(members, others[:count])[0]) for count in (19, 20)] == [1, 3]
+
+
 def test_losses_and_confidences() -> None:
     scores = rng.stream(2, "scores").standard_normal((9, 4))
     y = np.arange(9) % 4

@@ -4,9 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pillar_core import plots
+from pillar_core import plots, rng
 from pillar_core.accounting import TradeOff
+from pillar_core.auditing.membership import FEWEST_ALARMS
 from pillar_core.studies import privacy_tables
+from pillar_core.studies.evidence.attacks import Attack
 from pillar_core.studies.privacy_tables import GaussianSetting
 
 CURVE = TradeOff("gaussian", mu=0.9)
@@ -37,6 +39,17 @@ def test_choices_cost_and_what_has_no_bound_says_so() -> None:
     assert refused["event"] == privacy_tables.NO_SELECTION
     price = privacy_tables.tuning_price(2.0, delta=1e-5, means=(3.0, 10.0))
     assert price["epsilon"].is_monotonic_decreasing
+
+
+def test_attacks_are_drawn_with_bands_from_the_rate_on_where_twenty_false_alarms_lie() -> None:
+    draws, least = rng.stream(0, "attack"), FEWEST_ALARMS / 400
+    attack = Attack("an attack", 0.2 + draws.standard_normal(300), draws.standard_normal(400))
+    sizes = {"members": 300, "non_members": 400, "least": least}
+    figure = plots.membership_roc(attack.roc(), attack.band(), privacy_tables.trade_off(CURVE, logarithmic=True), epsilon=1.0, **sizes)
+    low, high, curve = (trace for trace in figure.data if trace.legendgroup == "an attack")
+    assert (low.line.shape, high.line.shape, high.fill) == ("hv", "vh", "tonexty")
+    assert min(curve.x) == pytest.approx(10 ** figure.layout.xaxis.range[0]) == pytest.approx(least)
+    assert all(a < b for a, b in zip(low.y, high.y, strict=True))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from pillar_core.studies.evidence import verdict
 from pillar_core.studies.evidence.attacks import Attack, CanaryAudit, rates_under
 from pillar_core.studies.evidence.one_run import OneRunAudit
 
-ONE = OneRunAudit(200, 50, 25, (0.0, 0.0), (0.1, 0.2), 1.0)
+ONE = OneRunAudit(200, 50, 25, (0.0, 0.0), (0.1, 0.2), 1.0, 1.3)
 CEILING = TradeOff("gaussian", mu=0.08898)
 NO_RATES = pd.DataFrame(columns=["false_positive_rate", "true_positive_rate", "low", "high", "allowed", "allowed_high"])
 
@@ -28,7 +28,9 @@ def attack(found: int) -> Attack:
 def test_no_claim_is_cleared_before_trials_ran() -> None:
     many = CanaryAudit(Finding("canary", Counts(3, 2, 100), 0.0, 0.4, np.zeros(1), np.zeros(1)), CEILING, 1.0, 2.0, 0.0, 0.05, 0.5)
     assert verdict.sentence(ONE, None, NO_RATES).startswith("**ε ≤ 1 is not yet audited by trials.**")
-    assert verdict.sentence(ONE, many, NO_RATES).startswith("**Nothing here refutes ε ≤ 1.**")
+    assert verdict.sentence(ONE, many, NO_RATES).startswith("**No attack or audit here contradicts ε ≤ 1.**")
+    assert "from ε ≈ 1.3 on it can" in verdict.sentence(ONE, None, NO_RATES)
+    assert "from ε" not in verdict.sentence(dataclasses.replace(ONE, claimed_epsilon=2.0), None, NO_RATES)
     loud = dataclasses.replace(ONE, certified=(1.5, 0.0))
     assert verdict.sentence(loud, None, NO_RATES).startswith("**An audit refutes ε ≤ 1**")
 
