@@ -17,7 +17,7 @@ with failures.show_refusal("The geometry of these rows could not be drawn."):
     spectrum = geo.spectrum(basis)
     hyperplanes, is_complete = shapes.separators(separation)
     best = geo.best_k(shapes.predicted_curves(settings, (settings.epsilon,)))
-    k = int(best["k"].iloc[0]) if settings.is_rule_k else min(settings.k, basis.rank)
+    k = shapes.present_k(settings, basis.rank)
     missed = geo.xi_of(hyperplanes.weights, basis.vectors)[:, k - 1].mean()
     badges.show_row(badges.NON_PRIVATE)
     numbers = {

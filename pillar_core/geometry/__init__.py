@@ -5,7 +5,17 @@ Nothing here trains with privacy; whatever compares with measured accuracy gets 
 
 from pillar_core import checks
 from pillar_core.geometry.bases import BASIS_TITLES, Basis, BasisKind, basis_of, projector_distance, spectrum, spectrum_of
-from pillar_core.geometry.margins import QUANTILE, Coordinates, coordinates, margin_at, projected_margins, refitted_margins, smallest
+from pillar_core.geometry.margins import (
+    QUANTILE,
+    Coordinates,
+    coordinates,
+    margin_at,
+    nearest_pair,
+    pair_margins,
+    projected_margins,
+    refitted_margins,
+    smallest,
+)
 from pillar_core.geometry.prediction import ClassMoments, accuracy_drop, best_k, class_moments, predicted
 from pillar_core.geometry.rows import Rows, checked_ks, rows_of, thinned
 from pillar_core.geometry.separators import (
@@ -13,6 +23,7 @@ from pillar_core.geometry.separators import (
     ONE_VERSUS_REST,
     REGULARISATION,
     REST,
+    Pair,
     Separators,
     averaged,
     pairs_of,

@@ -11,7 +11,9 @@ that at least a share 1 − q of rows reach.
 """
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -109,6 +111,29 @@ def projected_margins(
         lines += _lines(k, distances, separators.offsets / lengths, row_squares, rows, separators, quantile)
         start = k
     return pd.DataFrame(lines, columns=["k", "class", "quantile", "cosine_margin", "distance_margin"])
+
+
+def pair_margins(rows: Rows, separators: Separators, basis: Basis, k: int, *, space: Transform | None = None) -> pd.DataFrame:
+    """Cosines of a pair's rows with all features, and projected on k directions (PILLAR, equation 2): columns class, whole, projected.
+
+    Above 0 on the first class's side, so that a row of the second class is on the right side below 0.
+    """
+    (a, b), w = separators.pairs[0], separators.weights[0]
+    is_in = (rows.y == a) | (rows.y == b)
+    x = (rows.space() if space is None else space)(rows.x[is_in])
+    columns: dict[str, Any] = {"class": [rows.classes[label] for label in rows.y[is_in]]}
+    for name, z, weights in (("whole", x, w), ("projected", x @ basis.vectors[:, :k], w @ basis.vectors[:, :k])):
+        length = float(np.linalg.norm(weights)) or 1.0
+        offset = float(separators.offsets[0]) / length
+        columns[name] = _cosines(z @ weights / length + offset, offset, np.einsum("ij,ij->i", z, z))
+    return pd.DataFrame(columns)
+
+
+def nearest_pair(rows: Rows) -> tuple[int, int]:
+    """The two classes whose means lie nearest to each other."""
+    present = sorted(set(rows.y.tolist()))
+    means = {label: rows.x[rows.y == label].mean(axis=0) for label in present}
+    return min(itertools.combinations(present, 2), key=lambda pair: float(np.linalg.norm(means[pair[0]] - means[pair[1]])))
 
 
 def smallest(table: pd.DataFrame) -> pd.DataFrame:

@@ -20,7 +20,15 @@ from pillar_core.plots.evidence import (
     right_guesses,
     two_worlds,
 )
-from pillar_core.plots.geometry import BASES, by_direction, map_2d, margins_against_k, spectrum, spectrum_and_gaps, xi_against_k
+from pillar_core.plots.geometry import (
+    BASES,
+    by_direction,
+    map_2d,
+    margin_histogram,
+    spectrum,
+    spectrum_and_gaps,
+    xi_against_k,
+)
 from pillar_core.plots.heatmap import accuracy_heatmap
 from pillar_core.plots.hero import learning_hero
 from pillar_core.plots.intervals import over_seeds

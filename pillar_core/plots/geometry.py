@@ -2,14 +2,26 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Mode, categorical, class_symbols, end_labels, fade, finish, finish_by_name, log_ticks, method_style
+from pillar_core.plots.theme import (
+    INK,
+    Mode,
+    as_text,
+    categorical,
+    class_symbols,
+    end_labels,
+    fade,
+    finish,
+    finish_by_name,
+    log_ticks,
+    method_style,
+)
 
 BASES: dict[str, tuple[str, str, str]] = {
     "public_pca": ("pillar", "solid", "public directions"),
@@ -21,6 +33,7 @@ BASES: dict[str, tuple[str, str, str]] = {
     "raw_pixels": ("noisy_gd", "longdash", "raw pixels"),
 }
 """Basis → the method whose colour it wears, its dash, its name on the figure."""
+_BINS = 48
 
 
 def xi_against_k(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = None, subject: str = "") -> go.Figure:
@@ -51,42 +64,42 @@ def xi_against_k(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = N
     return finish_by_name(figure, "xi_against_k", mode=mode, **about)
 
 
-def margins_against_k(
-    table: pd.DataFrame,
-    *,
-    mode: Mode = "light",
-    convention: Literal["cosine_margin", "distance_margin"] = "cosine_margin",
-    k: int | None = None,
-    subject: str = "",
-) -> go.Figure:
-    """The margin of every class against the rest over k, and their minimum in bold; what lies below 0 is shaded.
+def margin_histogram(table: pd.DataFrame, *, mode: Mode = "light", k: int, d: int, classes: tuple[str, str]) -> go.Figure:
+    """Two histograms of cosine margins, one above the other: with all features, then in k directions; a colour for each class.
 
-    table: columns k, class, quantile, cosine_margin, distance_margin. A non-private diagnostic.
+    table: columns class, whole, projected, above 0 on the side of the first of `classes`. A non-private diagnostic.
     """
-    ink = INK[mode]
-    figure = go.Figure()
-    lowest = table.groupby("k")[convention].min().reset_index()
-    low, high = float(table[convention].min()), float(table[convention].max())
-    pad = 0.06 * max(high - low, 1e-9)
-    if low < 0:
-        span = [math.log10(float(table["k"].min())), math.log10(float(table["k"].max()))]
-        figure.add_hrect(y0=low - pad, y1=0, fillcolor=fade(marks.MARKED[mode], 0.06), line_width=0, layer="below")
-        marks.note(figure, span[1], low - pad, "wrong side of the hyperplane", ink.muted, size=12, xanchor="right", yanchor="bottom")
-    for name, rows in table.groupby("class", sort=False):
-        hover = f"{name}: %{{y:.3f}} at k = %{{x}}"
-        marks.line(figure, rows["k"], rows[convention], fade(ink.accent, 0.35), width=1.3, name=str(name), hover=hover)
-    keywords: marks.Looks = {"mode": "lines+markers", "marker": {"size": 8}, "name": "minimum over classes"}
-    hover = "minimum over classes: %{y:.3f} at k = %{x}"
-    marks.line(figure, lowest["k"], lowest[convention], ink.accent, width=3, hover=hover, **keywords)
-    end_labels(figure, [(float(lowest["k"].iloc[-1]), float(lowest[convention].iloc[-1]), "minimum", ink.accent)], low=low, high=high)
-    _mark(figure, k, mode, top=high + pad)
-    _k_axis(figure, table["k"])
-    unit = "cosine of the angle" if convention == "cosine_margin" else "distance, in the features' units"
-    figure.update_yaxes(title_text=f"margin ({unit})", range=[low - pad, high + 1.6 * pad])
-    percent = 100 * (1 - float(table["quantile"].iloc[0]))
-    how = subject or "Each class against the rest, separators trained in k directions. "
-    summary = ", ".join(f"{value:.3f} at k = {k_:g}" for k_, value in zip(lowest["k"], lowest[convention], strict=True))
-    return finish_by_name(figure, "margins_against_k", mode=mode, subject=how, percent=percent, summary=summary)
+    figure = make_subplots(rows=2, shared_xaxes=True, vertical_spacing=0.12)
+    values = table[["whole", "projected"]].to_numpy()
+    edges = np.linspace(float(values.min()), float(values.max()), _BINS + 1)
+    for place, column in enumerate(("whole", "projected"), start=1):
+        for name, colour in zip(classes, categorical(2, mode), strict=True):
+            counts, _ = np.histogram(table.loc[table["class"] == name, column], bins=edges)
+            figure.add_bar(
+                x=(edges[:-1] + edges[1:]) / 2,
+                y=counts,
+                width=np.diff(edges),
+                name=name,
+                marker={"color": fade(colour, 0.6), "line": {"width": 0}},
+                showlegend=place == 1,
+                legendgroup=name,
+                hovertemplate=f"%{{y}} rows of {as_text(name)} near %{{x:.2f}}<extra></extra>",
+                row=place,
+                col=1,
+            )
+        label = f"all {d:,} features" if place == 1 else f"k = {k} directions"
+        figure.add_vline(x=0, line={"color": INK[mode].text, "width": 1.4}, row=place, col=1)
+        figure.update_yaxes(title_text=label, showgrid=False, row=place, col=1)
+    title = margin_headline(table, k=k, first=classes[0])
+    figure.update_xaxes(title_text=f"← {as_text(classes[1])}   cosine margin   {as_text(classes[0])} →", row=2, col=1)
+    return finish_by_name(figure, "margin_histogram", mode=mode, title=title, rows=len(table), a=classes[0], b=classes[1])
+
+
+def margin_headline(table: pd.DataFrame, *, k: int, first: str) -> str:
+    """How many rows lie on the wrong side in k directions, and how many with all features."""
+    sides = np.where(table["class"] == first, 1.0, -1.0)
+    whole, projected = (int((sides * table[column] <= 0).sum()) for column in ("whole", "projected"))
+    return f"In k = {k} directions {projected} of {len(table):,} rows lie on the wrong side, with all features {whole}"
 
 
 def spectrum_and_gaps(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = None, rows: int = 0) -> go.Figure:

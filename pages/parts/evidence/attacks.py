@@ -16,7 +16,7 @@ from pillar_core.studies.evidence import attacks as evidence
 from pillar_core.studies.evidence import one_run
 from pillar_core.studies.evidence.attacks import Attack
 from pillar_core.studies.evidence.one_run import Individuals
-from pillar_core.types import RunRecord, Values
+from pillar_core.types import Form, RunRecord
 
 _SHOWN_IMAGES = 10
 
@@ -30,9 +30,9 @@ def attack(settings: Settings) -> None:
     roc = pd.concat([attack_.roc() for attack_ in attacks], ignore_index=True)
     bands = pd.concat([attack_.band() for attack_ in attacks], ignore_index=True)
     bound = privacy_tables.trade_off(ceiling, logarithmic=True)
-    shared = {"epsilon": record.guarantee.epsilon.upper, "least": max(FEWEST_ALARMS / len(attack_.others) for attack_ in attacks)}
-    sizes = {"members": len(attacks[0].members), "non_members": len(attacks[0].others)}
-    drawn = plots.membership_roc(roc, bands, bound, mode=theme.mode(), **shared, **sizes)
+    shared: Form = {"epsilon": record.guarantee.epsilon.upper, "least": max(FEWEST_ALARMS / len(attack_.others) for attack_ in attacks)}
+    shared |= {"members": len(attacks[0].members), "non_members": len(attacks[0].others)}
+    drawn = plots.membership_roc(roc, bands, bound, mode=theme.mode(), **shared)
     show_figure(drawn, roc, FigureInfo("membership", settings))
     _lira_button(settings, is_done=len(attacks) > 1)
     rates = evidence.rates_under(attacks, ceiling)

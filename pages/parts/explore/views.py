@@ -89,6 +89,9 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
     show_figure(measured, lambda: _with_star(curves.table, settings), info, base=base, runs=runs)
     curve = k_curves.by_budget(curves.table, method_of(settings)).get(settings.epsilon, pd.DataFrame())
     st.caption(k_curves.compare_best_k(curve, ruled=core.rule_k(settings)) or "With two seeds or more, this line says which k are as good.")
+    if star is not None:
+        words = f"How near the classes lie in k = {star.k} directions: margins before and after the projection"
+        navigation.link("geometry", words, icon=":material/bar_chart:", changes={"controls": "geometry-view:margins"})
     if record.method == "pillar":
         changes = {"method": kalman.LEARNER, "k": codec.RULE, "view": "why"}
         navigation.link("explore", "No k to choose: PILLAR Kalman at the same ε, and why it works", changes=changes)

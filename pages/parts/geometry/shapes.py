@@ -61,6 +61,11 @@ def basis(separation: Separation, kind: str, n_public: int | None = None) -> geo
     return _basis(key, separation, kind, n_public, noise)
 
 
+def present_k(settings: Settings, rank: int) -> int:
+    """The sidebar's k, or the rule's, within the public directions."""
+    return min(rank, settings.chosen_k or core.rule_k(settings) or rank)
+
+
 def separators(separation: Separation) -> tuple[geo.Separators, bool]:
     """(separators, whether they are all): from the cache, else a preview of a few, trained on few rows."""
     try:
@@ -85,15 +90,18 @@ def xi(separation: Separation, kinds: list[str], n_public: int | None) -> tuple[
     return pd.concat(tables, ignore_index=True), is_complete
 
 
-def margins(separation: Separation, quantile: float) -> tuple[pd.DataFrame, bool]:
-    """(margins of separators trained anew at each k, True), or (those of the projected preview, False)."""
+def margins(separation: Separation) -> pd.DataFrame:
+    """Margins that 99 % of the rows reach, by separators against the rest, projected on each k."""
     directions = basis(separation, geo.BasisKind.PUBLIC_PCA)
-    trained = geometry.cached_margins(separation.payload, directions.rank)
-    if trained is not None:
-        return trained[trained["quantile"] == quantile], True
-    previewed, _ = separators(separation)
     coordinates, ks = _coordinates(separation.key, separation), geometry.margin_ks(directions.rank)
-    return geo.projected_margins(coordinates, previewed, directions, ks, quantile=quantile), False
+    return geo.projected_margins(coordinates, separators(separation)[0], directions, ks)
+
+
+def pair_margins(separation: Separation, pair: geo.Pair, k: int) -> pd.DataFrame:
+    """Margins of two classes before the projection and after it, by the separator of these two alone."""
+    rows_, directions = rows(separation.settings), basis(separation, geo.BasisKind.PUBLIC_PCA)
+    hyperplane = _separator(f"{separation.key}-{pair}", separation, pair)
+    return geo.pair_margins(rows_, hyperplane, directions, k, space=rows_.space(standardise=separation.standardise))
 
 
 def predicted_curves(settings: Settings, epsilons: tuple[float, ...]) -> pd.DataFrame:
@@ -135,6 +143,12 @@ def _preview(key: str, _separation: Separation) -> geo.Separators:
     every = geo.pairs_of(few.classes, None if _separation.which == "pairs" else geo.ONE_VERSUS_REST)
     pairs = [pair for pair in every if all(label in (*present, geo.REST) for label in pair)]
     return geo.separators(few, pairs, space=rows(_separation.settings).space(standardise=_separation.standardise))
+
+
+@memory.of_rows(max_entries=32, show_spinner="Separating two classes …")
+def _separator(key: str, _separation: Separation, _pair: geo.Pair) -> geo.Separators:
+    rows_ = rows(_separation.settings)
+    return geo.separators(rows_, [_pair], space=rows_.space(standardise=_separation.standardise))
 
 
 @memory.of_rows(max_entries=4)

@@ -19,8 +19,6 @@ from pillar_core.studies import geometry
 
 _WHICH = {"pairs": "pairs of classes", "one_versus_rest": "each class against the rest"}
 _SECONDS_PER_SEPARATOR = {"pairs": 0.35, "one_versus_rest": 2.0}
-_SECONDS_PER_COEFFICIENT = 1e-7
-"""Of a margins job on two processes: rows × classes × k, summed over k."""
 _MANY_CLASSES = 20
 _FREE = "Spends no ε: a non-private diagnostic."
 
@@ -62,22 +60,20 @@ def _xi(settings: Settings) -> None:
 
 
 def _margins(settings: Settings) -> None:
-    left, right = st.columns([1, 1.2], vertical_alignment="bottom")
-    with left:
-        convention = local.choice("convention")
-    with right:
-        quantile = local.slider("quantile", geometry.QUANTILES, 0.01)
-    separation = shapes.Separation(settings, "one_versus_rest", _standardise())
-    table, is_complete = shapes.margins(separation, quantile)
-    subject = "" if is_complete else "Preview: a few classes, their separators projected, not trained anew at each k. "
-    figure = plots.margins_against_k(table, mode=theme.mode(), convention=convention, k=settings.chosen_k, subject=subject)
-    show_figure(figure, table, FigureInfo("margins", settings, [badges.NON_PRIVATE]))
-    if not is_complete:
-        ks = geometry.margin_ks(shapes.basis(separation, geo.BasisKind.PUBLIC_PCA).rank)
-        classes = len(set(shapes.rows(settings).y.tolist()))
-        title = f"Train separators of {classes} classes at {len(ks)} values of k"
-        seconds = _SECONDS_PER_COEFFICIENT * len(shapes.rows(settings).y) * classes * sum(ks)
-        jobs.panel([{"kind": "margins", **separation.payload}], jobs.Work(title, seconds, _FREE, total=len(ks) * classes))
+    """Margins of two classes, before and after the projection on the sidebar's k."""
+    rows, separation = shapes.rows(settings), shapes.Separation(settings, standardise=_standardise())
+    names = {label: rows.classes[label] for label in sorted(set(rows.y.tolist()))}
+    nearest, columns = geo.nearest_pair(rows), st.columns(2)
+    with columns[0]:
+        first = int(local.select("margin-class", names, nearest[0]))
+    del names[first]
+    with columns[1]:
+        second = int(local.select("margin-against", names, nearest[0] if first == nearest[1] else nearest[1]))
+    k = shapes.present_k(settings, shapes.basis(separation, geo.BasisKind.PUBLIC_PCA).rank)
+    table = shapes.pair_margins(separation, (first, second), k)
+    classes = (rows.classes[first], rows.classes[second])
+    figure = plots.margin_histogram(table, mode=theme.mode(), k=k, d=rows.x.shape[1], classes=classes)
+    show_figure(figure, table, FigureInfo("margin_histogram", settings, [badges.NON_PRIVATE]))
 
 
 def _spectrum(settings: Settings) -> None:

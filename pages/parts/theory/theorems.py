@@ -44,15 +44,9 @@ def measured_inputs(settings: Settings) -> dict[str, float]:
     """
     separation = shapes.Separation(settings)
     basis, rows = shapes.basis(separation, geo.BasisKind.PUBLIC_PCA), shapes.rows(settings)
-    k = (
-        int(geo.best_k(shapes.predicted_curves(settings, (settings.epsilon,)))["k"].iloc[0])
-        if settings.is_rule_k
-        else min(settings.k, basis.rank)
-    )
-    radius = rows.radius()
+    k, radius = shapes.present_k(settings, basis.rank), rows.radius()
     hyperplanes, _ = shapes.separators(separation)
-    margins, _ = shapes.margins(shapes.Separation(settings, "one_versus_rest"), 0.01)
-    lowest = geo.smallest(margins)
+    lowest = geo.smallest(shapes.margins(shapes.Separation(settings, "one_versus_rest")))
     closest = lowest.iloc[int((lowest["k"] - k).abs().to_numpy().argmin())]
     spectrum = geo.spectrum(basis)
     line = spectrum.iloc[k - 1]

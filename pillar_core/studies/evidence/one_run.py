@@ -81,7 +81,7 @@ def one_run_audit(
     counts: Form = {"canaries": canaries, "guesses": guesses, "correct": correct, "delta": delta, "significance": significance}
     halved = counts | {"significance": significance / 2}  # the larger of two bounds is reported, so each gets half
     certified = (one_run.epsilon_lower_bound(**halved), one_run.epsilon_lower_bound_fdp(**halved))
-    setup = {"canaries": canaries, "delta": delta, "significance": significance}
+    setup: Form = {"canaries": canaries, "delta": delta, "significance": significance}
     ideal = one_run.most_certifiable(epsilon, **setup)
     return OneRunAudit(canaries, guesses, correct, certified, ideal, epsilon, one_run.least_visible(**setup))
 

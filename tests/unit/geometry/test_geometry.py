@@ -36,6 +36,23 @@ def pc_stream(seed):
     return rng.stream(seed, "test geometry")
 
 
+def test_pair_margins_are_the_cosines_before_and_after_the_projection():
+    """On centred rows: all directions change nothing, and k directions give the cosine of the projected row and separator."""
+    rows = geometry.rows_of(pc.split(little(n=90), public_fraction=0.3))
+    pair = geometry.nearest_pair(rows)
+    assert pair in {(0, 1), (1, 2)}
+    separators, basis = geometry.separators(rows, [pair]), geometry.basis_of(rows)
+    whole = geometry.pair_margins(rows, separators, basis, basis.rank)
+    np.testing.assert_allclose(whole["whole"], whole["projected"], atol=1e-5)
+    assert set(whole["class"]) == {rows.classes[label] for label in pair}
+    table = geometry.pair_margins(rows, separators, basis, 2)
+    w, offset, axes = separators.weights[0], separators.offsets[0], basis.vectors[:, :2].astype(np.float64)
+    z = (rows.x[np.isin(rows.y, pair)] - rows.public.mean(axis=0)) @ axes
+    side = (z @ (w @ axes) + offset) / np.linalg.norm(w @ axes)
+    assert (np.sign(table["projected"]) == np.sign(side)).all()
+    assert (table[["whole", "projected"]].abs() <= 1).all(axis=None)
+
+
 def test_spectrum_of_the_mixture_is_the_closed_form(split):
     table = geometry.spectrum(geometry.basis_of(geometry.rows_of(split)))
     truth = gaussian_mixture.eigenvalues(D, theta=THETA, sigma=SIGMA)
