@@ -1,7 +1,7 @@
 """Looks that every figure shares: colour, dash and order by method name, ε colours, light and dark templates.
 
-A colour belongs to a method's name on every page. Hues follow Okabe and Ito (2008), whose eight colours stay apart for
-the common kinds of colour blindness, each with a lighter twin for dark backgrounds; dash and symbol repeat the message.
+A method has a colour of its own on every page, with a lighter twin for dark backgrounds. The first eight follow Okabe and
+Ito (2008), which stay apart for the common kinds of colour blindness; dash and symbol repeat the message.
 """
 
 import dataclasses
@@ -68,9 +68,7 @@ class _ByMode(dict[Mode, Ink]):
 
 
 INK = _ByMode({mode: Ink(**inks) for mode, inks in _LOOKS["ink"].items()})
-METHOD_STYLES: dict[str, MethodStyle] = {
-    name: MethodStyle(*_HUES[hue], dash, symbol, order) for order, (name, (hue, dash, symbol)) in enumerate(_LOOKS["methods"].items())
-}
+METHOD_STYLES: dict[str, MethodStyle] = {name: MethodStyle(*looks, order) for order, (name, looks) in enumerate(_LOOKS["methods"].items())}
 _NOTE = 15
 """Letters of a note that a phone shows in one line."""
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")

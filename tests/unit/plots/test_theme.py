@@ -5,10 +5,12 @@ import math
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import plotly.graph_objects as go
 import pytest
 
 from pillar_core.plots import theme
+from pillar_core.runs import starter
 
 MODES: tuple[theme.Mode, ...] = ("light", "dark")
 READABLE_CONTRAST = 3.0
@@ -37,6 +39,22 @@ def test_method_lines_stand_out_from_the_page(mode: theme.Mode) -> None:
 def test_budget_colours_stand_out_from_the_page(mode: theme.Mode) -> None:
     for epsilon in (0.1, 0.3, 1.0, 3.0, 8.0, 1e6, math.inf):
         assert contrast(theme.epsilon_colour(epsilon, mode), theme.INK[mode].surface) >= READABLE_CONTRAST
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_two_methods_have_colours_that_an_eye_tells_apart(mode: theme.Mode) -> None:
+    """In OKLab (Ottosson 2020), black and white are 1 apart and a difference of 0.02 is just noticeable."""
+    to_cones = [[0.4122, 0.5363, 0.0514], [0.2119, 0.6807, 0.1074], [0.0883, 0.2817, 0.6300]]
+    to_lab = [[0.2105, 0.7936, -0.0041], [1.9780, -2.4286, 0.4506], [0.0259, 0.7828, -0.8087]]
+    places = {}
+    for name, style in theme.METHOD_STYLES.items():
+        shares = np.array([int(style.colour(mode)[start : start + 2], 16) for start in (1, 3, 5)]) / 255
+        linear = np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
+        places[name] = np.array(to_lab) @ np.cbrt(np.array(to_cones) @ linear)
+    nearest = min(itertools.combinations(places, 2), key=lambda pair: np.linalg.norm(places[pair[0]] - places[pair[1]]))
+    assert np.linalg.norm(places[nearest[0]] - places[nearest[1]]) > 0.07, nearest
+    compared = [places[name] for name in starter.COMPARED]
+    assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(compared, 2)) > 0.1
 
 
 def test_no_two_methods_look_alike() -> None:
