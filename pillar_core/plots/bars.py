@@ -37,10 +37,10 @@ def comparison(
         orientation="h",
         name="measured",
         text=[_text(row) for row in means.itertuples()],
-        textfont={"size": 13},
+        textfont={"size": 13, "color": INK[mode].text},
         error_x=marks.reach(means, INK[mode].text, thickness=1.4, width=4),
         marker={
-            "color": [fade(method_style(name).colour(mode), 0.75) for name in names],
+            "color": [fade(method_style(name).colour(mode), 0.35) for name in names],
             "cornerradius": 4,
             "line": {"color": [method_style(name).colour(mode) for name in names], "width": 1.5},
         },

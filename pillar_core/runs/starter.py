@@ -32,6 +32,8 @@ BY_CLASS: Values = {**SHARED, "method": "non_private", "k": 19}
 """What Explore's classes compare with: no noise in the directions of the run that Explore opens with."""
 COMPARISON: Values = {**SHARED, "method": list(COMPARED), "epsilon": list(HERO_EPSILONS)}
 """What Compare opens with; the run that Explore opens with is among it."""
+PUBLISHED: Values = {**SHARED, "method": ["dp_sgd", "dp_pca", "jl", "gep", "adadps", "pillar"], "epsilon": [0.1, 0.3, 0.7]}
+"""What Papers opens with: the learners and budgets of PILLAR's Table II."""
 OPENING_K = {
     "fashion_mnist": (3, 10, 20, 40, 160),
     "mnist": (3, 10, 20, 40, 160),
@@ -49,7 +51,7 @@ def grids() -> list[Values]:
         for grid in GRIDS:
             ks_of_grid = {"k": [*ks, *([None] if None in grid["k"] else [])]} if "k" in grid else {}
             opening.append({**grid, **shared, **ks_of_grid})
-    return [*GRIDS, COMPARISON, BY_CLASS, *opening]
+    return [*GRIDS, COMPARISON, BY_CLASS, PUBLISHED, *opening]
 
 
 DRAWN, DRAWN_IMAGES = ("drawn_letters", "drawn_textures", "drawn_noise"), 350

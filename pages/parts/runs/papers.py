@@ -7,16 +7,18 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, jobs, local, navigation, plain, theme
+from pages.frame import core, jobs, local, navigation, plain, theme
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pillar_core import plots
-from pillar_core.runs import records, sweep
+from pillar_core.runs import records, starter, sweep
 from pillar_core.studies import papers
-from pillar_core.studies.papers.tables import CLASSES
+from pillar_core.studies.papers.tables import CLASSES, SOURCES
 from pillar_core.types import Form
 
-_PERCENT = ("published", "measured", "difference")
+_WORDS = {"published": "paper, %", "measured": "ours, %", "difference": "difference", "order": "order"}
+_LIKE = {"Pneumonia": "pneumonia_mnist", "MNIST": "mnist"}
+"""The set that ships and is most like a paper's; of the others it is that of the starter."""
 _MARKS = {"run": "▶", "page": "↗", "no": "–"}
 
 
@@ -49,13 +51,17 @@ def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
         names = list(papers.TABLES[name].datasets)
         dataset = local.select("papers-data", names, names[0], of=name)
     with right:
-        rows = {"": "generated rows (stand-in)", settings.data: records.data_words(settings.data)}
-        data = local.select("papers-rows", rows, "")
+        sets = dict.fromkeys((starter.SHARED["dataset"], *starter.OPENING_K, settings.data))
+        rows = {data: records.data_words(data) for data in sets} | {"": "generated rows (stand-in)"}
+        data = local.select("papers-rows", rows, _LIKE.get(dataset, starter.SHARED["dataset"]), of=dataset)
     grid = papers.grid(name, dataset=dataset, data=data or None)
     estimate = records.estimate(grid, runs)
+    is_own = data == SOURCES[dataset] or dataset in set(papers.matching(data, core.backbone(settings))["dataset"])
     if not data:
         substitution = f"{papers.STAND_IN_ROWS:,} generated rows with {CLASSES[dataset]} classes stand in for {dataset}"
         st.warning(f"{substitution}: compare the order of the methods, not their numbers.", icon=":material/swap_horiz:")
+    elif not is_own:
+        st.caption(f"We trained on {rows[data]}, the paper on {dataset}: compare the order of the learners, not their numbers.")
     if estimate["cached"] < estimate["cells"]:
         work = jobs.Work(papers.TABLES[name].title, estimate["seconds"] / 2, "", int(estimate["cached"]), int(estimate["cells"]))
         jobs.panel([{"kind": "sweep", "grid": grid}], work)
@@ -64,7 +70,7 @@ def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
     if len(trained) < len(records_):
         reasons = sorted({str(record["error"]) for record in records_ if record.get("error") is not None})
         st.caption(f"{len(records_) - len(trained)} runs were refused, for instance: {plain.text(reasons[0])}")
-    _compare(name, dataset, trained, settings, is_synthetic=not data)
+    _compare(name, dataset, trained, settings, rows=rows[data] if data else "simulated rows", is_own=is_own)
 
 
 def _show_published(table: pd.DataFrame) -> None:
@@ -76,28 +82,28 @@ def _show_published(table: pd.DataFrame) -> None:
     _show(table[["dataset", "backbone", "public", "method", "epsilon", "metric", "published"]])
 
 
-def _compare(name: str, dataset: str, records_: list[dict[str, object]], settings: Settings, *, is_synthetic: bool) -> None:
+def _compare(name: str, dataset: str, records_: list[dict[str, object]], settings: Settings, *, rows: str, is_own: bool) -> None:
+    """Our runs drawn, one sentence on the order of the learners, and both numbers in one table."""
     if not records_:
         table = papers.published(name, dataset=dataset)
         if table.empty:
             st.caption("The paper draws this figure without printing its numbers; run the grid to see our curve.")
             return
-        table = table.assign(method=table["method"].where(table["method"] != "", table["other_method"]))
-        table = table[["backbone", "public", "method", "epsilon", "published"]]
-    else:
-        runs = sweep.table(records_)
-        table = papers.beside(name, runs, dataset=dataset)
-        words = papers.verdict(table, rows="simulated rows" if is_synthetic else dataset)
-        if words:
-            st.markdown(f"**{plain.text(words)}**")
-        _figure(name, runs, table, settings, is_synthetic=is_synthetic)
-    experiment = [badges.EXPERIMENT, *([badges.SYNTHETIC] if is_synthetic else [])] if records_ else []
-    badges.show_row(badges.NON_PRIVATE, *experiment)
-    _show(table)
+        _show_published(table)
+        return
+    runs = sweep.table(records_)
+    table = papers.with_order(papers.beside(name, runs, dataset=dataset), runs)
+    words = papers.order_words(table, rows=rows)
+    if words:
+        st.markdown(f"**{plain.text(words)}**")
+    _figure(name, runs, table, settings, is_synthetic=rows == "simulated rows", is_own=is_own)
+    if words:
+        st.caption("*Same*: the learner that the paper prints best leads here, too, by more than our seeds scatter (95 %).")
+    _show(table if is_own else table.drop(columns="difference", errors="ignore"))
 
 
-def _figure(name: str, runs: pd.DataFrame, table: pd.DataFrame, settings: Settings, *, is_synthetic: bool) -> None:
-    """Our means with intervals over ε, or over what the figure varies, and the published numbers of the first backbone as marks."""
+def _figure(name: str, runs: pd.DataFrame, table: pd.DataFrame, settings: Settings, *, is_synthetic: bool, is_own: bool) -> None:
+    """Our means with intervals over ε, or over what the figure varies; on the paper's own rows its first backbone's numbers as marks."""
     axes = [axis for axis in papers.TABLES[name].shown_axes if axis in runs]
     x = axes[0] if axes else "epsilon"
     shares = [axis for axis in ("public_fraction",) if axis in runs and runs[axis].nunique() > 1]
@@ -108,7 +114,7 @@ def _figure(name: str, runs: pd.DataFrame, table: pd.DataFrame, settings: Settin
         _series(row, [*shares, *(axis for axis in axes[1:]), *(["epsilon"] if x != "epsilon" else [])]) for row in lines.to_dict("records")
     ]
     lines["x"] = lines[x]
-    if "published" in table and not shares:
+    if is_own and "published" in table and not shares:
         first = table[table["backbone"] == table["backbone"].iloc[0]].drop_duplicates(["method", "epsilon"])
         lines = lines.merge(first[["method", "epsilon", "published"]], on=["method", "epsilon"], how="left")
     drawn = plots.effect(lines, mode=theme.mode(), title=papers.TABLES[name].title, x_title="ε" if x == "epsilon" else x, x_log=True)
@@ -120,10 +126,18 @@ def _series(row: Mapping[Hashable, Any], more: list[str]) -> str:
 
 
 def _show(table: pd.DataFrame) -> None:
-    percent = table.assign(**{column: 100 * table[column] for column in _PERCENT if column in table})
-    percent["method"] = percent["method"].map(lambda method: pc.METHODS[method].title if method in pc.METHODS else method)
-    percent["epsilon"] = percent["epsilon"].map(lambda epsilon: "∞" if epsilon == float("inf") else f"{epsilon:g}")
-    number = st.column_config.NumberColumn
-    config: Form = {column: number(f"{column}, %", format="%.1f") for column in _PERCENT}
-    ranks = {f"{column}_rank": number(f"rank {column}", help="1 is best, among rows of equal backbone and ε.") for column in _PERCENT[:2]}
-    st.dataframe(percent.dropna(axis=1, how="all"), hide_index=True, key="papers-beside", column_config={**config, **ranks, "epsilon": "ε"})
+    """One row for each learner, and side by side for each ε what the paper printed, what we measured, and the order."""
+    values = [name for name in ("published", "measured", "difference", "order") if name in table]
+    named = [name for name in table if name not in (*values, "epsilon", "seeds", *(f"{name}_rank" for name in values))]
+    index = [name for name in named if name == "method" or table[name].nunique(dropna=False) > 1]
+    same = ", ".join(f"{name}: {plain.text(str(table[name].iloc[0]))}" for name in named if name not in index and table[name].iloc[0])
+    if same:
+        st.caption(f"In the paper {same}.")
+    numbers = {name: 100 * table[name] for name in values if name != "order"}
+    titles = table["method"].map(lambda method: pc.METHODS[method].title if method in pc.METHODS else method)
+    table = table.assign(**numbers, method=titles).fillna(dict.fromkeys(index, "")).drop_duplicates([*index, "epsilon"])
+    wide = table.pivot(index=index, columns="epsilon", values=values).dropna(axis=1, how="all").reindex(table[index].drop_duplicates())
+    wide = wide[sorted(wide, key=lambda column: (column[1], values.index(column[0])))]
+    wide.columns = pd.Index([f"ε = {'∞' if epsilon == float('inf') else f'{epsilon:g}'}: {_WORDS[name]}" for name, epsilon in wide])
+    config: Form = {name: st.column_config.NumberColumn(format="%.1f") for name in wide if not name.endswith(_WORDS["order"])}
+    st.dataframe(wide.reset_index(), hide_index=True, key="papers-beside", column_config=config)

@@ -18,6 +18,7 @@ from pillar_core.data import DATASETS, uploads
 from pillar_core.errors import DataError, SettingError, UnknownNameError, shown
 from pillar_core.jobs.sweep import sweep
 from pillar_core.methods import METHODS
+from pillar_core.numerics import half_width
 from pillar_core.runs import splitting
 from pillar_core.runs.loading import load_features
 from pillar_core.studies.papers.tables import BACKBONES, CLASSES, SOURCES, TABLES, PaperTable
@@ -186,6 +187,42 @@ def grids_to_get(name: str, *, dataset: str, seeds: int | None = None) -> dict[s
     if not grids:
         raise DataError(f"weights of {', '.join(spoken)} are on no hub: extract {source} through them and give --data.")
     return grids
+
+
+def with_order(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """`table` of `beside` with a column order: "best" for the learner that the paper prints best at a backbone and ε.
+
+    Of the others, whether our runs put that learner before them: "same", "opposite", or "not told apart" by the paired differences of
+    our seeds. Empty where the paper or we have no number, and where the public share varies.
+    """
+    order, seeds = pd.Series("", index=table.index), runs.pivot_table(index="seed", columns=["method", "epsilon"], values="accuracy")
+    both = table.dropna(subset=["published", "measured"]) if "published" in table and "public_fraction" in runs else table.iloc[:0]
+    if len(both) and runs["public_fraction"].nunique() == 1:
+        for _, group in both.groupby(["backbone", "epsilon"]):
+            best = group.loc[group["published"].idxmax()]
+            for place, row in group.iterrows():
+                order[place] = compare_order(seeds[best["method"], best["epsilon"]] - seeds[row["method"], row["epsilon"]])
+            order[best.name] = "best"
+    return table.assign(order=order)
+
+
+def compare_order(differences: "pd.Series[float]") -> str:
+    """Whether paired differences of seeds are above 0 ("same"), below ("opposite") or neither, at 95 % by Student's t."""
+    differences = differences.dropna()
+    mean, half = differences.mean(), half_width(differences.std(), len(differences))
+    return "same" if mean > half else "opposite" if mean < -half else "not told apart"
+
+
+def order_words(table: pd.DataFrame, *, rows: str) -> str:
+    """One sentence on the column order; "" where nothing could be compared. rows: what our runs were on, in words."""
+    counts = table["order"].value_counts()
+    n_same, n_open, n_opposite = (int(counts.get(word, 0)) for word in ("same", "not told apart", "opposite"))
+    if not (total := n_same + n_open + n_opposite):
+        return ""
+    opposite = [f"{_title(row['method'])} at ε = {row['epsilon']:g}" for row in table[table["order"] == "opposite"].to_dict("records")]
+    against = f"opposite in {n_opposite} ({', '.join(opposite)})" if opposite else "opposite in none"
+    same = f"On {rows}, the order is the paper's in {n_same} of {total} comparisons with its best learner"
+    return f"{same}, not told apart in {n_open}, {against}."
 
 
 def verdict(table: pd.DataFrame, *, rows: str) -> str:

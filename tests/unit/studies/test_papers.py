@@ -131,6 +131,24 @@ def test_a_verdict_names_who_moved() -> None:
     assert papers.verdict(table.drop(columns="published"), rows="MNIST") == ""
 
 
+def test_an_order_is_told_apart_by_paired_seeds() -> None:
+    """Student's 97.5 % quantile at two degrees of freedom is 4.303: GEP's difference is 0.02 ± 0.0124."""
+    published = pd.DataFrame({"backbone": "net", "epsilon": 0.1, "method": ["pillar", "gep", "jl", "dp_sgd", "pate"]})
+    published = published.assign(published=[0.9, 0.8, 0.7, 0.6, 0.5], measured=[0.5, 0.48, 0.6, 0.5, math.nan])
+    seeds = {"pillar": [0.4, 0.5, 0.6], "gep": [0.385, 0.475, 0.58], "jl": [0.5, 0.6, 0.7], "dp_sgd": [0.5, 0.5, 0.5]}
+    lines = [(name, 0.1, seed, value, 0.1) for name, values in seeds.items() for seed, value in enumerate(values)]
+    runs = pd.DataFrame(lines, columns=["method", "epsilon", "seed", "accuracy", "public_fraction"])
+    table = papers.with_order(published, runs)
+    assert list(table["order"]) == ["best", "same", "opposite", "not told apart", ""]
+    said = papers.order_words(table, rows="MNIST")
+    assert said == (
+        "On MNIST, the order is the paper's in 1 of 3 comparisons with its best learner, not told apart in 1, "
+        "opposite in 1 (JL (random projection) at ε = 0.1)."
+    )
+    assert papers.compare_order(pd.Series([0.3])) == "not told apart"
+    assert papers.order_words(papers.with_order(published.drop(columns="published"), runs), rows="MNIST") == ""
+
+
 def test_getting_a_table_says_what_it_costs_and_then_runs_its_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
