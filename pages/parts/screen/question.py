@@ -114,17 +114,23 @@ def publish(settings: Settings, choice: Choice) -> None:
 
 def controls(settings: Settings) -> Choice:
     """The page's own controls: private set, ε, candidates; what else there is to set, folded away."""
-    left, right = st.columns([1.6, 3.4], vertical_alignment="bottom")
+    scores, (left, right) = st.container(), st.columns([1.6, 3.4], vertical_alignment="bottom")
     with left:
         private = _private(settings)
     with right:
         words = {value: "none: diagnostic" if value == "no" else f"ε = {value}" for value in EPSILONS}
         spend = local.slider("screen-epsilon", words, EPSILON, unlinked=IN_SCREEN)
+    is_text = screening_sets.is_text(private)  # texts have no gradients
+    of_gradients = [] if is_text else [name for name, score in SCORES.items() if (score.value if spend == "no" else score.private_form)]
+    able = [name for name, score in SCORES.items() if score.is_of_features or name in of_gradients]
+    hint = "Each view measures nearness in its own way. " + " ".join(f"{SCORES[name].title}: {SCORES[name].idea}." for name in able)
+    with scores:
+        score = local.choice("screen-score", {name: SCORES[name].title for name in able}, SCORE, unlinked=IN_SCREEN, help=hint)
     _remark(settings, private)
     single = _candidates(private, with_own_half=spend == "no")
-    with st.expander("Other scores and mixtures", icon=":material/tune:"):
+    model, n_examples, k = _gradients(score, spend)
+    with st.expander("Mixtures of two sets", icon=":material/tune:"):
         mixed = _mixtures(single)
-        score, model, n_examples, k = _score(spend, is_text=screening_sets.is_text(private))
     can_pay = spend != "no" and SCORES[score].is_of_features and not mode.binds()
     is_paid = can_pay and local.toggle("screen-paid", uploads.is_name(private))
     with st.expander("Bring your own rows, private and public", icon=":material/upload_file:"):
@@ -132,15 +138,10 @@ def controls(settings: Settings) -> Choice:
     return Choice(private, (*single, *mixed), score, model, k, n_examples, None if spend == "no" else float(spend), settings.seed, is_paid)
 
 
-def _score(spend: str, *, is_text: bool) -> tuple[str, str, int, int]:
-    """(score, model, rows, k); the last three have controls only where gradients are compared, which texts have none of."""
-    of_gradients = [] if is_text else [name for name, score in SCORES.items() if (score.value if spend == "no" else score.private_form)]
-    able = [name for name, score in SCORES.items() if score.is_of_features or name in of_gradients]
-    ideas = " ".join(f"{SCORES[name].title}: {SCORES[name].idea}." for name in able)
-    hint = f"How nearness is measured; small is near in all of them. {ideas}"
-    score = local.choice("screen-score", {name: SCORES[name].title for name in able}, SCORE, unlinked=IN_SCREEN, help=hint)
+def _gradients(score: str, spend: str) -> tuple[str, int, int]:
+    """(model, rows, k), which have controls only where gradients are compared."""
     if SCORES[score].is_of_features:
-        return score, "linear_head", 200, 16
+        return "linear_head", 200, 16
     first, second, third = st.columns([1.5, 1.1, 1.1], vertical_alignment="bottom")
     with first:
         model = _model()
@@ -151,7 +152,7 @@ def _score(spend: str, *, is_text: bool) -> tuple[str, str, int, int]:
     if spend != "no" and SCORES[score].private_form == "directions" and k > PURE_K:
         st.caption(f":orange[Pure ε draws its directions one by one, each at ε/k: {PURE_K} are taken, more would be close to random.]")
         k = PURE_K
-    return score, model, n_examples, k
+    return model, n_examples, k
 
 
 def answer(ask: Ask, title: str, *, cost: str = "Spends no ε: a non-private diagnostic.") -> pd.DataFrame | None:
