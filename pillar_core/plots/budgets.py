@@ -1,6 +1,7 @@
 """Test error against ε for several learners, between public rows alone and the ceiling without privacy; and a curve fitted to few runs."""
 
 import math
+from collections.abc import Sequence
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -73,29 +74,29 @@ def _foreign_origin(rows: pd.DataFrame) -> str:
 
 
 def budget_curve(
-    curve: pd.DataFrame,
     runs: pd.DataFrame,
+    curve: pd.DataFrame | None,
+    epsilons: Sequence[float],
     *,
+    band: str,
     present: tuple[float, float] | None,
-    width: float,
-    enough: tuple[int, int],
     mode: Mode = "light",
 ) -> go.Figure:
     """Test accuracy (percent) over ε, log axis. Every point's customdata starts with its ε.
 
-    curve: columns epsilon, mean, low, high; runs: columns epsilon, accuracy, all in [0, 1]. present: (ε, accuracy) of the present run.
-    width: half of the band; enough: on how many of how many left-out sets it was wide enough.
+    runs: columns epsilon, mean, low, high, seeds, in [0, 1]. curve: columns epsilon, mean, low, high, once runs are enough for one; band:
+    what it says, in words. epsilons: the ticks. present: (ε, accuracy) of the present run.
     """
-    figure, colour = go.Figure(), categorical(1, mode)[0]
-    marks.band(figure, curve["epsilon"], 100 * curve["low"], 100 * curve["high"], colour, opacity=0.16)
-    hover = "ε = %{x:g}: %{y:.1f} %"
-    points: marks.Looks = {"mode": "lines+markers", "marker": {"size": 5}, "customdata": [[epsilon] for epsilon in curve["epsilon"]]}
-    marks.line(figure, curve["epsilon"], 100 * curve["mean"], colour, hover=f"{hover}, fitted", name="fitted", **points)
-    places: marks.Looks = {"customdata": [[epsilon] for epsilon in runs["epsilon"]]}
-    marks.dots(figure, runs["epsilon"], 100 * runs["accuracy"], colour, size=11, hover=f"{hover}, trained", name="trained", **places)
+    figure, colour, hover = go.Figure(), categorical(1, mode)[0], "ε = %{x:g}: %{y:.1f} %"
+    if curve is not None:
+        marks.band(figure, curve["epsilon"], 100 * curve["low"], 100 * curve["high"], colour, opacity=0.16)
+        points: marks.Looks = {"mode": "lines+markers", "marker": {"size": 5}, "customdata": [[epsilon] for epsilon in curve["epsilon"]]}
+        marks.line(figure, curve["epsilon"], 100 * curve["mean"], colour, hover=f"{hover}, fitted", name="fitted", **points)
+    places: marks.Looks = {"customdata": [[epsilon] for epsilon in runs["epsilon"]], "error_y": marks.reach(runs, colour)}
+    marks.dots(figure, runs["epsilon"], 100 * runs["mean"], colour, size=11, hover=f"{hover}, trained", name="trained", **places)
     if present is not None:
         star: marks.Looks = {"symbol": "star", "name": "you are here", "customdata": [[present[0]]]}
         marks.dots(figure, [present[0]], [100 * present[1]], marks.MARKED[mode], size=17, hover=f"{hover}, you are here", **star)
-    figure.update_xaxes(marks.log_axis([float(epsilon) for epsilon in curve["epsilon"]], "ε, privacy budget (log scale)"))
-    fields = {"width": 100 * width, "inside": enough[0], "sets": enough[1], "first": curve.iloc[0], "last": curve.iloc[-1]}
-    return finish_by_name(figure, "budget_curve", mode=mode, **fields)
+    figure.update_xaxes(marks.log_axis(list(epsilons), "ε, privacy budget (log scale)"))
+    summary = ", ".join(f"{row['mean']:.2f} at ε = {row['epsilon']:g}" for row in runs.to_dict("records"))
+    return finish_by_name(figure, "budget_curve", mode=mode, seeds=seeds_phrase(runs["seeds"]), band=band, summary=summary)
