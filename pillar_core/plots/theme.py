@@ -68,7 +68,10 @@ class _ByMode(dict[Mode, Ink]):
 
 
 INK = _ByMode({mode: Ink(**inks) for mode, inks in _LOOKS["ink"].items()})
-METHOD_STYLES: dict[str, MethodStyle] = {name: MethodStyle(*looks, order) for order, (name, looks) in enumerate(_LOOKS["methods"].items())}
+METHOD_STYLES: dict[str, MethodStyle] = {
+    name: MethodStyle(light, dark, dash, symbol, order)
+    for order, (name, (light, dark, dash, symbol)) in enumerate(_LOOKS["methods"].items())
+}
 _NOTE = 15
 """Letters of a note that a phone shows in one line."""
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")

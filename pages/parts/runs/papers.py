@@ -11,12 +11,13 @@ from pages.frame import core, jobs, local, navigation, plain, theme
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pillar_core import plots
+from pillar_core.plots.theme import epsilon_label
 from pillar_core.runs import records, starter, sweep
 from pillar_core.studies import papers
 from pillar_core.studies.papers.tables import CLASSES, SOURCES
 from pillar_core.types import Form
 
-_WORDS = {"published": "paper, %", "measured": "ours, %", "difference": "difference", "order": "order"}
+_WORDS = {"published": "paper, %", "measured": "ours, %", "difference": "difference, %", "order": "order"}
 _LIKE = {"Pneumonia": "pneumonia_mnist", "MNIST": "mnist"}
 """The set that ships and is most like a paper's; of the others it is that of the starter."""
 _MARKS = {"run": "▶", "page": "↗", "no": "–"}
@@ -135,9 +136,10 @@ def _show(table: pd.DataFrame) -> None:
         st.caption(f"In the paper {same}.")
     numbers = {name: 100 * table[name] for name in values if name != "order"}
     titles = table["method"].map(lambda method: pc.METHODS[method].title if method in pc.METHODS else method)
-    table = table.assign(**numbers, method=titles).fillna(dict.fromkeys(index, "")).drop_duplicates([*index, "epsilon"])
-    wide = table.pivot(index=index, columns="epsilon", values=values).dropna(axis=1, how="all").reindex(table[index].drop_duplicates())
-    wide = wide[sorted(wide, key=lambda column: (column[1], values.index(column[0])))]
-    wide.columns = pd.Index([f"ε = {'∞' if epsilon == float('inf') else f'{epsilon:g}'}: {_WORDS[name]}" for name, epsilon in wide])
-    config: Form = {name: st.column_config.NumberColumn(format="%.1f") for name in wide if not name.endswith(_WORDS["order"])}
-    st.dataframe(wide.reset_index(), hide_index=True, key="papers-beside", column_config=config)
+    table = table.assign(**numbers, method=titles).fillna(dict.fromkeys(index, ""))
+    wide = table[index].drop_duplicates()
+    for epsilon in sorted(set(table["epsilon"])):
+        here = table.loc[table["epsilon"] == epsilon, [*index, *values]].drop_duplicates(index)
+        wide = wide.merge(here.rename(columns={name: f"{epsilon_label(epsilon)}: {_WORDS[name]}" for name in values}), how="left")
+    config: Form = {name: st.column_config.NumberColumn(format="%.1f") for name in map(str, wide) if name.endswith("%")}
+    st.dataframe(wide.dropna(axis=1, how="all"), hide_index=True, key="papers-beside", column_config=config)

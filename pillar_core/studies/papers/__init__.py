@@ -195,15 +195,15 @@ def with_order(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     Of the others, whether our runs put that learner before them: "same", "opposite", or "not told apart" by the paired differences of
     our seeds. Empty where the paper or we have no number, and where the public share varies.
     """
-    order, seeds = pd.Series("", index=table.index), runs.pivot_table(index="seed", columns=["method", "epsilon"], values="accuracy")
+    words = dict.fromkeys(table.index, "")
     both = table.dropna(subset=["published", "measured"]) if "published" in table and "public_fraction" in runs else table.iloc[:0]
     if len(both) and runs["public_fraction"].nunique() == 1:
+        seeds = {key: rows.set_index("seed")["accuracy"] for key, rows in runs.groupby(["method", "epsilon"])}
         for _, group in both.groupby(["backbone", "epsilon"]):
-            best = group.loc[group["published"].idxmax()]
-            for place, row in group.iterrows():
-                order[place] = compare_order(seeds[best["method"], best["epsilon"]] - seeds[row["method"], row["epsilon"]])
-            order[best.name] = "best"
-    return table.assign(order=order)
+            keys = dict(zip(group.index, zip(group["method"], group["epsilon"], strict=True), strict=True))
+            best = group["published"].idxmax()
+            words |= {place: compare_order(seeds[keys[best]] - seeds[key]) for place, key in keys.items()} | {best: "best"}
+    return table.assign(order=list(words.values()))
 
 
 def compare_order(differences: "pd.Series[float]") -> str:
