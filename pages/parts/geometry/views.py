@@ -66,9 +66,9 @@ def _margins(settings: Settings) -> None:
     nearest, columns = geo.nearest_pair(rows), st.columns(2)
     with columns[0]:
         first = int(local.select("margin-class", names, nearest[0]))
-    del names[first]
+    rest = {label: name for label, name in names.items() if label != first}
     with columns[1]:
-        second = int(local.select("margin-against", names, nearest[0] if first == nearest[1] else nearest[1]))
+        second = int(local.select("margin-against", rest, nearest[0] if first == nearest[1] else nearest[1]))
     k = shapes.present_k(settings, shapes.basis(separation, geo.BasisKind.PUBLIC_PCA).rank)
     table = shapes.pair_margins(separation, (first, second), k)
     classes = (rows.classes[first], rows.classes[second])
