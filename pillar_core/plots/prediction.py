@@ -14,6 +14,7 @@ from pillar_core.plots.theme import (
     class_symbols,
     epsilon_colour,
     epsilon_label,
+    fade,
     finish_by_name,
     method_style,
     seeds_phrase,
@@ -26,13 +27,14 @@ _LOSS = {"light": "#C98A00", "dark": "#F6BE4A"}
 def projection_gains(table: pd.DataFrame, *, spearman: float, mode: Mode = "light", present: float | None = None) -> go.Figure:
     """Points that projecting gained on each set and budget, against the noise over the rows of a class; `here` is the present ratio.
 
-    table: columns set, epsilon, ratio, gain.
+    table: columns set, epsilon, ratio, gain, low, high.
     """
     figure, ink = go.Figure(), INK[mode]
     names = list(dict.fromkeys(table["set"]))
     for name, colour, symbol in zip(names, categorical(len(names), mode), class_symbols(len(names)), strict=True):
         rows = table[table["set"] == name]
         style: marks.Looks = {"symbol": symbol, "name": name, "text": rows["epsilon"].map(epsilon_label)}
+        style["error_y"] = marks.reach(rows, fade(colour, 0.5), value="gain", scale=1, width=0)
         marks.dots(figure, rows["ratio"], rows["gain"], colour, size=10, hover=f"{name}, %{{text}}: %{{y:+.1f}}", **style)
     figure.add_hline(y=0, line={"color": ink.muted, "width": 1.2})
     if present is not None:
@@ -43,8 +45,18 @@ def projection_gains(table: pd.DataFrame, *, spearman: float, mode: Mode = "ligh
     ends = [math.log10(value) for value in (*table["ratio"], *([] if present is None else [present]))]
     figure.update_xaxes(range=[min(ends) - 0.1, max(ends) + 0.1])
     sides = {"left": table["ratio"] < 1, "right": table["ratio"] >= 1}
-    gains = {name: table.loc[near, "gain"].agg(["min", "max", "mean"]) for name, near in sides.items()}
-    return finish_by_name(figure, "projection_gains", mode=mode, spearman=spearman, cells=len(table), **gains)
+    means = {name: table.loc[near, "gain"].mean() for name, near in sides.items()}
+    gains = {f"{name}_cells": f"{int((table.loc[near, 'low'] > 0).sum())} of {int(near.sum())}" for name, near in sides.items()}
+    fields = {"spearman": spearman, "cells": len(table), "title": gains_headline(table), **means, **gains}
+    return finish_by_name(figure, "projection_gains", mode=mode, **fields)
+
+
+def gains_headline(table: pd.DataFrame) -> str:
+    """Where projecting gains: a statement where most cells from ratio 1 on gain for sure and most below do not, else a question."""
+    is_sure, is_right = table["low"] > 0, table["ratio"] >= 1
+    if is_sure[is_right].mean() > 0.5 > is_sure[~is_right].mean():
+        return "Projection helps where noise is larger than the signal"
+    return "Does projection help where noise is larger than the signal?"
 
 
 def predicted_accuracy(

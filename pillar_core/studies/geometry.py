@@ -62,10 +62,10 @@ def noise_ratio(*, n_private: float, d: float, classes: float, epsilon: float, d
 
 
 def projection_gains() -> pd.DataFrame:
-    """What projecting gained on real rows: columns set, epsilon, pillar, dp_sgd (accuracy in [0, 1]), gain (points), ratio (`noise_ratio`).
+    """What projecting gained on real rows: columns set, epsilon, pillar, dp_sgd (accuracy in [0, 1]), gain, low, high (points), ratio.
 
-    Means of two seeds, a tenth of the train rows public, δ = 1e-5, both learners by their own rules. `attrs` has `spearman`, how well the
-    ratio orders the gains.
+    Means of five seeds with the gain's paired 95 % interval, a tenth of the train rows public, δ = 1e-5, both learners by their own
+    rules. ratio: `noise_ratio`. `attrs` has `spearman`, how well it orders the gains.
     """
     table = pd.read_csv(Path(__file__).with_name("projection_gains.csv"))
     facts = table[["n_private", "d", "classes", "epsilon"]].to_dict("records")

@@ -31,11 +31,10 @@ def _gain(settings: Settings) -> None:
         shared = {"n_private": facts.n_private, "d": facts.d, "classes": facts.n_classes}
         ratio = geometry.noise_ratio(**shared, epsilon=settings.epsilon, delta=settings.delta)
     figure = plots.projection_gains(table, spearman=table.attrs["spearman"], mode=theme.mode(), present=ratio)
-    show_figure(figure, table, FigureInfo("projection_gains", settings, seeds=2))
+    show_figure(figure, table, FigureInfo("projection_gains", settings, seeds=5))
     st.caption(
         "The noise is that of one Gaussian release in all d directions, √d/μ, the rows of a class are n/C: public facts alone. "
-        "It leaves out what the first k public directions lose, so public rows of another kind gain less. A tenth of each set was "
-        "public, two seeds a point."
+        "It leaves out what the first k public directions lose, so public rows of another kind gain less. A tenth of each set was public."
     )
 
 

@@ -60,5 +60,9 @@ def test_gains_lie_against_public_facts_with_the_present_place_marked():
     assert set(drawn) == set(table["set"])
     digits = table[table["set"] == "Digits (pixels)"]
     assert list(drawn["Digits (pixels)"].y) == pytest.approx(list(digits["gain"]))
+    assert list(drawn["Digits (pixels)"].error_y.array) == pytest.approx(list(digits["high"] - digits["gain"]))
+    assert figure.layout.title.text == "Projection helps where noise is larger than the signal"
+    unsure = plots.projection_gains(table.assign(low=-1.0), spearman=0.0)
+    assert unsure.layout.title.text.endswith("?"), "a headline is computed"
     assert ratio in [shape.x0 for shape in figure.layout.shapes]
     assert f"Rank correlation {table.attrs['spearman']:.2f} over {len(table)} cells" in figure.layout.meta["caption"]
