@@ -19,7 +19,7 @@ _STYLE = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
 
 def apply() -> Any:
     """Adds the styling to the page, and returns the place for `measure`."""
-    st.html(f"<style>{_STYLE.replace('ACCENT', INK[mode()].accent)}</style>")
+    st.html(f"<style>{_STYLE.replace('ACCENT', INK[mode()].accent).replace('SURFACE', INK[mode()].surface)}</style>")
     return st.container(key="window-place")
 
 

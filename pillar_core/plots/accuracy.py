@@ -87,7 +87,7 @@ def accuracy_curves(
     ends = _level(figure, roof, name="no privacy", colour=method_style(k_curves.CEILING).colour(mode), dash="dash", span=span)
     rows = table[table["method"] == k_curves.PUBLIC_ALONE]
     colour = method_style(k_curves.PUBLIC_ALONE).colour(mode)
-    ends += _level(figure, rows, name="public rows alone,<br>with their labels", colour=colour, dash="dashdot", span=span)
+    ends += _level(figure, rows, name="public rows alone", colour=colour, dash="dashdot", span=span)
     k_curves.without_noise(figure, table, mode=mode)
     if pinned is not None and len(pinned):
         _ghost(figure, pinned, mode=mode)
@@ -103,7 +103,7 @@ def accuracy_curves(
     if majority is not None and 100 * majority > min(drawn, default=100.0) - _NEAR_LEVEL:
         drawn.append(100 * majority)
         ends += _line(figure, 100 * majority, name="largest class", colour=INK[mode].muted, dash="longdash", span=span)
-    end_labels(figure, ends, low=min(drawn, default=0.0), high=max(drawn, default=1.0), height=330)
+    end_labels(figure, ends, low=min(drawn, default=0.0), high=max(drawn, default=1.0), height=290)
     k_curves.k_axis(figure, [float(k) for k in points["k"]], title="k, directions kept (log scale)", largest=k_max or span[1])
     figure.update_xaxes(range=k_curves.axis_range((1.0, k_max or span[1]) if not curves else span))
     if not curves:

@@ -52,7 +52,7 @@ def learning_hero(
     public_level = _mean(table[table["method"] == k_curves.PUBLIC_ALONE])
     ends += _rule(figure, public_level, span=span, text="public rows alone, with labels", mode=mode, dash="dashdot")
     heights = [100 * points["mean"].min(), *(y for _, y, _, _ in ends)]
-    end_labels(figure, ends, low=min(heights), high=max(heights), bold=epsilon_label(tight), height=260)
+    end_labels(figure, ends, low=min(heights), high=max(heights), bold=epsilon_label(tight), height=220)
     _story(figure, main, top=top, low_level=low_level, mode=mode)
     title = "k: how many directions, learned from public data, the private training may use"
     k_curves.k_axis(figure, [float(k) for k in main["k"]], title=title)

@@ -72,6 +72,8 @@ METHOD_STYLES: dict[str, MethodStyle] = {
     name: MethodStyle(light, dark, dash, symbol, order)
     for order, (name, (light, dark, dash, symbol)) in enumerate(_LOOKS["methods"].items())
 }
+_PADDED = 1.12
+"""Of the span of all y drawn, what plotly makes of it."""
 _NOTE = 15
 """Letters of a note that a phone shows in one line."""
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
@@ -192,7 +194,7 @@ def narrow_copy(figure: go.Figure) -> go.Figure:
         note
         | {
             "font": note.get("font", {}) | {"size": 11},
-            "text": "<br>".join(textwrap.wrap(note["text"], _NOTE, break_long_words=False)),
+            "text": "<br>".join(_short_lines(note["text"])),
             "align": "left",
         }
         for note in layout.get("annotations", ())
@@ -285,8 +287,8 @@ def end_labels(
     ends: (x, y, text, colour) of each line's last point. `low` and `high` bound all y drawn; `height` is the plot's, in
     pixels; the text equal to `bold` is larger.
     """
-    scale = height / max(high - low, 1e-9)
-    sizes = [38 if len(text) > _NOTE else 17 for _, _, text, _ in ends]  # two lines on a phone
+    scale = height / max(_PADDED * (high - low), 1e-9)
+    sizes = [18 * len(_short_lines(text)) for _, _, text, _ in ends]  # as many lines as on a phone
     places = spread([y * scale for _, y, _, _ in ends], sizes=sizes)
     for (x, y, text, colour), place in zip(ends, places, strict=True):
         figure.add_annotation(
@@ -300,6 +302,11 @@ def end_labels(
             yshift=place - y * scale,
             font={"color": colour, "size": 15 if text == bold else 14, "weight": 700 if text == bold else 600},
         )
+
+
+def _short_lines(note: str) -> list[str]:
+    """A note in the lines that a phone shows."""
+    return [line for part in note.split("<br>") for line in textwrap.wrap(part, _NOTE, break_long_words=False)]
 
 
 def seeds_phrase(counts: Iterable[int]) -> str:
