@@ -16,7 +16,7 @@ from pillar_core.studies.evidence import attacks as evidence
 from pillar_core.studies.evidence import one_run
 from pillar_core.studies.evidence.attacks import Attack
 from pillar_core.studies.evidence.one_run import Individuals
-from pillar_core.types import Form, RunRecord
+from pillar_core.types import Form, RunRecord, Values
 
 _SHOWN_IMAGES = 10
 

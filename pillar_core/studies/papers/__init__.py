@@ -219,7 +219,8 @@ def order_words(table: pd.DataFrame, *, rows: str) -> str:
     n_same, n_open, n_opposite = (int(counts.get(word, 0)) for word in ("same", "not told apart", "opposite"))
     if not (total := n_same + n_open + n_opposite):
         return ""
-    opposite = [f"{_title(row['method'])} at ε = {row['epsilon']:g}" for row in table[table["order"] == "opposite"].to_dict("records")]
+    rows_against = table[table["order"] == "opposite"].to_dict("records")
+    opposite = [f"{METHODS[row['method']].title} at ε = {row['epsilon']:g}" for row in rows_against]
     against = f"opposite in {n_opposite} ({', '.join(opposite)})" if opposite else "opposite in none"
     same = f"On {rows}, the order is the paper's in {n_same} of {total} comparisons with its best learner"
     return f"{same}, not told apart in {n_open}, {against}."
