@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.frame import failures, navigation, receipts, session, words
 from pages.frame import settings as codec
-from pages.parts.answer import private_test, question, threshold, train, views
+from pages.parts.answer import private_test, question, train, views
 from pages.parts.data import upload
 from pillar_core import mode
 
@@ -36,7 +36,7 @@ with failures.show_refusal("There is no advice for these rows."):
         views.diagnostic(settings, advice, names)
     if not mode.binds():
         receipts.show(settings)
-        threshold.panel(settings)
+        private_test.threshold_panel(settings)
     private_test.panel(settings)
     views.figures_of(advice, settings, names, similar)
 

@@ -1,5 +1,6 @@
-"""A private test at the end of Answer: one noisy figure of the test rows for the model that was just taken away, and its statement."""
+"""The model that was just taken away: one noisy figure of the test rows with its statement, and the threshold of two classes."""
 
+import shlex
 from typing import Any
 
 import streamlit as st
@@ -12,15 +13,16 @@ from pillar_core import mode
 from pillar_core.data import uploads
 from pillar_core.errors import DataError
 from pillar_core.memo import Memo
+from pillar_core.metrics.classification import threshold_at
 from pillar_core.plots.privacy import private_roc
-from pillar_core.runs import private_tests
+from pillar_core.runs import private_tests, use
 from pillar_core.runs.models import model_bytes
 from pillar_core.runs.private_tests import PrivateTest
 from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.studies.private_test import METRICS, roc
 from pillar_core.types import Provenance, RunRecord, SemiPrivateSplit
 
-BUTTON = "Spend it and test"
+BUTTON, LOOK = "Spend it and test", "answer-look"
 _SWITCH = "answer-test"
 _LATEST = Memo(slots=1)
 memory.MEMOS.append(_LATEST)
@@ -76,6 +78,30 @@ def controls(n_classes: int, *, of: str = "") -> tuple[float, str]:
         epsilon = float(local.slider("answer-test-epsilon", of=of))
     with right:
         return epsilon, local.choice("answer-test-metric", titles, of=of)
+
+
+def threshold_panel(settings: Settings) -> None:
+    """What the model that was just trained reaches on public rows with labels, or on test rows once you look at them."""
+    if (model := latest_model(settings)) is None or model[1].features.n_classes != 2:
+        return
+    classifier, split, features = model[0].classifier, model[1], model[1].features
+    is_seen = features.y_test is not None and bool(local.value(LOOK, False)) and not is_locked(settings)
+    x, y = (features.x_test, features.y_test) if is_seen else (split.public_x, split.public_y)
+    with st.expander("Choose a threshold", icon=":material/rule:"):
+        if classifier is None or x is None or y is None or len(set(y.tolist())) < 2:
+            st.caption("It takes public rows with labels of both classes, or a look at the test rows.")
+            return
+        names = dict(enumerate(features.classes))
+        place = int(local.choice("answer-positive", names, 1))
+        wanted = float(local.slider("answer-sensitivity"))
+        p = use.probabilities(classifier.scores(x).astype(float))[:, place]
+        threshold, sensitivity, specificity = threshold_at(p, y == place, wanted)
+        badges.show(Provenance.NON_PRIVATE if is_seen else Provenance.PUBLIC)
+        rows = "test rows" if is_seen else "public rows, which may have trained the model, too"
+        reached = f"finds {100 * sensitivity:.1f} % of {names[place]} and is right on {100 * specificity:.1f} % of {names[1 - place]}"
+        st.markdown(plain.text(f"From a probability of {threshold:.4f} on, it {reached}: on {len(y):,} {rows}."))
+        command = f"python -m pillar_core predict model.zip ROWS --threshold {threshold:.4f} --positive {shlex.quote(names[place])}"
+        st.code(command, language="bash", wrap_lines=True)
 
 
 def _spend(settings: Settings, request: dict[str, Any]) -> None:

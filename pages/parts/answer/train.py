@@ -10,7 +10,6 @@ import pillar_core as pc
 from pages.frame import core, history, local, plain, receipts
 from pages.frame.settings import PART, RULE, Settings
 from pages.parts.answer import private_test, question
-from pages.parts.answer.views import LOOK
 from pillar_core import mode
 from pillar_core.data import uploads
 from pillar_core.numerics import round_up
@@ -69,7 +68,7 @@ def _offer(train: Train, settings: Settings, split: SemiPrivateSplit, learner: s
     if mode.binds():
         st.caption(f"Models cannot be taken away from a public server. {mode.ADVICE}")
         return
-    sight = IN_SIGHT if local.value(LOOK, False) else history.in_sight(settings)
+    sight = IN_SIGHT if local.value(private_test.LOOK, False) else history.in_sight(settings)
     if sight == IN_SIGHT:
         st.markdown("Test accuracy of these rows, or the rows without noise, **was looked at** here, and the file says so.")
     elif sight:

@@ -21,7 +21,6 @@ BUDGETS = (0.1, 0.3, 1.0, 3.0)
 SEEDS = 3
 _SECONDS = 1.0
 """A rough cost of one run, for the estimate before it."""
-LOOK = "answer-look"
 _MEASURES = {"accuracy": "Accuracy", "balanced_accuracy": "Balanced accuracy"}
 
 
@@ -57,29 +56,25 @@ def sentence(settings: Settings, advice: Advice, target: float | None) -> None:
 
 def figures_of(advice: Advice, settings: Settings, names: list[str], similar: list[str]) -> None:
     """By learner, by public set, by budget."""
-    learner, public, measure = pc.METHODS[advice.method].title, advice.public or free.NONE, _MEASURES[advice.metric]
-    by_learner = [(pc.METHODS[each.method].title, each) for each in advice.predictions if each.public == public]
+    public, measure = advice.public or free.NONE, _MEASURES[advice.metric]
+    learners = [(pc.METHODS[each.method].title, each) for each in advice.predictions if each.public == public]
     best = {prediction.public: prediction for prediction in reversed(advice.predictions)}
-    budgets = sorted({*BUDGETS, advice.epsilon})
-    by_budget = [f"ε = {epsilon:g}" for epsilon in budgets], question.best_by_budget(settings, names, similar, budgets)
-    unsure = "if the set's rows are like yours, which cannot be told without spending some ε."
-    held = f"For the learner named, {free.held_words(advice.held)}."
+    sets = [(question.title(name), prediction) for name, prediction in best.items()]
+    epsilons = sorted({*BUDGETS, advice.epsilon})
+    best_at = question.best_by_budget(settings, names, similar, epsilons)
+    budgets = [(f"ε = {epsilon:g}", prediction) for epsilon, prediction in zip(epsilons, best_at, strict=True)]
+    held = f"with this public set. For the learner named, {free.held_words(advice.held)}"
+    unsure = "of the best learner with each, if the set's rows are like yours, which cannot be told without spending some ε"
     drawings = (
-        ("learners", by_learner, learner, "By learner", f"{measure}, with this public set. {held}"),
-        (
-            "public",
-            [(question.title(name), prediction) for name, prediction in best.items()],
-            question.title(public),
-            "By public set",
-            f"{measure} of the best learner with each, {unsure}",
-        ),
-        ("budgets", zip(*by_budget, strict=True), f"ε = {advice.epsilon:g}", "By budget", f"{measure} of the best learner up to each ε."),
+        ("learners", "By learner", learners, pc.METHODS[advice.method].title, f"{measure}, {held}."),
+        ("public", "By public set", sets, question.title(public), f"{measure} {unsure}."),
+        ("budgets", "By budget", budgets, f"ε = {advice.epsilon:g}", f"{measure} of the best learner up to each ε."),
     )
-    for column, (name, predictions, chosen, title, caption) in zip(st.columns(3), drawings, strict=True):
+    for column, (name, title, predictions, chosen, caption) in zip(st.columns(3), drawings, strict=True):
         rows = [(label, prediction.middle, *prediction.accuracy) for label, prediction in predictions]
         table = pd.DataFrame(rows, columns=["name", "mean", "low", "high"])
-        figure = plots.expected(table, title=title, chosen=chosen, caption=caption, mode=theme.mode())
         with column:
+            figure = plots.expected(table, title=title, chosen=chosen, caption=caption, mode=theme.mode())
             show_figure(figure, table, FigureInfo(f"answer_{name}", settings, [badges.PUBLIC], sets=names))
 
 
@@ -89,7 +84,7 @@ def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
         words = "A private test of these rows was asked for, so no exact figure of them is shown here."
         st.info(f"{words} Other pages show them, and a statement then says so.", icon=":material/lock:")
         return
-    if not local.toggle(LOOK):
+    if not local.toggle(private_test.LOOK):
         st.caption("Nothing was read so far.")
         return
     history.look(settings)
@@ -117,10 +112,10 @@ def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
         f"Always saying the most frequent class: {100 * (core.majority(settings) or 0):.1f} % of the test rows. {SEEDS} seeds each; in "
         "brackets the 95 % interval of the mean over them."
     )
-    metric = _MEASURES[advice.metric]
-    scores = [(name, seed, run.get(metric, run["Accuracy"])[0]) for name, runs in measured.items() for seed, run in enumerate(runs) if run]
+    metric = _MEASURES[advice.metric] if all(_MEASURES[advice.metric] in run for runs in measured.values() for run in runs) else "Accuracy"
+    scores = [(name, seed, run[metric][0]) for name, runs in measured.items() for seed, run in enumerate(runs) if run]
     titles = {name: f"{learners[name]}, {sets[name]}" for name in choices}
-    _show_verdict(advice, pd.DataFrame(scores, columns=["method", "seed", "accuracy"]), choices, titles)
+    _show_verdict(advice, pd.DataFrame(scores, columns=["method", "seed", "accuracy"]), choices, titles, metric.lower())
     costs.panel(core.run(settings), settings)
     navigation.link("explore", "Confusion matrix and misread rows, in Explore", changes=_in_explore(advice) | {"view": "classes"})
 
@@ -143,25 +138,22 @@ def _public_title(choice: Settings, advice: Advice) -> str:
     return question.title(free.NONE if reads_none else choice.public)
 
 
-def _show_verdict(advice: Advice, runs: pd.DataFrame, choices: dict[str, Settings], titles: dict[str, str]) -> None:
+def _show_verdict(advice: Advice, runs: pd.DataFrame, choices: dict[str, Settings], titles: dict[str, str], metric: str) -> None:
     advised, (low, high) = next(iter(choices)), advice.expected_accuracy
     verdict = compare.judge_advice(runs, advised, expected=(low, high), titles=titles)
     if verdict.agrees is None:
         st.info("There are no test labels to measure on.", icon=":material/info:")
         return
     mean = runs.loc[runs["method"] == advised, "accuracy"].mean()
-    expected = f"{100 * mean:.1f} %, expected {100 * low:.0f} to {100 * high:.0f} %"
-    if verdict.agrees:
-        st.success(f"**The measurement agrees with the prediction**: {expected}.", icon=":material/check:")
-    else:
-        st.warning(f"**The measurement contradicts the prediction**: {expected}.", icon=":material/warning:")
-    if verdict.better:
-        instead = choices[verdict.better]
-        st.warning(f"**{plain.text(verdict.words)}**", icon=":material/published_with_changes:")
-        changes = _in_explore(advice) | {"method": instead.method, "public": instead.public}
-        navigation.link("explore", f"{plain.text(titles[verdict.better])} instead, in Explore", changes=changes)
-    else:
+    show, icon, word = (st.success, "check", "agrees with") if verdict.agrees else (st.warning, "warning", "contradicts")
+    expected = f"{100 * mean:.1f} % {metric}, expected {100 * low:.0f} to {100 * high:.0f} %"
+    show(f"**The measurement {word} the prediction**: {expected}.", icon=f":material/{icon}:")
+    if not verdict.better:
         st.markdown(plain.text(verdict.words))
+        return
+    st.warning(f"**{plain.text(verdict.words)}**", icon=":material/published_with_changes:")
+    changes = _in_explore(advice) | {name: getattr(choices[verdict.better], name) for name in ("method", "public")}
+    navigation.link("explore", f"{plain.text(titles[verdict.better])} instead, in Explore", changes=changes)
 
 
 def _in_words(runs: list[dict[str, tuple[float, float, float]]]) -> dict[str, str]:
