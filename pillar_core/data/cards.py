@@ -14,7 +14,7 @@ from pillar_core.params import SEED, check_settings, params_of, setting
 from pillar_core.registry import Registry, facts_of, toml_tables
 from pillar_core.types import Dataset
 
-Kind = Literal["tabular", "images", "generator"]
+Kind = Literal["tabular", "images", "texts", "generator"]
 Fact = int | tuple[int, str] | str
 """A number, a number with a remark on what it depends on or is made of, or words where nobody knows the number."""
 SPELLINGS = {"n_classes": "C"}

@@ -110,4 +110,5 @@ def with_test_rows(data: Dataset, *, seed: int) -> Dataset:
         raise DataError(f"the table {data.name} has no labels.")
     train, test = stratify(data.y_train, seed=seed, name=data.name)
     x, y, notes = data.x_train, data.y_train, (*data.notes, "The source has no test rows: a stratified fifth was set apart.")
-    return dataclasses.replace(data, x_train=x[train], y_train=y[train], x_test=x[test], y_test=y[test], notes=notes)
+    texts = tuple(data.texts[row] for row in (*train, *test)) if data.texts else ()
+    return dataclasses.replace(data, x_train=x[train], y_train=y[train], x_test=x[test], y_test=y[test], notes=notes, texts=texts)

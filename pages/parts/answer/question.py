@@ -9,6 +9,7 @@ import pillar_core as pc
 from pages.frame import core, local, memory, receipts, session, sidebar
 from pages.frame.settings import PART, RULE, Settings
 from pages.parts.data import brought, extraction
+from pages.parts.screen import sets as screening_sets
 from pillar_core import mode
 from pillar_core.backbones import is_ready
 from pillar_core.data import uploads, visitors
@@ -24,9 +25,10 @@ MOST = 4
 def candidates(settings: Settings) -> list[str]:
     """The public sets to weigh, chosen among those that fit the private rows; by default what was brought, else the sidebar's."""
     fitting = [upload.name for upload in uploads.list_uploads() if upload.name != settings.data and core.may_be_public(upload, settings)]
-    images = [name for name in visitors.names_here("images") if name != settings.data] if _holds_images(settings) else []
+    kind = "images" if _holds_images(settings) else "texts" if screening_sets.is_text(settings.data) else None
+    registered = [name for name in (visitors.names_here(kind) if kind else ()) if name != settings.data]
     usual = list(dict.fromkeys([*([] if settings.public == PART and fitting else [settings.public]), *fitting]))
-    options = list(dict.fromkeys([settings.public, *fitting, PART, *images]))
+    options = list(dict.fromkeys([settings.public, *fitting, PART, *registered]))
     chosen = local.choices("answer-public", options, usual[:MOST], title=title)
     if len(chosen) > MOST:
         st.caption(f"The first {MOST} are weighed: all learners are tried on each.")

@@ -12,7 +12,7 @@ from pillar_core.data.cards import DatasetCard, fact_text
 from pillar_core.jobs.kinds import extraction, fetch
 from pillar_core.jobs.state import UNFINISHED
 
-_ICONS = {"images": ":material/image:", "tabular": ":material/table:", "generator": ":material/auto_awesome:"}
+_ICONS = {"images": ":material/image:", "tabular": ":material/table:", "texts": ":material/notes:", "generator": ":material/auto_awesome:"}
 _ACROSS = 4
 _OWN = "by name"
 _SECONDS_PER_IMAGE = 0.01

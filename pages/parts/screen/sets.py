@@ -20,8 +20,8 @@ FAMILIES = (
     "drawn_noise",
 )
 NOISE = "drawn_noise"
-USUAL = ("fashion_mnist", "mnist", "pneumonia_mnist", "drawn_textures", NOISE)
-"""The candidates of a first visit: real images first, then drawn ones."""
+USUAL = ("fashion_mnist", "mnist", "pneumonia_mnist", "drawn_textures", NOISE, "library_docs", "python_docs")
+"""The candidates of a first visit: of images real ones first, then drawn ones; of texts two sets."""
 OWN = {
     OWN_PART: (
         "A part of the private set",
@@ -36,13 +36,14 @@ FALLBACK = "fashion_mnist_2k"
 def private_sets(settings: Settings) -> list[str]:
     """Names that can be the private set: the sidebar's where it holds images or texts, the user's own, the images that are here."""
     sidebar = [] if why_not(settings.data) else [settings.data]
-    return list(dict.fromkeys([*sidebar, *own_sets(), *visitors.names_here("images"), *(name for name in FAMILIES if name != NOISE)]))
+    registered = [*visitors.names_here("images"), *visitors.names_here("texts"), *(name for name in FAMILIES if name != NOISE)]
+    return list(dict.fromkeys([*sidebar, *own_sets(), *registered]))
 
 
 def candidates(private: str, *, with_own_half: bool) -> list[str]:
     """Names that can be candidates for `private`."""
     half = [OWN_HALF] if with_own_half else []
-    registered = () if is_text(private) else (*visitors.names_here("images"), *FAMILIES)
+    registered = visitors.names_here("texts") if is_text(private) else [*visitors.names_here("images"), *FAMILIES]
     names = dict.fromkeys([OWN_PART, *half, *(name for name in own_sets() if is_text(name) == is_text(private)), *registered])
     return [name for name in names if embedded.whole_of(name) != embedded.whole_of(private)]
 
@@ -59,7 +60,7 @@ def why_not(name: str) -> str:
 def is_text(name: str) -> bool:
     """Whether a set holds texts, which are compared as features alone."""
     card = uploads.card(name)
-    return card is not None and card.is_text
+    return card.is_text if card is not None else name in pc.DATASETS and pc.DATASETS[name].kind == "texts"
 
 
 def title(name: str) -> str:
@@ -81,8 +82,10 @@ def facts(name: str, private: str, *, is_private: bool) -> str:
         return OWN[name][1]
     words = []
     for part in name.split("+"):
-        if (card := uploads.card(part)) is not None and card.is_text:
-            words.append(f"{card.n_train + card.n_test:,} texts; licence: your own.")
+        if is_text(part):
+            registered, upload = pc.DATASETS.get(part), uploads.card(part)
+            n_rows = registered.n_rows if registered else upload.n_train + upload.n_test if upload else 0
+            words.append(f"{n_rows:,} texts; licence: {registered.licence if registered else 'your own'}.")
             continue
         images, base = answers.images_of(part, n=answers.FEWEST, seed=1), part.partition("~")[0]
         shape = " × ".join(map(str, images.x_train.shape[1:3]))

@@ -1,7 +1,7 @@
 """Real sets that come with the library, and two that come with scikit-learn.
 
-Parts of Fashion-MNIST, PneumoniaMNIST and MNIST are read by the reader of a user's own npz; rows, sources and licences:
-`data/embedded/README.md`. Those of scikit-learn have no test rows: a stratified fifth is set apart, by the seed.
+Parts of Fashion-MNIST, PneumoniaMNIST and MNIST are read by the reader of a user's own npz, docstrings as a table of texts; rows,
+sources and licences: `data/embedded/README.md`. Those of scikit-learn have no test rows: a stratified fifth is set apart, by the seed.
 digits: 1,797 real 8 × 8 scans of 17 grey levels, 0 … 16; here they are uint8 images with level g stored as round(g · 255 / 16), which is
 one-to-one. breast_cancer: 569 real patients, 30 measurements of cell nuclei in their own units, which differ by four orders of
 magnitude: standardise.
@@ -13,7 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
+from pillar_core.data import objects, raw
 from pillar_core.data.cards import DATASETS, NoSettings, card_of
+from pillar_core.data.encoding import TEXT, Column, Recipe
 from pillar_core.data.images.loading import checked_images
 from pillar_core.data.npz import read_npz
 from pillar_core.data.partition import with_test_rows
@@ -23,6 +25,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "embedded"
 PARTS = {"fashion_mnist_2k": ("fashion_mnist", 2000)}
 """Sets that are the first train rows of another one, with all its test rows: what a smaller data holder has."""
 NAMES = (*PARTS, "fashion_mnist", "pneumonia_mnist", "mnist")
+TEXTS = ("scipy_docs", "library_docs", "python_docs")
 
 
 def _reader(name: str) -> Callable[[NoSettings, int, bool], Dataset]:
@@ -66,3 +69,19 @@ def _breast_cancer(_: NoSettings, seed: int, download: bool) -> Dataset:
 
 DATASETS.register(card_of("digits", _digits, settings=NoSettings))
 DATASETS.register(card_of("breast_cancer", _breast_cancer, settings=NoSettings))
+
+
+def _reader_of_texts(name: str) -> Callable[[NoSettings, int, bool], Dataset]:
+    def read(settings: NoSettings, seed: int, download: bool) -> Dataset:
+        with np.load(FOLDER / f"{name}.npz", allow_pickle=False) as file:
+            texts, labels = file["texts"].tobytes().decode().split("\n"), file["classes"][file["labels"]]
+        recipe = Recipe("label", columns=(Column(objects.TEXT, TEXT, 0),))
+        rows = raw.public_features(objects.table_of_texts(texts, labels), recipe, name=name)
+        fields = {field: getattr(rows, field) for field in ("classes", "texts", "recipe")}
+        return with_test_rows(Dataset(name, rows.x_train, rows.y_train, **fields), seed=seed)
+
+    return read
+
+
+for _name in TEXTS:
+    DATASETS.register(card_of(_name, _reader_of_texts(_name), settings=NoSettings))

@@ -250,7 +250,9 @@ def features_of(name: str, *, n: int | None = None, seed: int = 0, progress: Pro
 
 
 def _texts_of(name: str) -> FeatureSet | None:
-    """The features of texts that a user brought; None for other sets."""
+    """The features of texts, brought or registered; None for other sets."""
+    if name in data.DATASETS and data.DATASETS[name].kind == "texts":
+        return splitting.load_named_features(name)
     card = uploads.card(name)
     rows = uploads.load(name) if card is not None and card.is_text else None
     return rows if isinstance(rows, FeatureSet) else None

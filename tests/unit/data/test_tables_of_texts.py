@@ -17,8 +17,10 @@ from pillar_core import texts
 from pillar_core.__main__ import main
 from pillar_core.data import encoding, frames, recipes, uploads
 from pillar_core.data.packing import pack, unpack
+from pillar_core.data.sets import embedded
 from pillar_core.errors import DataError
 from pillar_core.splits.basis import has_units, moments
+from pillar_core.studies.screening import answers
 
 HARDWARE = ("the printer shows a paper jam", "my laptop screen stays black", "two keys of the keyboard are broken", "the monitor flickers")
 BILLING = ("I was charged twice for one order", "please send the invoice again", "my refund has not arrived", "the payment was declined")
@@ -170,3 +172,16 @@ def test_which_files_of_lines_are_tables(tmp_path: Path) -> None:
     assert columns("c.txt", "1.5\t2\n3\t4\n") == ["x0", "x1"]
     with pytest.raises(DataError, match="at least two columns"):
         columns("d.txt", "1\n2\n3\n")
+
+
+def test_sets_of_texts_come_along_and_are_ranked_by_likeness(tmp_path: Path) -> None:
+    for name in embedded.TEXTS:
+        card, rows = pc.DATASETS[name], pc.load_dataset(name)
+        assert (len(rows.x_train), len(rows.x_test), len(rows.classes)) == (card.n_train, card.n_test, card.n_classes)
+        assert (texts.encode(rows.texts[-3:]) == rows.x_test[-3:]).all()
+    table = answers.answer(answers.Ask("ranking", "scipy_docs", ("python_docs", "library_docs"), score="class_signal"))
+    assert table["public"].tolist() == ["library_docs", "python_docs"]
+    split = pc.split(pc.load_dataset("scipy_docs"), public=pc.load_dataset("library_docs"))
+    record = pc.run("pillar_kalman", split, epsilon=1.0, seed=None)
+    assert record.accuracy > 0.6
+    assert pc.load_model(pc.save_model(record, tmp_path / "model.zip", split=split)).predict(["a probability density"]).shape == (1,)
