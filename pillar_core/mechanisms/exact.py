@@ -23,17 +23,18 @@ Words = Callable[[int], Array]
 BITS = 63
 """Of the first prefix of P(|X| ≥ x): a word has one more, the sign."""
 ERROR = 2.0**-47
-LARGEST_STD = 2.0**52
+LARGEST_STD = 2.0**48
+"""Float64 holds the whole numbers up to sixteen times as far, and the halves between them."""
 GUARD = 64
 """Bits by which a tail is finer than the uniform that is compared with it."""
 
 
 def rounded_gaussian(std: float, shape: tuple[int, ...], words: Words) -> Array:
-    """(shape) int64: round(X) of independent X ~ N(0, std²). Raises SettingError for std outside (0, 2⁵²]."""
+    """(shape) int64: round(X) of independent X ~ N(0, std²). Raises SettingError for std outside (0, 2⁴⁸]."""
     from scipy.special import ndtri
 
     if not 0 < std <= LARGEST_STD:
-        raise SettingError(f"exact noise needs a standard deviation in (0, 2⁵²] grid units; got {std!r}.")
+        raise SettingError(f"exact noise needs a standard deviation in (0, 2⁴⁸] grid units; got {std!r}.")
     drawn = words(math.prod(shape))
     prefix = drawn & np.uint64(2**BITS - 1)
     tail = prefix.astype(np.float64)
@@ -43,10 +44,11 @@ def rounded_gaussian(std: float, shape: tuple[int, ...], words: Words) -> Array:
         size *= std
         nearest = np.rint(size)
         is_open = ~(np.abs(size - nearest) + error < 0.5)
+    whole = np.where(is_open, 0.0, nearest).astype(np.int64)
     for position in np.flatnonzero(is_open):
         guess = int(nearest[position]) if prefix[position] else 0
-        nearest[position] = decide(int(prefix[position]), BITS, Fraction(std), guess, words)
-    return np.asarray(np.where(drawn >> np.uint64(BITS), -nearest, nearest), dtype=np.int64).reshape(shape)
+        whole[position] = decide(int(prefix[position]), BITS, Fraction(std), guess, words)
+    return np.asarray(np.where(drawn >> np.uint64(BITS), -whole, whole)).reshape(shape)
 
 
 def decide(prefix: int, bits: int, std: Fraction, guess: int, words: Words) -> int:

@@ -16,7 +16,7 @@ from pillar_core import ledger as events
 from pillar_core.deferred import torch
 from pillar_core.errors import SettingError
 from pillar_core.ledger import Call, Ledger
-from pillar_core.mechanisms.exact import rounded_gaussian
+from pillar_core.mechanisms.exact import LARGEST_STD, rounded_gaussian
 from pillar_core.rng import Stream, SystemStream
 
 SMALLEST_STD = 1 << 10
@@ -51,13 +51,13 @@ class GaussianMechanism:
         """As `release`, exactly: `total` (int64) is a sum of rows of whole numbers of norm at most `units`, a power of two, which stand
         for `l2_clip_norm`. What comes back (float64) is a function of the whole numbers `total` + round(N(0, (σ·units)²)).
 
-        Raises SettingError for other numbers, noise below 2¹⁰ units, or a stream that is not the operating system's.
+        Raises SettingError for other numbers, noise below 2¹⁰ or above 2⁴⁸ units, or a stream that is not the operating system's.
         """
         std, unit = self.noise_multiplier * units, self.l2_clip_norm / units
         if total.dtype != torch.int64 or units & (units - 1) or not isinstance(self.stream, SystemStream):
             raise SettingError("an exact release takes int64 sums, a power of two of units, and the operating system's generator.")
-        if 0 < std < SMALLEST_STD:
-            raise SettingError(f"exact noise must be at least {SMALLEST_STD} grid units; got {std:g}: raise the noise.")
+        if std and not SMALLEST_STD <= std <= LARGEST_STD:
+            raise SettingError(f"exact noise must be {SMALLEST_STD:,} to {LARGEST_STD:,.0f} grid units; got {std:g}: move the noise there.")
         call = Call("gaussian", tuple(total.shape), std * unit, self.l2_clip_norm, self.l2_clip_norm, noise_law="exact")
         event = events.gaussian(self.noise_multiplier, replace_one_factor=self.replace_one_factor)
         words = self.stream.words

@@ -101,7 +101,7 @@ def test_an_open_prefix_takes_further_bits() -> None:
     assert exact.decide(0, 63, std, 0, lambda _: np.array([2**63], dtype=np.uint64)) > 17  # 2⁻⁶⁴ of the tail lies beyond 8.9 σ
 
 
-@pytest.mark.parametrize("std", [1.0, 2.5, 2.0**16, 2.0**28 * 1.3, 2.0**44])
+@pytest.mark.parametrize("std", [1.0, 2.5, 2.0**16, 2.0**28 * 1.3, 2.0**48])
 def test_the_float_filter_and_whole_numbers_agree(std: float, monkeypatch) -> None:
     words = np.concatenate([seeded(300), np.array([0, 1, 2, 2**63 - 1, 2**63, 2**64 - 1], dtype=np.uint64)])
 
@@ -147,7 +147,7 @@ def test_the_noise_of_the_operating_system_has_the_law(std: float) -> None:
         assert stats.chi2.sf(((last - len(drawn) / 64) ** 2).sum() / (len(drawn) / 64), 63) > 1e-10
 
 
-@pytest.mark.parametrize("std", [0.0, -1.0, 2.0**53, np.nan])
+@pytest.mark.parametrize("std", [0.0, -1.0, 2.0**49, np.nan])
 def test_noise_that_64_bits_do_not_hold_is_refused(std: float) -> None:
     with pytest.raises(SettingError, match="standard deviation"):
         exact.rounded_gaussian(std, (1,), no_more)
@@ -188,6 +188,7 @@ def test_a_release_is_a_function_of_whole_numbers() -> None:
         (2.0, torch.tensor([1]), stream(0, "noise"), 2**24),  # a seed
         (2.0, torch.tensor([1]), None, 3 * 2**20),
         (2.0**-15, torch.tensor([1]), None, 2**24),  # below 2¹⁰ units
+        (2.0**25, torch.tensor([1]), None, 2**24),  # above 2⁴⁸
     ],
 )
 def test_what_cannot_be_exact_is_refused_before_the_charge(noise: float, total: torch.Tensor, secret: object, units: int) -> None:
