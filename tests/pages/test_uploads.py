@@ -388,3 +388,14 @@ def test_public_arrays_with_names_go_with_a_private_table(start: Start) -> None:
     app.button(key="use-upload").click().run()
     assert not app.exception
     assert uploads.load(str(linked(app)["public"])).names == ("b", "a")
+
+
+def test_words_among_numbers_are_named_by_their_row_and_the_column_left_out_by_a_button(start: Start) -> None:
+    rows = [f"{'<0.5' if row == 17 else row / 10},{row % 7},{'ab'[row % 2]}" for row in range(60)]
+    app = start("data").file_uploader(key="upload").set_value([("lab.csv", "\n".join(["crp,x,label", *rows]).encode(), "text/csv")]).run()
+    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
+    assert not app.error
+    assert "'<0.5' in row 17" in words(app)
+    app.button(key="upload-leave-out").click().run()
+    app.button(key="use-upload").click().run()
+    assert uploads.load(str(linked(app)["data"])).names == ("x",)

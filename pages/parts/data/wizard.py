@@ -14,7 +14,7 @@ from pages.frame.settings import PART, Settings
 from pages.parts.data import brought
 from pages.parts.data.brought import FILE, File
 from pillar_core.arrays import Array
-from pillar_core.data import encoding, persons, raw, recipes, reports, room, uploads
+from pillar_core.data import cells, encoding, persons, raw, recipes, reports, room, uploads
 from pillar_core.data.encoding import Column, Recipe
 from pillar_core.data.frames import notes_of
 from pillar_core.data.parts import COLUMNS_SEEN
@@ -26,6 +26,7 @@ from pillar_core.data.tables import (
     is_text,
     joined_labels,
     label_column,
+    mostly_numbers,
     without_row_numbers,
 )
 from pillar_core.data.wording import join
@@ -146,7 +147,7 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
     known = sources[0][0]() if sources else None
     columns = encoding.columns_of(frame if person is None else frame.drop(columns=person), label, public=known, text=text)
     left_out = _left_out(columns, label, known, text)
-    if remedies := _remedies(columns, left_out, known):
+    if remedies := _remedies(columns, left_out, known, _table(private, None)):
         _offer_to_leave_out(remedies, left_out, _left_out_key(label, text))
         return
     recipe = (
@@ -250,12 +251,16 @@ def _is_joined(labels: pd.Series) -> bool:
     return st.toggle(plain.text(f"Take these labels as one: {named}"), value=True, key=local.unlinked_key("upload-join", FILE))
 
 
-def _remedies(columns: tuple[Column, ...], left_out: list[str], known: pd.DataFrame | None) -> dict[str, str]:
-    """Why columns cannot be used as they are, by name: dates, copies, and those that public rows lack or say nothing of."""
+def _remedies(columns: tuple[Column, ...], left_out: list[str], known: pd.DataFrame | None, private: pd.DataFrame) -> dict[str, str]:
+    """Why columns cannot be used as they are, by name: dates, copies, words among numbers, and those that public rows lack."""
     used = [column for column in columns if column.name not in left_out]
     reasons = {column.name: encoding.ADVICE[column.kind] for column in used if column.kind in encoding.ADVICE}
     if known is not None:
         reasons |= {column.name: f"is {_ABSENT}" for column in used if column.name not in known}
+    for name in (column.name for column in used if column.kind == encoding.NUMBERS and mostly_numbers(private[column.name])):
+        if len(rows := cells.unreadable(private[name])):
+            quoted = join((f"{private[name].iloc[row]!r} in row {row:,}" for row in rows), most=3)
+            reasons.setdefault(name, f"holds words among its numbers ({quoted}): leave it out, or correct these cells in the file")
     return reasons
 
 
