@@ -85,7 +85,7 @@ def read_parts(source: str | Path | bytes, *, filename: str = "", keys: tuple[st
     """
     ending = _ending(filename or (source if not isinstance(source, bytes) else ""))
     content = open_source(source)
-    return read_npz(content, keys=keys) if ending == ".npz" else tables.read_table(content, ending=ending)
+    return read_npz(content, keys=keys) if ending == ".npz" else tables.parts_of(frames.frame_of(content, ending))
 
 
 def read_rows(source: Any) -> Array:

@@ -57,16 +57,13 @@ def with_tossed_test(data: FeatureSet | Dataset) -> FeatureSet | Dataset:
     """`data`, whose test rows were drawn while reading, with those that `toss` draws in their place.
 
     Raises:
-        DataError: persons, of whom the rows for testing do not say whose they are.
+        DataError: persons, whom test rows do not name, or features of images.
     """
-    if data.persons is not None:
-        raise DataError("whose the test rows are is not known here: name the column of persons of a table.")
+    if data.persons is not None or (isinstance(data, FeatureSet) and data.images):
+        raise DataError("whose the test rows are, or their images, is not known here: draw them where the table or the images are read.")
     whole = without_drawn_test(data)
     train, test = toss(len(whole.x_train))
     sides = _sides_of(whole, train, test)
-    if isinstance(whole, FeatureSet) and whole.images:
-        sides["images"] = dataclasses.replace(whole.images, **_sides_of(whole.images, train, test))
-    sides["texts"] = tuple(data.texts[row] for row in (*train, *test)) if data.texts else ()
     notes = (*(note for note in data.notes if note != SET_APART), BY_COIN_NOTE)
     return dataclasses.replace(whole, **sides, notes=notes, test_drawn=BY_COIN)
 
@@ -74,7 +71,8 @@ def with_tossed_test(data: FeatureSet | Dataset) -> FeatureSet | Dataset:
 def _sides_of(data: FeatureSet | Dataset, train: Array, test: Array) -> dict[str, Any]:
     x, y = data.x_train, data.y_train
     rows = {"x_train": scratch.take_rows(x, train), "x_test": scratch.take_rows(x, test)}
-    return rows | ({} if y is None else {"y_train": y[train], "y_test": y[test]})
+    texts = {"texts": tuple(data.texts[row] for row in (*train, *test))} if data.texts else {}
+    return rows | texts | ({} if y is None else {"y_train": y[train], "y_test": y[test]})
 
 
 def with_drawn_test(data: FeatureSet) -> FeatureSet:
@@ -109,6 +107,5 @@ def with_test_rows(data: Dataset, *, seed: int) -> Dataset:
     if data.y_train is None:
         raise DataError(f"the table {data.name} has no labels.")
     train, test = stratify(data.y_train, seed=seed, name=data.name)
-    x, y, notes = data.x_train, data.y_train, (*data.notes, "The source has no test rows: a stratified fifth was set apart.")
-    texts = tuple(data.texts[row] for row in (*train, *test)) if data.texts else ()
-    return dataclasses.replace(data, x_train=x[train], y_train=y[train], x_test=x[test], y_test=y[test], notes=notes, texts=texts)
+    notes = (*data.notes, "The source has no test rows: a stratified fifth was set apart.")
+    return dataclasses.replace(data, **_sides_of(data, train, test), notes=notes)

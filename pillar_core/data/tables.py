@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 from pillar_core.arrays import Array
 from pillar_core.data import cells
 from pillar_core.data.arrays import not_finite
-from pillar_core.data.frames import frame_of, notes_of
+from pillar_core.data.frames import notes_of
 from pillar_core.data.labels import alike, plain
 from pillar_core.data.partition import BY_COIN_NOTE, SET_APART, stratify, toss
 from pillar_core.data.parts import Parts
@@ -32,20 +31,10 @@ FEWEST_DISTINCT = 20
 """A column with more values than these may name something, such as a person."""
 
 
-def read_table(content: io.BytesIO | Path, *, ending: str, label: str | None = None) -> Parts:
-    """The parts of a table; row numbers in messages count from 0, without the header.
-
-    `label` names the label column (default: the one that is certain). An empty label column means unlabelled rows.
-    Without a split column a stratified fifth of the labelled rows becomes the test rows; the notes say so.
-
-    Raises:
-        DataError: unreadable, no label column, text among the numbers, values that are missing, or an unknown split.
-    """
-    return parts_of(frame_of(content, ending), label)
-
-
 def parts_of(frame: pd.DataFrame, label: str | None = None) -> Parts:
-    """The parts of a table that `frame_of` read.
+    """The parts of a table that `frame_of` read; row numbers in messages count from 0, without the header.
+
+    label: the column of labels (default: the one that is certain). An empty one means unlabelled rows.
 
     Raises:
         DataError: no label column, text among the numbers, values that are missing, or an unknown split.

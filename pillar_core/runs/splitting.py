@@ -179,5 +179,5 @@ def _overlap(parts: SemiPrivateSplit) -> tuple[str, ...]:
     rows = ", ".join(str(parts.private[row]) for row in pairs[:5, 0])
     raise DataError(
         f"{len(pairs)} public rows are, bit by bit, private rows (train rows {rows}{' …' if len(pairs) > 5 else ''}). "
-        "Remove them from the public set, or pass allow_overlap=True if that is what you want to study."
+        "Remove them from the public set, or copies from the file where a share of it is public. Python: allow_overlap=True studies them."
     )

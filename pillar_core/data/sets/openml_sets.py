@@ -17,9 +17,10 @@ import numpy as np
 
 from pillar_core.data import arrays, downloading, places
 from pillar_core.data.cards import DATASETS, DatasetCard, card_of
+from pillar_core.data.frames import frame_of
 from pillar_core.data.partition import with_test_rows
 from pillar_core.data.places import RootSettings
-from pillar_core.data.tables import numbers_of, read_arff, read_table
+from pillar_core.data.tables import numbers_of, parts_of, read_arff
 from pillar_core.errors import DataError, UnknownNameError
 from pillar_core.types import Dataset
 
@@ -55,7 +56,7 @@ def _from_file(path: Path) -> tuple[Any, Any, tuple[str, ...]]:
     if path.suffix.lower() == ".arff":
         frame, target = read_arff(path)
         return numbers_of(frame, [column for column in frame.columns if column != target]), frame[target].to_numpy(), ()
-    parts = read_table(path, ending=path.suffix.lower())
+    parts = parts_of(frame_of(path, path.suffix.lower()))
     if parts.x_test is None:
         return parts.x_train, parts.y_train, parts.notes
     return np.concatenate([parts.x_train, parts.x_test]), np.concatenate([parts.y_train, parts.y_test]), ()

@@ -15,7 +15,7 @@ import pytest
 import pillar_core as pc
 from pillar_core import data
 from pillar_core.data import dry_run, read_features
-from pillar_core.data.tables import frame_of
+from pillar_core.data.frames import frame_of
 from pillar_core.errors import DataError, PillarError
 from pillar_core.runs import loading
 from unit.image_files import npz
