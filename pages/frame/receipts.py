@@ -20,12 +20,14 @@ from pillar_core.types import BY_COIN, FeatureSet
 _AGAIN = "train-again"
 
 
-def offer(settings: Settings, training: Training, train: Callable[[], bytes], *, key: str, label: str, hint: str) -> None:
-    """The button that trains a model's file; of rows that were trained on before it asks first."""
-    place = len(receipts.of_rows(contents(settings)[0]))
+def offer(settings: Settings, training: Training, train: Callable[[bool], bytes], *, key: str, label: str, hint: str) -> None:
+    """The button that trains a model's file, with model.onnx where that is asked for; of rows that were trained on before it asks first."""
+    place, features = len(receipts.of_rows(contents(settings)[0])), core.features(settings)
+    has_onnx = (features.images is not None or features.pixel_shape is not None) and local.toggle("with-onnx", of=key)
     is_ready = not place or local.toggle(_AGAIN, of=key)
     style: dict[str, Any] = {"type": "primary", "icon": ":material/lock:"}
-    st.button(label, on_click=_train, args=(settings, training, train, place, key), key=key, disabled=not is_ready, help=hint, **style)
+    request = (settings, training, lambda: train(has_onnx), place, key)
+    st.button(label, on_click=_train, args=request, key=key, disabled=not is_ready, help=hint, **style)
 
 
 def show(settings: Settings) -> None:
@@ -35,8 +37,11 @@ def show(settings: Settings) -> None:
         return
     coin = has_coin(core.features(settings))
     total, ranked = receipts.total(rows, private_tests.of_rows(tested), has_coin=coin), history.paid_rankings(settings)
-    epsilon = round_up(rankings.epsilon_of(ranked, delta=settings.delta)) if ranked else ""
-    more = f" Rankings that you paid for on Screen come on top: ε = {epsilon}, δ = {settings.delta:g}." if ranked else ""
+    relations = {"add_or_remove_one": "added or removed", "replace_one": "replaced"}
+    used = [relation for relation in relations if any(training.relation == relation for training in trainings)] if ranked else []
+    epsilons = [round_up(rankings.epsilon_of(ranked, delta=settings.delta, relation=relation)) for relation in used]
+    tops = [f"ε = {epsilon} for one row {relations[relation]}" for epsilon, relation in zip(epsilons, used, strict=True)]
+    more = f" Rankings that you paid for on Screen come on top: {'; '.join(tops)}, δ = {settings.delta:g}." if tops else ""
     st.info(plain.text(f"{trainings[-1].words} {total}{more}"), icon=":material/receipt_long:")
     if store.default().has("blob", name := _name(settings, rows, len(trainings) - 1)):
         st.download_button(

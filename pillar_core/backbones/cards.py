@@ -8,6 +8,8 @@ from typing import Any, Literal
 from pillar_core.arrays import Array
 from pillar_core.backbones import weights as files
 from pillar_core.backbones.names import address
+from pillar_core.backbones.preparing import Preparing
+from pillar_core.deferred import torch
 from pillar_core.errors import SettingError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.params import Param
@@ -29,10 +31,14 @@ class Work:
 
 @dataclasses.dataclass(frozen=True)
 class Encoder:
-    """An opened backbone: `encode(rows)` turns a batch into (b, width) float32; `notes` say what was decided on opening."""
+    """An opened backbone: `encode(rows)` turns a batch into (b, width) float32; `notes` say what was decided on opening.
+
+    network: of a network of torch, the module and how images are prepared for it.
+    """
 
     encode: Callable[[Array], Array]
     notes: tuple[str, ...] = ()
+    network: "tuple[torch.nn.Module, Preparing] | None" = None
 
 
 @dataclasses.dataclass(frozen=True)

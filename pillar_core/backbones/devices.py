@@ -61,7 +61,7 @@ def encoder(
         ):
             return pool(ready(preparing(images).contiguous(memory_format=torch.channels_last)), n=len(rows))
 
-    return Encoder(encode, notes)
+    return Encoder(encode, notes, (ready, preparing))
 
 
 def pool(answer: Any, *, n: int) -> Array:

@@ -48,9 +48,10 @@ class Preparing:
         extents = images.shape[1:3]
         resized = 3 * min(LONGEST, max(extents) / max(min(extents), 1)) * (self.input_size / self.crop) ** 2
         parts = torch.split(images, max(1, int(AT_ONCE / max(math.prod(images.shape[1:]), resized))))
-        return self._prepare(images) if len(parts) == 1 else torch.cat([self._prepare(part) for part in parts])
+        return self.prepare(images) if len(parts) == 1 else torch.cat([self.prepare(part) for part in parts])
 
-    def _prepare(self, images: torch.Tensor) -> torch.Tensor:
+    def prepare(self, images: torch.Tensor) -> torch.Tensor:
+        """The same, of all images at once."""
         pixels = images.unsqueeze(1) if images.ndim == 3 else images.permute(0, 3, 1, 2)
         short = min(pixels.shape[-2:])
         pixels = _middle(pixels, LONGEST * short).float()

@@ -8,7 +8,7 @@ from pillar_core.arrays import Json
 from pillar_core.commands import options as shared
 from pillar_core.commands.options import Commands, features_of, is_table_file
 from pillar_core.runs import receipts
-from pillar_core.runs.models import guarantee_card, save_model
+from pillar_core.runs.models import guarantee_card, model_bytes, write_model
 from pillar_core.studies.advice import Advice, advise, choose
 from pillar_core.studies.advice.free import IN_WORDS
 
@@ -18,6 +18,7 @@ def add_to(commands: Commands) -> None:
     parser = commands.add_parser("advise", help="which learner and public set to take, and what accuracy to expect")
     shared.add_data_options(parser)
     shared.add_column_options(parser)
+    shared.add_person_options(parser)
     parser.add_argument("--candidates", nargs="+", default=[], help="public sets to weigh: registered names or files")
     parser.add_argument(
         "--alike", nargs="+", default=[], metavar="NAME", help="candidates that you state to be like the private rows (own: --public)"
@@ -32,6 +33,7 @@ def add_to(commands: Commands) -> None:
     parser = commands.add_parser("choose", help="private rows choose among public sets within ε, and the model is trained")
     shared.add_data_options(parser)
     shared.add_column_options(parser)
+    shared.add_person_options(parser)
     parser.add_argument("--candidates", nargs="+", default=[], help="public sets to choose among: registered names or files")
     parser.add_argument("--backbones", nargs="+", help="backbones of the images to choose among, without ε; the first is the default")
     parser.add_argument("--epsilon", type=float, required=True, help="privacy budget ε of choice and training together")
@@ -40,7 +42,7 @@ def add_to(commands: Commands) -> None:
     parser.add_argument("--methods", nargs="+", help="learners to take from (default: those that free advice prefers)")
     parser.add_argument("--seed", type=int, default=0, help="seed of an experiment")
     parser.add_argument("--release", action="store_true", help="secret noise from the operating system instead of a seed")
-    parser.add_argument("--export", metavar="FILE", help="write the model (release runs only)")
+    shared.add_export_options(parser)
     parser.add_argument("--json", action="store_true", help="print the choice as JSON")
     parser.set_defaults(command=_choose)
 
@@ -92,6 +94,7 @@ def _choose(options: argparse.Namespace) -> int:
             reached = f"{100 * choice.record.metrics[choice.metric]:.2f} %"
             print(f"{choice.metric.replace('_', ' ')}  {reached} (non-private release of the test rows)")
     if options.export:
-        print(f"model written to {save_model(choice.record, options.export, split=choice.split)}")
+        path = write_model(options.export, model_bytes(choice.record, split=choice.split, onnx=options.onnx))
+        print(f"model written to {path}")
         print(receipts.words(split.features))
     return 0

@@ -50,6 +50,19 @@ def add_column_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--recipe", metavar="FILE", help="how a table becomes numbers (default: as the first public table)")
 
 
+def add_person_options(parser: argparse.ArgumentParser) -> None:
+    """Options that say which rows belong to one person."""
+    group = parser.add_argument_group("several rows of one person")
+    group.add_argument("--persons", metavar="FILE", help="text with a line for each train row that names its person")
+    group.add_argument("--rows-per-person", type=int, default=1, help="rows of a person that are kept (1: the first, or as declared)")
+
+
+def add_export_options(parser: argparse.ArgumentParser) -> None:
+    """Options that write the model down."""
+    parser.add_argument("--export", metavar="FILE", help="write the model (release runs only)")
+    parser.add_argument("--onnx", action="store_true", help="a model of images also as model.onnx, with its backbone (extra onnx)")
+
+
 def printable(text: object) -> str:
     """A text of which a terminal obeys nothing but ends of lines: servers and files send what terminals obey."""
     return "".join(sign if sign.isprintable() or sign == "\n" else "�" for sign in str(text))

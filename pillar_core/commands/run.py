@@ -10,7 +10,7 @@ from pillar_core.commands import options as shared
 from pillar_core.commands.options import Commands
 from pillar_core.methods import METHODS
 from pillar_core.runs import receipts
-from pillar_core.runs.models import guarantee_card, save_model
+from pillar_core.runs.models import guarantee_card, model_bytes, write_model
 from pillar_core.runs.run import run_declared, solve_spec
 from pillar_core.types import RunRecord, RunSpec
 
@@ -20,9 +20,7 @@ def add_to(commands: Commands) -> None:
     parser = commands.add_parser("run", help="train one learner within a privacy budget")
     shared.add_data_options(parser)
     shared.add_column_options(parser)
-    group = parser.add_argument_group("several rows of one person")
-    group.add_argument("--persons", metavar="FILE", help="text with a line for each train row that names its person")
-    group.add_argument("--rows-per-person", type=int, default=1, help="rows of a person that are kept (1: the first, or as declared)")
+    shared.add_person_options(parser)
     group = parser.add_argument_group("class names")
     group.add_argument("--text-embeddings", metavar="SOURCE", help="vectors of class names: npz, or open_clip:<model>")
     group.add_argument("--text-weights", metavar="FILE_OR_TAG", help="weights of open_clip: a file, or a tag of its hub")
@@ -36,7 +34,7 @@ def add_to(commands: Commands) -> None:
     parser.add_argument("--release", action="store_true", help="secret noise from the operating system instead of a seed")
     parser.add_argument("--preset", help="named settings of the method, such as paper")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the method, such as k=40")
-    parser.add_argument("--export", metavar="FILE", help="write the model (release runs only)")
+    shared.add_export_options(parser)
     parser.add_argument("--chosen-beforehand", action="store_true", help="you fixed the settings without a look at these rows")
     parser.add_argument("--json", action="store_true", help="print the record as JSON")
     parser.set_defaults(command=command)
@@ -55,7 +53,8 @@ def command(options: argparse.Namespace) -> int:
     record = run_declared(spec, split, options.chosen_beforehand or None)
     print(json.dumps(_plain(record), indent=2, ensure_ascii=False) if options.json else _words(record))
     if options.export:
-        print(f"model written to {save_model(record, options.export, split=split)}")
+        path = write_model(options.export, model_bytes(record, split=split, onnx=options.onnx))
+        print(f"model written to {path}")
         print(receipts.words(split.features))
         if record.guarantee.covers_choice is None:
             print("note: it says that nobody knows how its settings were chosen; --chosen-beforehand if you fixed them without a look.")

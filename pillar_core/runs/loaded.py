@@ -25,7 +25,7 @@ from pillar_core.errors import DataError, SettingError
 from pillar_core.methods.parts.deep.classifier import Design, NetworkClassifier
 from pillar_core.methods.parts.deep.networks import portable
 from pillar_core.runs import use
-from pillar_core.runs.models import CARD, FORMAT, SUMS, WEIGHTS
+from pillar_core.runs.models import CARD, FORMAT, SUMS, WEIGHTS, write_model
 from pillar_core.splits import Transform
 from pillar_core.types import Dataset, Form
 
@@ -86,6 +86,16 @@ class Model:
         if isinstance(head, LinearClassifier):
             return use.scores(head.transform, head.weights, head.bias, x)
         return head.scores(x).astype(np.float64)
+
+    def save_onnx(self, path: str | Path) -> Path:
+        """Writes a model of images as ONNX, images to probabilities with the backbone inside, to `path` and returns it.
+
+        Raises:
+            UnsupportedError: a model of other rows, or a backbone that cannot be written so. MissingDependencyError: no extra `onnx`.
+        """
+        from pillar_core.runs.onnx_file import onnx_bytes
+
+        return write_model(path, onnx_bytes(self.classifier, self.card["input"], self.weights))
 
     def features(self, rows: Any) -> Array:
         """(n, d) float32 rows as the classifier takes them, from what `predict` takes. Raises as `predict`."""

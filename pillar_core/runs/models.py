@@ -13,15 +13,18 @@ import numpy as np
 
 from pillar_core import mode
 from pillar_core.arrays import Array
+from pillar_core.backbones.cards import BACKBONES
+from pillar_core.backbones.names import address
 from pillar_core.data import cells, encoding, recipes
 from pillar_core.data.encoding import NUMBERS, TEXT, Column, Recipe
-from pillar_core.data.parts import place_of
+from pillar_core.data.parts import IMAGE_ENDINGS, place_of
 from pillar_core.engine import LinearClassifier
-from pillar_core.errors import SettingError, StoreError, UnsupportedError
+from pillar_core.errors import MissingDependencyError, SettingError, StoreError, UnsupportedError
 from pillar_core.methods import METHODS
 from pillar_core.methods.parts.deep.classifier import NetworkClassifier
 from pillar_core.methods.parts.deep.networks import portable
-from pillar_core.runs import use
+from pillar_core.registry import toml_tables
+from pillar_core.runs import receipts, use
 from pillar_core.runs.repeated import command_of
 from pillar_core.runs.statement import IN_SIGHT, statement
 from pillar_core.splits import transform
@@ -30,23 +33,21 @@ from pillar_core.types import FeatureSet, Form, Guarantee, RunRecord, SemiPrivat
 FORMAT = "pillar-explorer-model-2"
 WEIGHTS, ARRAYS, CARD, SUMS = "model.safetensors", "model.npz", "model.json", "SHA256SUMS"
 STATEMENT, FIELDS = "statement.txt", "statement.json"
-READ_ME, USE = "README.md", "use.py"
-USE_CODE = """import pillar_core as pc
-
-model = pc.load_model("model.zip")
-labels = model.predict(rows)  # {rows}
-names = [model.classes[label] for label in labels]
-p = model.predict_proba(rows)  # (n, {n_classes}), a column for each of model.classes
-"""
+READ_ME, USE, ONNX = "README.md", "use.py", "model.onnx"
+_TEXTS: dict[str, str] = toml_tables(Path(__file__).with_name("read_me.toml"))  # type: ignore[assignment]  # texts, and no tables
 UNPAID = "settings were chosen on test rows and unpaid: ε covers one run and not the choice, so this number is not differentially private"
+SAVE_ONNX = f'`pc.load_model("model.zip").save_onnx("{ONNX}")` writes it (extra `onnx`).'
 PAID_WAYS = "random stopping"
 NO_RELEASE = f"this run is no release: {UNPAID}. Choose the settings by rules or pay: {PAID_WAYS}."
 
 
-def model_bytes(record: RunRecord, *, classes: tuple[str, ...] | None = None, split: SemiPrivateSplit | None = None) -> bytes:
+def model_bytes(
+    record: RunRecord, *, classes: tuple[str, ...] | None = None, split: SemiPrivateSplit | None = None, onnx: bool = False
+) -> bytes:
     """A zip with the model of a run with secret noise: weights, card, statement, a README, code that uses it, and the files' SHA-256.
 
     split: what the run was trained on, which names the classes and says how raw rows become features. Without it the file takes features.
+    onnx: whether a model of images comes as model.onnx, too, with its backbone; where that cannot be, the README says why.
 
     Raises:
         UnsupportedError: a seeded run (its noise can be subtracted), one whose ε is no bound, one whose settings were chosen on test
@@ -73,8 +74,11 @@ def model_bytes(record: RunRecord, *, classes: tuple[str, ...] | None = None, sp
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     card, form = _card(record, names, split) | built, functools.partial(json.dumps, indent=2, ensure_ascii=False)
     texts = {CARD: form(card), FIELDS: form(card["deployment"]), STATEMENT: statement(record).text}
-    texts |= {READ_ME: _read_me(record, card, split), USE: _use()}
+    written = _onnx(record, card, split) if onnx else f"There is no `{ONNX}`, as nobody asked for it: {SAVE_ONNX}"
+    texts |= {READ_ME: _read_me(record, card, split, written if isinstance(written, str) else ""), USE: _use()}
     contents = {WEIGHTS: save(arrays)} | {name: text.encode() for name, text in texts.items()}
+    if isinstance(written, bytes):
+        contents[ONNX] = written
     if "network" not in built:
         npz = io.BytesIO()
         np.savez(npz, **arrays)  # type: ignore[arg-type]  # numpy's stubs take the names for allow_pickle
@@ -101,14 +105,31 @@ def in_sight(record: RunRecord, seen: str = IN_SIGHT) -> RunRecord:
 
 
 def save_model(
-    record: RunRecord, path: str | Path, *, classes: tuple[str, ...] | None = None, split: SemiPrivateSplit | None = None
+    record: RunRecord,
+    path: str | Path,
+    *,
+    classes: tuple[str, ...] | None = None,
+    split: SemiPrivateSplit | None = None,
+    onnx: bool = False,
 ) -> Path:
-    """Writes `model_bytes` to `path` and returns it. split: what the run was trained on; it names the classes, too.
+    """Writes `model_bytes` to `path` and returns it. split: what the run was trained on; with it the cache gets the training's receipt.
 
     Raises:
-        UnsupportedError, SettingError: as `model_bytes`. DataError, StoreError: a path that cannot be, or not be written.
+        UnsupportedError, SettingError: as `model_bytes`. DataError, StoreError: a path that cannot be, or not be written; or the cache.
     """
-    path, content = place_of(path), model_bytes(record, classes=classes, split=split)
+    path, content = place_of(path), model_bytes(record, classes=classes, split=split, onnx=onnx)
+    if split is not None:
+        receipts.keep_saved(record, split)
+    return write_model(path, content)
+
+
+def write_model(path: str | Path, content: bytes) -> Path:
+    """Writes a model's zip to `path` and returns it.
+
+    Raises:
+        DataError, StoreError: a path that cannot be, or not be written.
+    """
+    path = place_of(path)
     try:
         path.write_bytes(content)
     except OSError as error:
@@ -169,6 +190,19 @@ def _input(record: RunRecord, features: FeatureSet | None) -> Form:
     return {"kind": "table", "recipe": recipes.form_of(recipe)}
 
 
+def _onnx(record: RunRecord, card: Form, split: SemiPrivateSplit | None) -> bytes | str:
+    """The file model.onnx, or a sentence that says why there is none."""
+    from pillar_core.runs.onnx_file import onnx_bytes
+
+    backbone = split and split.features.backbone
+    try:
+        return onnx_bytes(record.classifier, card["input"], address(backbone).weights if backbone else None)  # type: ignore[arg-type]
+    except MissingDependencyError as refusal:
+        return f"There is no `{ONNX}`: {refusal} Then {SAVE_ONNX}"
+    except UnsupportedError as refusal:
+        return f"There is no `{ONNX}`: {refusal}."
+
+
 def _use() -> str:
     """`use.py` with the few lines of the library that it imports in their place."""
     source = Path(use.__file__).read_text(encoding="utf-8")
@@ -176,24 +210,28 @@ def _use() -> str:
     body = "import dataclasses\nimport math\n\nArray, DataError = np.ndarray, ValueError\n" + lines[lines.index("CHUNK_ROWS") :]
     gaps = "".join(f"{name} = frozenset({sorted(getattr(cells, name))!r})\n" for name in ("GAPS", "GAPS_OF_WORDS"))
     source = source.replace("from pillar_core.data.cells import GAPS, GAPS_OF_WORDS\n", gaps)
+    source = source.replace("from pillar_core.data.parts import IMAGE_ENDINGS\n", f"IMAGE_ENDINGS = {IMAGE_ENDINGS!r}\n")
     return source.replace("from pillar_core.splits.transform import Transform\n", body)
 
 
-def _read_me(record: RunRecord, card: Form, split: SemiPrivateSplit | None) -> str:
-    """The model card: what it is, what it tells apart, what it promises, how it was set, how to use it."""
-    settings = "\n".join(f"- `{name}`: {value}" for name, value in record.settings.items())
-    kind = "A network on images of" if isinstance(record.classifier, NetworkClassifier) else "A linear head on"
-    unit, classes = "pixels in [0, 1]" if card["input"]["kind"] == "pixels" else "features", card["classes"]
-    title = f"{METHODS[record.method].title}, {len(classes)} classes"
-    code = USE_CODE.format(rows=_rows_in_words(card["input"]), n_classes=len(classes))
-    return (
-        f"{_front_matter(record, card)}# {title}\n\n{kind} {record.facts.d:,} {unit} that tells apart:\n\n"
-        f"```json\n{json.dumps(classes, ensure_ascii=False)}\n```\n\n"
-        f"## Guarantee\n\n{statement(record).text}\n\n"
-        f"## Settings\n\n{settings}\n\n## Use\n\n```python\n{code}```\n\n"
-        "Or `python -m pillar_core predict model.zip ROWS --output labels.csv`. "
-        f"{_alone(card)}\n\n{'' if split is None else _again(record, split)}"
-        "Exact test accuracy is left out: it is a non-private release of the test rows.\n"
+def _read_me(record: RunRecord, card: Form, split: SemiPrivateSplit | None, no_onnx: str) -> str:
+    """The model card: what it tells apart, what it promises, how it was set, how to use it. no_onnx: why there is no model.onnx."""
+    form, classes, learner = card["input"], card["classes"], METHODS[record.method]
+    backbone = f" of {form['backbone']['name']}" if "backbone" in form else ""
+    return _front_matter(record, card, split) + _TEXTS["whole"].format(
+        title=learner.title,
+        n_classes=len(classes),
+        kind="A network on images of" if "network" in card else "A linear head on",
+        width=record.facts.d,
+        unit="pixels in [0, 1]" if form["kind"] == "pixels" else f"features{backbone}",
+        predicted=f"predicts `{card['predicts']}`, one of" if card["predicts"] else "tells apart",
+        classes=json.dumps(classes, ensure_ascii=False),
+        idea=learner.idea,
+        statement=statement(record).text,
+        settings="\n".join(f"- `{name}`: {value}" for name, value in record.settings.items()),
+        rows=_rows_in_words(form),
+        alone=_alone(card, no_onnx),
+        again="" if split is None else _again(record, split),
     )
 
 
@@ -202,16 +240,13 @@ def _again(record: RunRecord, split: SemiPrivateSplit) -> str:
     command = command_of(record, split)
     files = [f"`{word}`" for word in shlex.split(command) if word.endswith(".npz")]
     saved = f" It reads {' and '.join(files)}, which Data & backbone saves, or your own file in its place." if files else ""
-    return (
-        "## Train it again\n\nThis command trains an experiment with the same settings, on any machine. With `--release --export "
-        f"again.zip` it makes a model, which spends as much once more.{saved}\n\n```bash\n{command}\n```\n\n"
-    )
+    return _TEXTS["again"].format(saved=saved, command=command)
 
 
-def _front_matter(record: RunRecord, card: Form) -> str:
+def _front_matter(record: RunRecord, card: Form, split: SemiPrivateSplit | None) -> str:
     """What hubs of models file; no metric, because test accuracy is private. The licence is for the owner to name."""
     guarantee, form = card["guarantee"], card["input"]
-    names = (record.data, (card["public_set"] or {}).get("name") or "")
+    names = () if split is None else (split.features.name, split.public_name or "")
     fields = {
         "license": "unknown",
         "library_name": "pillar-explorer",
@@ -219,12 +254,7 @@ def _front_matter(record: RunRecord, card: Form) -> str:
         "tags": ["differential-privacy", record.method],
         "datasets": [name.removeprefix("hub:") for name in names if name.startswith("hub:")],
         "metrics": [],
-        "privacy": {
-            "epsilon": guarantee["epsilon"],
-            "delta": guarantee["delta"],
-            "unit": guarantee["privacy_unit"],
-            "relation": guarantee["relation"],
-        },
+        "privacy": {name.removeprefix("privacy_"): guarantee[name] for name in ("epsilon", "delta", "privacy_unit", "relation")},
     }
     return "---\n" + "".join(f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in fields.items()) + "---\n\n"
 
@@ -244,16 +274,31 @@ def _rows_in_words(form: Form) -> str:
     return f"(n, {form['dims']}) features, prepared as the training rows were"
 
 
-def _alone(card: Form) -> str:
-    if "network" in card:
-        return "Both need the library: this is a deep network."
-    alone = "Without the library, with numpy alone: unpack this zip and run `python use.py ROWS`"
-    has_texts = any(column["kind"] == TEXT for column in card["input"].get("recipe", {"columns": ()})["columns"])
-    if has_texts or "backbone" in card["input"]:
-        what, rows = ("texts", "new.csv") if has_texts else ("images", "a folder of images")
-        lines = use.FEATURES.format(rows=rows)
-        return f"{alone}. It takes features (npz), not {what}. These lines of the library make them:\n\n```python\n{lines}\n```"
-    return f"{alone}{' (an npz or npy of images)' * (card['input']['kind'] == 'pixels')}."
+def _alone(card: Form, no_onnx: str) -> str:
+    """How the files of the zip are used without the library."""
+    form, shape = card["input"], card["input"].get("shape")
+    if any(column["kind"] == TEXT for column in form.get("recipe", {"columns": ()})["columns"]):
+        return (_TEXTS["use"] + _TEXTS["texts"] + _TEXTS["lines"]).format(lines=use.FEATURES.format(rows="new.csv"))
+    if shape is None:
+        return _TEXTS["use"] + _TEXTS["numbers"]
+    facts: Form = {"shape": ", ".join(map(str, shape)), "size": f"{shape[0]} × {shape[1]}", "inside": ""}
+    facts |= {
+        "files": _TEXTS["files"],
+        "n_classes": len(card["classes"]),
+        "no_onnx": no_onnx,
+        "lines": use.FEATURES.format(rows="a folder of images"),
+    }
+    facts["colour"] = "RGB" if len(shape) == 3 else "grey (L)"
+    if form["kind"] == "pixels" and "network" not in card:
+        names = ("use", "pixels", *(() if no_onnx else ("onnx",)))
+    elif no_onnx:
+        names = ("later", *(() if "network" in card else ("features", "lines")))
+    else:
+        names = ("use", "network", "onnx")
+    if "backbone" in form and not no_onnx:
+        backbone = BACKBONES[form["backbone"]["name"]]
+        facts["inside"] = f" The backbone is inside: {backbone.title}, licence {backbone.licence}."
+    return "".join(_TEXTS[name].format(**facts) for name in names) + (f"\n\n{no_onnx}" if names == ("use", "pixels") else "")
 
 
 def guarantee_card(guarantee: Guarantee) -> Form:

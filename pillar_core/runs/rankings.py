@@ -39,9 +39,10 @@ def of_rows(rows: str) -> tuple[Ranking, ...]:
     return tuple(Ranking(**form | {"public": tuple(form["public"])}) for form in spent.entries(_KIND, rows))
 
 
-def epsilon_of(rankings: Sequence[Ranking], *, delta: float) -> float:
-    """ε of all of them together at δ, for one row added or removed."""
-    return accounting.epsilon_of_mu(math.hypot(*(1 / ranking.noise_multiplier for ranking in rankings)), delta)
+def epsilon_of(rankings: Sequence[Ranking], *, delta: float, relation: str) -> float:
+    """ε of all of them together at δ, for one row, or the one row of a person, added or removed (or replaced, which moves a sum by 2)."""
+    moved = 2 if relation == NeighboringRelation.REPLACE_ONE else 1
+    return accounting.epsilon_of_mu(math.hypot(*(moved / ranking.noise_multiplier for ranking in rankings)), delta)
 
 
 def count_rankings(record: RunRecord, rankings: Sequence[Ranking]) -> RunRecord:

@@ -5,17 +5,18 @@ import math
 from collections.abc import Sequence
 
 from pillar_core.fingerprint import fingerprint
+from pillar_core.methods import METHODS
 from pillar_core.numerics import round_up
 from pillar_core.runs import private_tests, spent
 from pillar_core.runs.private_tests import PrivateTest
-from pillar_core.types import FeatureSet, SemiPrivateSplit, Unit
+from pillar_core.types import FeatureSet, RunRecord, SemiPrivateSplit, Unit
 
 _KIND = "training"
 
 
 @dataclasses.dataclass(frozen=True)
 class Training:
-    """A training on `rows` private rows of `data`, with the most that it may spend."""
+    """A training on `rows` private rows of `data`, with the most that it may spend. model: its weights, where it was written down after."""
 
     learner: str
     data: str
@@ -24,6 +25,7 @@ class Training:
     delta: float
     relation: str
     rows_per_person: int | None
+    model: str = ""
 
     @property
     def words(self) -> str:
@@ -50,6 +52,21 @@ def keep(rows: str, training: Training, *, place: int | None = None) -> None:
         StoreError: a disk that refuses, or another training of these rows meanwhile.
     """
     spent.append(_KIND, rows, dataclasses.asdict(training), place=place)
+
+
+def keep_saved(record: RunRecord, split: SemiPrivateSplit) -> None:
+    """Writes down the training of a model that leaves by `save_model`, once for each model.
+
+    Raises:
+        StoreError: a disk that refuses.
+    """
+    guarantee = record.guarantee
+    if record.classifier is None or not guarantee.has_releases:
+        return
+    rows, model = content_of(split.features), private_tests.model_of(record.classifier)
+    if model not in {training.model for training in of_rows(rows)}:
+        budget = (guarantee.epsilon.upper, guarantee.delta, str(guarantee.relation))
+        keep(rows, dataclasses.replace(training_on(split, METHODS[record.method].title, budget), model=model))
 
 
 def of_rows(rows: str) -> tuple[Training, ...]:

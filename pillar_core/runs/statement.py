@@ -9,6 +9,7 @@ from pillar_core.ledger import DpEvent, describe, of_person
 from pillar_core.methods import METHODS
 from pillar_core.numerics import round_up
 from pillar_core.runs import private_tests
+from pillar_core.runs.versions import VERSION
 from pillar_core.types import Guarantee, NeighboringRelation, PublicUse, RunRecord, Values
 
 _RELATIONS = {
@@ -92,7 +93,7 @@ def statement(record: RunRecord) -> Statement:
         "tuning": choice,
         "public_data": str(PublicUse.NONE) if not record.facts.n_public else public,
         "assumptions": list(guarantee.assumptions),
-        "implementation": "PILLAR explorer",
+        "implementation": f"PILLAR explorer {VERSION}",
         **private_tests.fields(record),
     }
     return Statement("\n".join(lines), fields)

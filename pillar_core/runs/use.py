@@ -1,7 +1,8 @@
 """Labels of new rows with numpy and Python (3.10 or newer) alone: `python use.py ROWS [--threshold T] [--positive NAME]` prints a csv.
 
-ROWS: a csv, whose columns are found by their names; or an npz, npy or csv of numbers in the order of the model's features. Of pixels: an
-npz or npy of images or flat rows. The files beside this one are compared with SHA256SUMS first.
+ROWS: a csv, whose columns are found by their names; or an npz, npy or csv of numbers in the order of the model's features. Of images: an
+npz or npy of uint8 images, or a folder of image files, which Pillow reads. A backbone or network runs in model.onnx, by onnxruntime.
+The files beside this one are compared with SHA256SUMS first.
 """
 
 import argparse
@@ -12,18 +13,19 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, TextIO
 
 import numpy as np
 
 from pillar_core.data.cells import GAPS, GAPS_OF_WORDS
+from pillar_core.data.parts import IMAGE_ENDINGS
 from pillar_core.splits.transform import Transform
 
 Numbers = np.ndarray[Any, Any]
 Card = Mapping[str, Any]
 HERE = Path(__file__).parent
-AT_ONCE = 8192
+AT_ONCE, IMAGES_AT_ONCE = 8192, 64
 ROWS = ("x", "X", "x_test", "x_train")
 LABELS = ("label", "labels", "y", "target", "class", "outcome", "diagnosis")
 FEATURES = """import numpy, pillar_core as pc
@@ -34,6 +36,10 @@ OUTSIDE = "Numbers outside the model's range count as its nearest end"
 PARTS = ("mean", "scale", "projection")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 NUMBERS = re.compile(rf"(?:(?:{NUMBER.pattern})\n)*")
+CONVERT = (
+    "import pandas; [part.to_csv('plain.csv', mode='a', header=not n, index=False) for n, part in "
+    "enumerate(pandas.read_csv({!r}, sep={!r}, decimal=',', chunksize=10**6))]"
+)
 FORMULA = re.compile(r"(^|[;\t\r\n])(?![+-]?[\d.]+(?:e[+-]?\d+)?(?:;|$))(?=[=+\-@\t\r＝＋－＠])")
 
 
@@ -50,19 +56,71 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if hashlib.sha256((HERE / name).read_bytes()).hexdigest() != digest:
                 raise ValueError(f"{name} is not the file that was written: unpack the zip again.")
         card = json.loads((HERE / "model.json").read_text(encoding="utf-8"))
-        if "network" in card:
-            raise ValueError("this model is a deep network, which needs the library: `python -m pillar_core predict model.zip ROWS`.")
-        with np.load(HERE / "model.npz", allow_pickle=False) as file:
-            arrays = dict(file)
-        mean, scale, projection = (arrays.get(name) for name in PARTS)
-        transform, weights = Transform(mean, scale, projection, card["transform"]["normalise"]), arrays["weights"]
-        rows = read(options.rows, card["input"], len(weights if projection is None else projection))
-        blocks = (probabilities(scores(transform, weights, arrays["bias"], x)) for x in rows)
+        if "network" in card or ("backbone" in card["input"] and _holds_images(options.rows)):
+            blocks = _through_onnx(options.rows, card["input"]["shape"])
+        else:
+            blocks = _through_numpy(options.rows, card)
         write(sys.stdout, blocks, card["classes"], threshold=options.threshold, positive=options.positive)
     except (OSError, ValueError, KeyError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+def _through_numpy(path: Path, card: Card) -> Iterator[Numbers]:
+    """(m, C) probabilities of rows that the arrays beside this file take as they are."""
+    with np.load(HERE / "model.npz", allow_pickle=False) as file:
+        arrays = dict(file)
+    mean, scale, projection = (arrays.get(name) for name in PARTS)
+    transform, weights = Transform(mean, scale, projection, card["transform"]["normalise"]), arrays["weights"]
+    for x in read(path, card["input"], len(weights if projection is None else projection)):
+        yield probabilities(scores(transform, weights, arrays["bias"], x))
+
+
+def _through_onnx(path: Path, shape: Sequence[int]) -> Iterator[Numbers]:
+    """(m, C) probabilities of images, by the file model.onnx."""
+    if not (file := HERE / "model.onnx").is_file():
+        raise ValueError("images need model.onnx beside this file, which is not there. README.md says how to get it.")
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise ValueError("images need onnxruntime here: pip install onnxruntime pillow.") from error
+    session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+    for images in _of_images(path, shape) if path.is_dir() else _of_arrays(path):
+        if images.dtype != np.uint8 or list(images.shape[1:]) != list(shape):
+            raise ValueError(f"images must be uint8 of shape {('n', *shape)}, or files in a folder; got {images.dtype} {images.shape}.")
+        for start in range(0, len(images), IMAGES_AT_ONCE):
+            yield session.run(None, {"images": images[start : start + IMAGES_AT_ONCE]})[0].astype(np.float64)
+
+
+def _holds_images(path: Path) -> bool:
+    return path.is_dir() or (path.suffix.lower() in (".npz", ".npy") and next(_of_arrays(path)).ndim > 2)
+
+
+def _of_images(folder: Path, shape: Sequence[int]) -> Iterator[Numbers]:
+    """(m, h, w[, 3]) uint8 images of a folder in the order of their paths."""
+    try:
+        from PIL import Image, ImageOps
+    except ImportError as error:
+        raise ValueError("files of images need Pillow here: pip install pillow.") from error
+    files = [file for file in folder.rglob("*") if file.suffix.lower() in IMAGE_ENDINGS and file.is_file()]
+    files.sort(key=lambda file: PurePosixPath(file.relative_to(folder).as_posix()))
+    if not files:
+        raise ValueError(f"{folder} holds no images.")
+    size = (shape[1], shape[0])
+
+    def pixels(file: Path) -> Numbers:
+        with Image.open(file) as image:
+            if image.mode.startswith(("I", "F")):
+                raise ValueError(f"{file} has more than 8 bits a pixel: the library says which of its values are black and white.")
+            image.draft(None, size[::-1] if image.getexif().get(0x0112) in (5, 6, 7, 8) else size)
+            upright = ImageOps.exif_transpose(image)
+            if upright.has_transparency_data:
+                upright = Image.alpha_composite(Image.new("RGBA", upright.size, "white"), upright.convert("RGBA"))
+            return np.asarray(upright.convert("RGB" if len(shape) == 3 else "L").resize(size))
+
+    for start in range(0, len(files), IMAGES_AT_ONCE):
+        yield np.stack([pixels(file) for file in files[start : start + IMAGES_AT_ONCE]])
 
 
 def scores(transform: Transform, weights: Numbers, bias: Numbers, x: Numbers) -> Numbers:
@@ -126,7 +184,9 @@ def pixels(rows: Numbers, shape: Sequence[int]) -> tuple[Numbers, str]:
 def read(path: Path, form: Card, width: int) -> Iterator[Numbers]:
     """(m, d) float32 rows of a file, some thousand at a time."""
     lines = FEATURES.format(rows=path.name)
-    if path.suffix.lower() in (".npz", ".npy"):
+    if path.is_dir() and form["kind"] == "pixels":
+        blocks = _of_images(path, form["shape"])
+    elif path.suffix.lower() in (".npz", ".npy"):
         blocks = _of_arrays(path)
     elif texts := [column["name"] for column in form.get("recipe", {"columns": ()})["columns"] if column["kind"] == "text"]:
         raise ValueError(f"the model reads texts (column {texts[0]!r}). Make features of them with the library:\n{lines}")
@@ -179,7 +239,7 @@ def _of_table(path: Path, form: Card) -> Iterator[Numbers]:
                 texts = [row[place].strip() if place < len(row) else "" for row in block]
                 name = column["name"]
                 if column["categories"] is None:
-                    values, filled, outside = _numbers(texts, column, gaps, n_before)
+                    values, filled, outside = _numbers(texts, column, gaps, n_before, CONVERT.format(str(path), separator))
                     parts.append(values)
                     counts[FILLED][name] = counts[FILLED].get(name, 0) + filled
                     counts[OUTSIDE][name] = counts[OUTSIDE].get(name, 0) + outside
@@ -209,14 +269,15 @@ def _columns_of_numbers(header: list[str]) -> list[Card]:
     return [{"name": name, "categories": None, "fill": None, "low": None} for name in names]
 
 
-def _numbers(texts: list[str], column: Card, gaps: Sequence[str | float], start: int) -> tuple[Numbers, int, int]:
+def _numbers(texts: list[str], column: Card, gaps: Sequence[str | float], start: int, convert: str) -> tuple[Numbers, int, int]:
     """The numbers of a column, how many gaps were filled, and how many lie outside its range."""
     filled, outside, is_plain = 0, 0, not gaps and NUMBERS.fullmatch("\n".join([*texts, ""])) is not None
     values = np.array(texts, dtype=np.float64) if is_plain else np.full(len(texts), np.inf)
     for place, text in enumerate(texts if not np.isfinite(values).all() else ()):
         is_number = NUMBER.fullmatch(text) is not None
         if not is_number and text.lower() not in GAPS and text not in gaps:
-            raise ValueError(f"column {column['name']!r} holds {text!r} in row {start + place}: write a plain number such as 1041.5.")
+            line = f' This line writes decimal commas as points, to plain.csv:\npython -c "{convert}"' if "," in text else ""
+            raise ValueError(f"column {column['name']!r} holds {text!r} in row {start + place}: write a plain number such as 1041.5.{line}")
         value = float(text) if is_number else np.inf
         if not np.isfinite(value) or value in gaps or text in gaps:
             if column["fill"] is None:

@@ -74,15 +74,15 @@ def _offer(train: Train, settings: Settings, split: SemiPrivateSplit, learner: s
     elif sight:
         st.markdown("A ranking of public sets with a **known seed** was looked at here, and the file says so.")
     if ranked := history.paid_rankings(settings):
-        upper = round_up(rankings.epsilon_of(ranked, delta=settings.delta), 3)
+        upper = round_up(rankings.epsilon_of(ranked, delta=settings.delta, relation=settings.relation), 3)
         st.markdown(f"You paid **ε ≤ {upper}** on Screen for these rows: the file adds it to the model's.")
 
-    def content() -> bytes:
+    def content(onnx: bool) -> bytes:
         record, trained_on = train()
         record, latest_sight = rankings.count_rankings(record, ranked), history.in_sight(settings) or sight
         record = in_sight(record, latest_sight) if latest_sight else record
         private_test.remember(settings, record, trained_on)
-        return model_bytes(record, split=trained_on)
+        return model_bytes(record, split=trained_on, onnx=onnx)
 
     hint = (
         "Noise from the operating system, recorded nowhere. One zip: weights, how raw rows become numbers, a statement to sign, "

@@ -42,7 +42,7 @@ def panel(settings: Settings) -> None:
             receipts.offer(
                 settings,
                 training_on(core.split(settings), learner.title, budget, data=uploads.title_of(settings.data)),
-                lambda: model_bytes(tuning.train_release(settings, choosing), split=core.split(settings)),
+                lambda onnx: model_bytes(tuning.train_release(settings, choosing), split=core.split(settings), onnx=onnx),
                 key="release",
                 label="Train a release",
                 hint="A zip of safetensors (public transform, weights), JSON (guarantee, settings, classes) and a statement to sign. "

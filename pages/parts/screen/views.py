@@ -59,10 +59,11 @@ def summary(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     right.metric("Privacy spent", value, help=hint, border=True)
     if choice.is_paid:
         paid = history.paid_rankings(dataclasses.replace(settings, data=choice.private))
-        total = round_up(rankings.epsilon_of(paid, delta=settings.delta), 3)
+        total = round_up(rankings.epsilon_of(paid, delta=settings.delta, relation="add_or_remove_one"), 3)
         st.success(
             f"**Spent for real: {value}** on {plain.text(screening_sets.title(choice.private))}, with secret noise. Paid rankings of "
-            f"these rows: {len(paid)}, together ε ≤ {total} at δ = {settings.delta:g}. Models trained on them here add it to theirs.",
+            f"these rows: {len(paid)}, together ε ≤ {total} at δ = {settings.delta:g}, for one row added or removed. Models "
+            f"trained on them here add it to theirs.",
             icon=":material/receipt_long:",
         )
 

@@ -19,7 +19,7 @@ from PIL import Image
 import pillar_core as pc
 from pillar_core import rng
 from pillar_core.__main__ import main
-from pillar_core.errors import DataError, SettingError
+from pillar_core.errors import DataError, SettingError, UnsupportedError
 from pillar_core.runs import loaded, use
 from pillar_core.spreadsheets import without_formulas
 from pillar_core.types import Dataset
@@ -199,9 +199,15 @@ def test_a_large_table_is_read_piece_by_piece(tables, monkeypatch, capsys):
     assert main(["predict", str(path), str(folder / "many.csv"), "--output", str(folder / "many-labels.csv")]) == 0
     assert "11,400 of 11,400 rows" in capsys.readouterr().err
     assert len(pd.read_csv(folder / "many-labels.csv")) == len(many)
-    many.assign(age=many["age"].astype(str).str.replace(".", ",")).to_csv(folder / "many.csv", index=False)
-    with pytest.raises(DataError, match="write a plain number"):
-        model.predict(folder / "many.csv")
+    monkeypatch.chdir(folder)
+    for separator in ",;":
+        (folder / "plain.csv").unlink(missing_ok=True)
+        many.to_csv(folder / "many.csv", index=False, decimal=",", sep=separator)
+        with pytest.raises(DataError, match="write a plain number") as refusal:
+            model.predict(folder / "many.csv")
+        line = str(refusal.value).partition("python -c ")[2]
+        subprocess.run(f"{sys.executable} -c {line}", shell=True, check=True)  # as it is written
+        np.testing.assert_allclose(model.predict_proba(folder / "plain.csv"), whole, atol=1e-6)
 
 
 def test_gaps_that_nobody_filled_are_refused(tmp_path):
@@ -270,7 +276,7 @@ def test_pixels_as_images_as_arrays_and_in_both_ranges(images, tmp_path, capsys)
     agree(path, tmp_path / "rows.npz", tmp_path, capsys)
     np.savez(tmp_path / "rows.npz", x=flat * 2.5)
     assert "0 to 255" in alone(path, tmp_path / "rows.npz", folder=tmp_path).stderr
-    assert "load_model" in alone(path, folder / "new", folder=tmp_path).stderr
+    np.testing.assert_allclose(answers(alone(path, folder / "new", folder=tmp_path).stdout)[1], expected, atol=1e-6)
 
 
 def test_images_go_through_the_backbone_that_the_card_names(images, tmp_path, monkeypatch):
@@ -294,6 +300,72 @@ def test_images_go_through_the_backbone_that_the_card_names(images, tmp_path, mo
     model.card["input"]["backbone"] = made_by | {"version": -1}
     with pytest.raises(DataError, match="others here"):
         model.predict(folder / "new")
+
+
+def pictures(folder, shape):
+    """Image files of another size and of many kinds: colour, grey, a palette, transparent, turned by a camera."""
+    folder.mkdir()
+    draw, sideways = rng.stream(9, "pictures"), Image.Exif()
+    sideways[0x0112] = 6
+    for number, (kind, ending) in enumerate((("RGB", "png"), ("L", "png"), ("P", "gif"), ("RGBA", "png"), ("RGB", "jpg"), ("LA", "png"))):
+        noise = draw.integers(0, 256, size=(9, 7, 4)).astype(np.uint8)
+        image = Image.fromarray(noise).resize((150, 110 + number)).convert(kind)
+        image.save(folder / f"{number}.{ending}", **({"exif": sideways} if ending == "jpg" else {}))
+    (folder / "b").mkdir()
+    Image.new("RGB", shape[1::-1], "red").save(folder / "b" / "0.PNG")
+
+
+@pytest.mark.parametrize("shape", [(32, 32, 3), (20, 28)])
+def test_images_go_through_a_network_without_the_library(shape, tmp_path, capsys):
+    """Raw files, onnxruntime, Pillow and numpy alone; grey images become three channels inside the file."""
+    y = np.arange(40) % 2
+    x = (rng.stream(3, "images").integers(100, size=(40, *shape)) + 120 * y.reshape(-1, *[1] * len(shape))).astype(np.uint8)
+    split = pc.split(pc.load_features(Dataset("bright", x, y, classes=("dark", "bright")), "efficientnet_lite0"), public_fraction=0.2)
+    path = pc.save_model(pc.run("pillar_one_shot", split, **RELEASE), tmp_path / "model.zip", split=split, onnx=True)
+    pictures(tmp_path / "new", shape)
+    model = pc.load_model(path)
+    expected = model.predict_proba(tmp_path / "new")
+    done = alone(path, tmp_path / "new", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_allclose(answers(done.stdout)[1], expected, atol=1e-4)
+    assert expected[:, 0].std() > 0.01
+    np.savez(tmp_path / "rows.npz", x=x[:5])
+    np.testing.assert_allclose(
+        answers(alone(path, tmp_path / "rows.npz", folder=tmp_path).stdout)[1], model.predict_proba(x[:5]), atol=1e-4
+    )
+    np.savez(tmp_path / "rows.npz", x=x[:5, :9])
+    assert "images must be uint8" in alone(path, tmp_path / "rows.npz", folder=tmp_path).stderr
+    with zipfile.ZipFile(path) as archive:
+        assert "licence" in archive.read("README.md").decode().partition("`model.onnx` runs in any language")[2]
+
+
+def test_networks_and_pixels_come_as_onnx_and_the_rest_is_said(images, tmp_path, monkeypatch, capsys):
+    folder, data = images
+    new = folder / "new"
+    split = pc.split(data, public_fraction=0.2)
+    for method in ("from_scratch", "pillar_one_shot"):
+        path = pc.save_model(pc.run(method, split, **RELEASE), tmp_path / "model.zip", split=split)
+        with zipfile.ZipFile(path) as archive:
+            assert "as nobody asked for it" in archive.read("README.md").decode()
+        expected = pc.load_model(path).predict_proba(new)
+        done = alone(path, new, folder=tmp_path)
+        if method == "pillar_one_shot":
+            np.testing.assert_allclose(answers(done.stdout)[1], expected, atol=1e-6)
+        else:
+            assert "README.md says how" in done.stderr
+            pc.load_model(path).save_onnx(tmp_path / "unpacked" / "model.onnx")
+            command = [sys.executable, tmp_path / "unpacked" / "use.py", new]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            np.testing.assert_allclose(answers(done.stdout)[1], expected, atol=1e-4)
+    split = pc.split(pc.load_features(data, "scattering"), public_fraction=0.2)
+    record = pc.run("pillar_one_shot", split, **RELEASE)
+    for why, package in (("no network of torch", "onnxscript"), ("pip install onnxscript", None)):
+        monkeypatch.setitem(sys.modules, "onnxscript", sys.modules.get("onnxscript") if package else None)
+        with zipfile.ZipFile(pc.save_model(record, tmp_path / "model.zip", split=split, onnx=True)) as archive:
+            assert why in archive.read("README.md").decode()
+            assert "model.onnx" not in archive.namelist()
+    with pytest.raises(UnsupportedError, match="models of images"):
+        pc.load_model(pc.save_model(record, path, classes=("a", "b"))).save_onnx(tmp_path / "model.onnx")
 
 
 @pytest.mark.parametrize("damage", ["missing", "swapped", "added", "twice"])
@@ -324,13 +396,10 @@ def test_use_refuses_files_that_were_changed(tables, tmp_path):
 def test_use_imports_numpy_and_python_alone(tables):
     with zipfile.ZipFile(tables[1]) as archive:
         tree = ast.parse(archive.read("use.py"))
-    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
-    named = {
-        name.split(".")[0]
-        for node in imports
-        for name in ([node.module] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names])
-    }
-    assert named <= {*sys.stdlib_module_names, "numpy"}
+    for nodes, allowed in ((tree.body, {"numpy"}), (ast.walk(tree), {"numpy", "PIL", "onnxruntime"})):  # the last two only for images
+        imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+        names = [[node.module] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names] for node in imports]
+        assert {name.split(".")[0] for some in names for name in some} <= {*sys.stdlib_module_names, *allowed}
 
 
 def test_cells_are_escaped_as_in_every_other_table():

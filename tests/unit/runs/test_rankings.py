@@ -27,6 +27,8 @@ def test_the_training_counts_every_ranking_before_it(relation: str) -> None:
     counted = rankings.count_rankings(record, rankings.of_rows("mine"))
     moved = 1 if relation == "add_or_remove_one" else 2
     mu = math.hypot(pc.accounting.mu_of(1.0, 1e-5), moved / 10, moved / 20)
+    alone = rankings.epsilon_of(paid, delta=1e-5, relation=relation)
+    assert alone == pytest.approx(pc.accounting.epsilon_of_mu(math.hypot(moved / 10, moved / 20), 1e-5))
     said = pc.statement(counted)
     assert said.fields["gaussian_mu"] == pytest.approx(mu, rel=1e-3)
     assert counted.guarantee.epsilon.upper == pytest.approx(pc.accounting.epsilon_of_mu(mu, 1e-5), rel=1e-3)

@@ -46,6 +46,19 @@ def test_private_tests_are_in_the_sum_as_a_statement_counts_them():
     assert private_tests.epsilon_together(1.0, [], ("add_or_remove_one", None), has_coin=False) is None
 
 
+def test_a_model_saved_from_python_is_charged_once(tmp_path):
+    split = pc.split(features(), public_fraction=0.2)
+    content = receipts.content_of(split.features)
+    release = pc.run("pillar", split, epsilon=1.0, seed=None, relation="replace_one")
+    assert receipts.of_rows(content) == ()
+    for _ in range(2):
+        pc.save_model(release, tmp_path / "model.zip", split=split)
+    assert "ε = 1, δ = 1e-05 in 1 training, for one row replaced" in receipts.total(content, ())
+    pc.save_model(pc.run("pillar", split, epsilon=1.0, seed=None), tmp_path / "model.zip", split=split)
+    pc.save_model(pc.run("only_public", split, seed=None), tmp_path / "model.zip", split=split)
+    assert len(receipts.of_rows(content)) == 2
+
+
 @pytest.mark.parametrize("command", ["run", "choose"])
 def test_commands_print_the_receipt_of_a_release_and_of_nothing_else(command, tmp_path, capsys):
     x = features()
