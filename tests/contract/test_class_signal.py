@@ -9,7 +9,7 @@ import pillar_core as pc
 from contract.checks import movement
 from contract.tapes import Neighbour, Recorder, Replay
 from pillar_core.ledger import Ledger
-from pillar_core.rng import stream
+from pillar_core.rng import Streams, stream
 from pillar_core.screening import class_signal
 from pillar_core.types import FeatureSet
 
@@ -30,10 +30,10 @@ def public(seed: int = 0, shift: float = 0.0) -> FeatureSet:
     return FeatureSet((shift + stream(seed, "public rows").standard_normal((40, D))).astype(np.float32), None, None, None, ())
 
 
-def released(rows: FeatureSet, tape: Recorder | None = None, seed: int = 5) -> tuple[class_signal.ClassSums, Ledger]:
+def released(rows: FeatureSet, tape: Recorder | None = None, seed: int | None = 5) -> tuple[class_signal.ClassSums, Ledger]:
     ledger, centre = Ledger(tape), class_signal.public_centre([public().x_train])
-    multiplier = pc.noise_multiplier(EPSILON, delta=DELTA)
-    made = class_signal.release_class_sums(rows, N, centre, noise_multiplier=multiplier, noise=stream(seed, "noise"), ledger=ledger)
+    multiplier, noise = pc.noise_multiplier(EPSILON, delta=DELTA), Streams(seed).secret("noise")
+    made = class_signal.release_class_sums(rows, N, centre, noise_multiplier=multiplier, noise=noise, ledger=ledger)
     return made, ledger
 
 
@@ -61,6 +61,16 @@ def test_with_the_release_replayed_nothing_depends_on_private_rows() -> None:
         assert spent.total_event == ledger.total_event
         np.testing.assert_array_equal(again.sums, made.sums)
         assert (again.n, again.noise_std) == (made.n, made.noise_std)
+
+
+def test_a_release_sums_whole_numbers_of_the_same_rows() -> None:
+    own, tapes = private(), (Recorder(), Recorder(), Recorder())
+    fewer = with_rows(own, own.x_train[1:], own.y_train[1:])
+    laws = [released(rows, tape, seed)[1].noise_laws for rows, tape, seed in zip((own, own, fewer), tapes, (5, None, None), strict=True)]
+    assert laws == [{"fast"}, {"exact"}, {"exact"}]
+    fast, exact, without = (tape.values[0].numpy() for tape in tapes)
+    np.testing.assert_allclose(exact, fast, atol=1e-3)
+    assert 0.999 < np.linalg.norm(exact - without) <= class_signal.SENSITIVITY
 
 
 def test_one_row_moves_the_class_sums_by_the_sensitivity_at_most_and_reaches_it() -> None:
