@@ -57,10 +57,10 @@ def with_tossed_test(data: FeatureSet | Dataset) -> FeatureSet | Dataset:
     """`data`, whose test rows were drawn while reading, with those that `toss` draws in their place.
 
     Raises:
-        DataError: persons, whom test rows do not name, or features of images.
+        DataError: test rows of the source's own, persons, whom test rows do not name, or features of images.
     """
-    if data.persons is not None or (isinstance(data, FeatureSet) and data.images):
-        raise DataError("whose the test rows are, or their images, is not known here: draw them where the table or the images are read.")
+    if not data.test_drawn or data.persons is not None or (isinstance(data, FeatureSet) and data.images):
+        raise DataError("coins are for test rows that were drawn while reading, and here neither for persons nor for features of images.")
     whole = without_drawn_test(data)
     train, test = toss(len(whole.x_train))
     sides = _sides_of(whole, train, test)

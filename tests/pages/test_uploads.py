@@ -399,3 +399,13 @@ def test_words_among_numbers_are_named_by_their_row_and_the_column_left_out_by_a
     app.button(key="upload-leave-out").click().run()
     app.button(key="use-upload").click().run()
     assert uploads.load(str(linked(app)["data"])).names == ("x",)
+
+
+def test_another_draw_of_the_private_file_is_weighed_as_public_only_if_somebody_says_so(start: Start) -> None:
+    """Both hold the same people: the advice read them as public rows."""
+    draw = stream(3, "rows")
+    sets = [pc.features(draw.normal(size=(80, 3)), np.arange(80) % 2, draw.normal(size=(20, 3)), np.arange(20) % 2) for _ in range(3)]
+    first, second, other = (uploads.keep(rows, title=title) for rows, title in zip(sets, ("ward.csv", "ward.csv", "open.csv"), strict=True))
+    app = start("answer", data=second, epsilon="1")
+    chosen = app.session_state["local-widget.answer-public"]
+    assert (other in chosen, first in chosen) == (True, False)

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import re
 
 import streamlit as st
 
@@ -18,16 +19,23 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.studies.advice import Advice, Prediction, free
 from pillar_core.types import Dataset
 
+_NUMBER = re.compile(r" \(\d+\)$")
+"""What `uploads.keep` adds to a title that another set has."""
 MOST = 4
 """Public sets that are weighed at once: all learners are tried on each."""
 
 
 def candidates(settings: Settings) -> list[str]:
-    """The public sets to weigh, chosen among those that fit the private rows; by default what was brought, else the sidebar's."""
+    """The public sets to weigh, chosen among those that fit the private rows; by default what was brought, else the sidebar's.
+
+    A set that was brought under the private one's own name may hold the same people, so it is no default.
+    """
     fitting = [upload.name for upload in uploads.list_uploads() if upload.name != settings.data and core.may_be_public(upload, settings)]
     kind = "images" if _holds_images(settings) else "texts" if screening_sets.is_text(settings.data) else None
     registered = [name for name in (visitors.names_here(kind) if kind else ()) if name != settings.data]
-    usual = list(dict.fromkeys([*([] if settings.public == PART and fitting else [settings.public]), *fitting]))
+    namesakes = [name for name in fitting if _NUMBER.sub("", title(name)) == _NUMBER.sub("", title(settings.data))]
+    likely = [name for name in fitting if name not in namesakes]
+    usual = list(dict.fromkeys([*([] if settings.public == PART and likely else [settings.public]), *likely]))
     options = list(dict.fromkeys([settings.public, *fitting, PART, *registered]))
     chosen = local.choices("answer-public", options, usual[:MOST], title=title)
     if len(chosen) > MOST:

@@ -72,5 +72,6 @@ def test_a_table_is_drawn_by_persons_and_keeps_a_class_that_no_train_row_has() -
 
 def test_persons_whose_test_rows_are_not_named_are_refused() -> None:
     features = dataclasses.replace(pc.features(X, Y), persons=Persons(np.arange(200), 1), test_drawn=True)
-    with pytest.raises(DataError, match="not known"):
-        with_tossed_test(features)
+    for refused in (features, dataclasses.replace(features, persons=None, test_drawn=False)):
+        with pytest.raises(DataError, match="drawn while reading"):
+            with_tossed_test(refused)
