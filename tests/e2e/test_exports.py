@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from e2e.browser import expect, opened, settled
 from pillar_core.studies import portable
@@ -47,6 +48,8 @@ def test_exports_need_no_mouse(new_page: Callable[[], Any], address: str) -> Non
             page.keyboard.press("Enter")
         assert waiting.value.suggested_filename.startswith(f"{name}.")
         assert waiting.value.path().read_bytes()[: len(begins)] == begins
+        if label == "PNG":
+            assert Image.open(waiting.value.path()).convert("RGBA").getpixel((2, 2)) == (255, 255, 255, 255), "the ground is white"
         if label == "SVG":
             go(page, "Copy picture")
             page.keyboard.press("Enter")
@@ -62,6 +65,27 @@ def test_exports_need_no_mouse(new_page: Callable[[], Any], address: str) -> Non
     with page.expect_download() as waiting:
         page.keyboard.press("Enter")
     assert waiting.value.suggested_filename == "report.html"
+
+
+COLLIDING = """() => [...document.querySelectorAll(".js-plotly-plot")].flatMap((plot) => {
+  const words = [...plot.querySelectorAll("svg text")].filter((text) => text.textContent.trim() && text.getClientRects().length);
+  const boxes = words.map((text) => [text.textContent, text.getBoundingClientRect()]);
+  const overlap = (a, b, low, high) => Math.min(a[high], b[high]) - Math.max(a[low], b[low]);
+  const meet = (a, b) => Math.min(overlap(a, b, "left", "right"), overlap(a, b, "top", "bottom")) > 3;
+  return boxes.flatMap(([a, box], place) => boxes.slice(place + 1).filter(([, next]) => meet(box, next)).map(([b]) => `${a} | ${b}`));
+})"""
+"""Pairs of texts of a figure whose boxes overlap by more than three pixels both ways."""
+
+
+@pytest.mark.parametrize("width", [1440, 1024, 390])
+def test_no_two_labels_of_a_figure_collide(new_page: Callable[[], Any], address: str, width: int) -> None:
+    page = new_page()
+    page.set_viewport_size({"width": width, "height": 844})
+    for path in ("", "explore", "compare", "explore?v=2&view=epsilon", "geometry?v=2&controls=geometry-view:margins"):
+        opened(page, f"{address}/{path}")
+        expect(page.locator(".js-plotly-plot").first).to_be_visible()
+        settled(page)
+        assert page.evaluate(COLLIDING) == [], path
 
 
 @pytest.mark.parametrize("policy", ["allow-scripts", ""], ids=["in a frame", "where scripts are forbidden"])

@@ -169,6 +169,14 @@ def test_the_class_s_link_is_drawn_under_the_address_that_the_browser_shows(
     assert "delta" in found.hidden
 
 
+@pytest.mark.parametrize("url", ["http://127.0.0.1:8501/learn", "http://localhost:8501/learn", "http://[::1]:8501/learn"])
+def test_an_address_that_no_phone_reaches_gets_no_code_but_the_way_to_one(start: Start, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setattr(type(st.context), "url", url)
+    app = opened(start("learn", lesson="12", v="2"))
+    assert not any("QR code" in item.proto.body for item in app.get("html"))
+    assert any("pillar-explorer --demo" in info.value for info in app.info)
+
+
 @pytest.mark.parametrize("url", ["http://class.example:8501/learn", "http://["])
 def test_a_link_that_no_code_holds_leaves_the_page(start: Start, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setattr(type(st.context), "url", url)

@@ -5,7 +5,7 @@ import html
 import re
 from pathlib import Path
 from string import Template
-from urllib.parse import urlencode, urljoin
+from urllib.parse import urlencode, urljoin, urlsplit
 
 import segno
 import streamlit as st
@@ -18,6 +18,7 @@ from pages.parts.learn.steps import Lesson, of_number, step_of
 from pillar_core.types import Form
 
 _OWN_LINK = "The panel writes a link of its own, for the class."
+_FOR_PHONES = "Start the app with `pillar-explorer --demo --address 0.0.0.0`, which takes no files. Then open it under this machine's name."
 _SHEET = Template(Path(__file__).with_name("sheet.html").read_text(encoding="utf-8"))
 
 
@@ -59,9 +60,12 @@ def sheet(lesson_: Lesson) -> str:
 
 
 def _code(linked: Settings, page: str) -> None:
-    """The link as a QR code, under the address that this browser shows."""
+    """The link as a QR code, under the address that this browser shows, unless that is of this machine alone."""
     if st.context.url:
         try:
+            if (urlsplit(st.context.url).hostname or "").startswith(("127.", "localhost", "::1")):
+                st.info(f"Phones cannot reach this address, so there is no code. {_FOR_PHONES}", icon=":material/smartphone:")
+                return
             address = f"{urljoin(st.context.url, page)}?{urlencode(codec.to_query(linked))}"
             drawn = segno.make(address, error="l").png_data_uri(scale=5, border=4)
         except ValueError:

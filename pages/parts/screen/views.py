@@ -170,11 +170,11 @@ def yardstick_sentence(rows_per_noise: float, epsilon: float) -> str:
     least, lost = yardstick["least_signal"], yardstick["points_lost"]
     if rows_per_noise < least:
         advice = f"Below {least:.0f} nothing was tested: bring more rows, or spend more."
-        return f"What a class weighs against noise, μN/C, is {rows_per_noise:.1f} here. {advice}"
+        return f"Each class's signal is {rows_per_noise:.1f} times the noise (μN/C). {advice}"
     nearest = min(lost.keys() - {"blind"}, key=lambda budget: abs(math.log(float(budget) / epsilon)))
     return (
-        f"What a class weighs against noise, μN/C, is {rows_per_noise:.0f} here. On the yardstick's confirming tasks the first of five "
-        f"candidates lost {lost[nearest]} points of PILLAR's accuracy at ε = {nearest}, a blind choice {lost['blind']}."
+        f"Each class's signal is {rows_per_noise:.0f} times the noise (μN/C). On test tasks, the top-ranked set of five lay "
+        f"{lost[nearest]} points behind the best at ε = {nearest}, a random pick {lost['blind']}."
     )
 
 

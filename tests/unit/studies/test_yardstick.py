@@ -95,7 +95,7 @@ def test_cells_without_signal_are_left_out() -> None:
 
 
 def test_a_question_is_placed_in_the_yardstick() -> None:
-    assert "at ε = 0.3, a blind choice 9" in views.yardstick_sentence(40.0, 0.4)
+    assert "at ε = 0.3, a random pick 9" in views.yardstick_sentence(40.0, 0.4)
     assert "at ε = 3," in views.yardstick_sentence(40.0, 8.0)
     assert "nothing was tested" in views.yardstick_sentence(9.0, 0.1)
 
