@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Mode, categorical, epsilon_label, fade, finish_by_name, in_order, method_style, seeds_phrase
+from pillar_core.plots.theme import INK, Mode, categorical, fade, finish_by_name, in_order, method_style, seeds_phrase
 
 REFERENCES = {"non_private": "no privacy", "only_public": "public rows alone"}
 
@@ -32,8 +32,8 @@ def error_against_epsilon(lines: pd.DataFrame, *, mode: Mode = "light") -> go.Fi
     best = front.sort_values("mean").drop_duplicates("epsilon", keep="last")
     for epsilon, mean, method in best[["epsilon", "mean", "method"]].to_numpy():
         marks.ring(figure, epsilon, 100 - 100 * mean, method_style(method).colour(mode), size=17)
-    ends = [math.log10(finite[0]) - 0.2, math.log10(finite[-1]) + 0.2] if finite else None
-    figure.update_xaxes(tickvals=finite, ticktext=[epsilon_label(value) for value in finite], range=ends)
+    ends = [math.log10(finite[0]) - 0.12, math.log10(finite[-1]) + 0.12] if finite else None
+    figure.update_xaxes(tickvals=finite, ticktext=[f"{value:g}" for value in finite], range=ends)
     points = known[known["epsilon"].isin(finite)][["title", "mean", "epsilon"]].to_numpy()
     summary = "; ".join(f"{label} {100 - 100 * mean:.1f} percent at ε = {epsilon:g}" for label, mean, epsilon in points)
     return finish_by_name(figure, "error_against_epsilon", mode=mode, seeds=seeds_phrase(known["seeds"]), summary=summary)
