@@ -154,8 +154,8 @@ def encode_columns(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recip
         if name not in frame.columns:
             raise DataError(f"the table lacks the column {name!r}: bring all tables with the same columns, or leave it out.")
         if column.kind == TEXT:
-            shape, made = (len(frame), texts.WIDTH), texts.blocks(frame[name])
-            parts.append(scratch.on_disk(made, np.float32, shape) if scratch.is_large(shape, 4) else np.concatenate(list(made)))
+            shape, blocks = (len(frame), texts.WIDTH), texts.blocks(frame[name])
+            parts.append(scratch.on_disk(blocks, np.float32, shape) if scratch.is_large(shape, 4) else np.concatenate(list(blocks)))
             names += [f"text[{place}]" for place in range(texts.WIDTH)]
         elif categories := recipe.categories.get(name):
             words = _words(frame[name], categories)
@@ -242,8 +242,8 @@ def with_text_column(frame: pd.DataFrame, name: str | None) -> pd.DataFrame:
     """The table, whose one column that looks like texts takes this name where no column has it."""
     if name is None or name in frame.columns:
         return frame
-    found = [column for column in frame.columns if _kind(column, frame[column]) == TEXT]
-    return frame.rename(columns={found[0]: name}) if len(found) == 1 else frame
+    columns = [column for column in frame.columns if _kind(column, frame[column]) == TEXT]
+    return frame.rename(columns={columns[0]: name}) if len(columns) == 1 else frame
 
 
 def text_beginnings(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe, rows: Array | None = None) -> tuple[str, ...]:

@@ -212,7 +212,7 @@ def _remark(settings: Settings, chosen: str) -> None:
 
 def _candidates(private: str, *, with_own_half: bool) -> tuple[str, ...]:
     names = screening_sets.candidates(private, with_own_half=with_own_half)
-    usual, seen = [name for name in USUAL if name in names], str(local.value(SEEN, "")).split(",")
+    usual, seen = [name for name in (*USUAL, *screening_sets.TEXTS) if name in names], str(local.value(SEEN, "")).split(",")
     if news := [name for name in screening_sets.own_sets() if name in names and name not in seen]:
         local.put(SEEN, ",".join([*seen, *news]))
         local.put("screen-public", ",".join([local.value("screen-public", ",".join(usual)), *news]))

@@ -20,8 +20,10 @@ FAMILIES = (
     "drawn_noise",
 )
 NOISE = "drawn_noise"
-USUAL = ("fashion_mnist", "mnist", "pneumonia_mnist", "drawn_textures", NOISE, "library_docs", "python_docs")
-"""The candidates of a first visit: of images real ones first, then drawn ones; of texts two sets."""
+USUAL = ("fashion_mnist", "mnist", "pneumonia_mnist", "drawn_textures", NOISE)
+"""The candidates of a first visit: real images first, then drawn ones."""
+TEXTS = ("library_docs", "python_docs")
+"""The same for private texts."""
 OWN = {
     OWN_PART: (
         "A part of the private set",
