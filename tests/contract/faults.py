@@ -21,7 +21,7 @@ from contract.cases import case_for, few_rows_case, small_split
 from pillar_core import ledger, rng
 from pillar_core.engine import gradient
 from pillar_core.errors import PillarError
-from pillar_core.mechanisms import poisson
+from pillar_core.mechanisms import gaussian, poisson
 from pillar_core.mechanisms.exponential import ExponentialMechanism
 from pillar_core.mechanisms.gaussian import GaussianMechanism
 from pillar_core.mechanisms.printed_noisy_sgd import PrintedNoisySgd
@@ -54,7 +54,10 @@ SOLVE = "solve"
 FEW_ROWS = "from_scratch, batches of a few rows"
 PAGE = ("dp_sgd", "one sum")
 """Where the audit of the pages is asked too: both are DP-SGD."""
-SCALED = tuple(name for name in test_releases.SHAPES if name not in (*test_releases.OF_UNIFORMS, "directions"))
+WHOLE = ("one sum", "sums on samples", "class sums", "class signal, answered")
+"""Releases of whole numbers, which draw words."""
+OF_WORDS = (*WHOLE, "Poisson samples", "random allocation")
+SCALED = tuple(name for name in test_releases.SHAPES if name not in (*test_releases.OF_UNIFORMS, *WHOLE, "directions"))
 """Shapes of release whose normals have a scale: directions have none."""
 MANY = ("the stream", "directions", "screen, answered")
 """Those that draw more than 4,096 normals."""
@@ -298,6 +301,16 @@ def of_four_bits(original: Any) -> Any:
     return lambda self, size: (np.floor(16 * original(self, size)) + 0.5) / 16
 
 
+def words_of_four_bits(original: Any) -> Any:
+    return lambda self, count: original(self, count) & np.uint64(0xF << 60)
+
+
+def repeated_words(original: Any) -> Any:
+    """The first words again in every draw."""
+    first = original(rng.SystemStream(), 4096)
+    return lambda self, count: np.resize(first, count)
+
+
 def from_a_pool(original: Any) -> Any:
     """Normals that repeat after 4,096."""
     kept, taken = list[np.ndarray](), 0
@@ -483,7 +496,24 @@ FAULTS = (
     Fault("clip", "half of the class sums' sensitivity", class_signal, "SENSITIVITY", lambda _: 0.5, ("class signal", "paid choice")),
     Fault("post-processing", "no more directions than private rows span", runs, "public_facts", of_private_rank, (SOLVE,)),
     Fault("release", "normals a hundredth as large", rng.SystemStream, "standard_normal", hundredth, SCALED),
-    Fault("release", "uniforms of four bits", rng.SystemStream, "random", of_four_bits, tuple(test_releases.SHAPES)),
+    Fault(
+        "release",
+        "uniforms of four bits",
+        rng.SystemStream,
+        "random",
+        of_four_bits,
+        tuple(name for name in test_releases.SHAPES if name not in (*OF_WORDS, "one choice")),
+    ),
+    Fault("release", "words of four bits", rng.SystemStream, "words", words_of_four_bits, OF_WORDS),
+    Fault("release", "the same words in every draw", rng.SystemStream, "words", repeated_words, OF_WORDS),
+    Fault(
+        "release",
+        "whole noise a hundredth as large",
+        gaussian,
+        "rounded_gaussian",
+        lambda original: lambda std, shape, words: original(std / 100, shape, words),
+        WHOLE,
+    ),
     Fault("release", "normals that repeat after 4,096", rng.SystemStream, "standard_normal", from_a_pool, MANY),
     Fault("release", "the angle from the radius' uniforms", rng.SystemStream, "standard_normal", of_one_uniform, (*SCALED, "directions")),
     Fault("persons", "rows set apart leave others their persons", Persons, "at", of_first_rows, (SPLIT,)),

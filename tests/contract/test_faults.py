@@ -22,9 +22,8 @@ def test_a_fault_of_each_kind_is_seen(kind):
         "uniform noise of equal variance",
         "the same noise in every step",
         "half the noise",
-        "normals a hundredth as large",
-        "uniforms of four bits",
-        "the angle from the radius' uniforms",
+        "whole noise a hundredth as large",
+        "the same words in every draw",
     ],
 )
 def test_the_audit_of_the_pages_sees_wrong_noise(words):

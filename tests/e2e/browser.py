@@ -83,6 +83,7 @@ def metric(tab: Any, label: str) -> Any:
 def move(tab: Any, name: str, key: str, *, to: str) -> None:
     """Moves a slider, given by the beginning of its name, with the keyboard until it says `to`."""
     slider = tab.get_by_role("slider", name=name)
+    expect(slider).to_have_count(1)  # a page that is drawn anew may show the old one for a moment
     while (before := slider.get_attribute("aria-valuetext")) != to:
         slider.focus()
         slider.press(key)

@@ -80,7 +80,7 @@ def test_pages_are_one_step_of_the_history_and_keep_the_settings(page: Any, addr
     expect(page).to_have_url(re.compile(r"/data\?"))
     settled(page)
     page.go_back()
-    page.wait_for_selector("text=Which k, and which ε?")
+    page.wait_for_selector("text=Which k, and which privacy budget ε?")
     expect(page).to_have_url(re.compile(r"/explore\?"))
     expect(metric(page, "Directions")).to_have_text("5")
 

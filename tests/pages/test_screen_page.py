@@ -31,7 +31,7 @@ def test_the_page_opens_with_a_private_answer_and_says_what_a_diagnostic_is(star
     assert "Best choice: " in words(app)
     assert "one row added or removed" in words(app)
     assert "licence: CC BY-SA 3.0" in words(app)
-    assert "times the noise (μN/C)" in words(app)
+    assert "times the noise" in words(app)
     assert "a random pick" in words(app)
     # Private rows as a candidate would be read without noise, and a count of shared rows is a membership test.
     assert "Its own other half" not in next(item.options for item in app.button_group if item.label == "Candidates")

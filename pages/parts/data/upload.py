@@ -191,7 +191,8 @@ def _candidates(public: list[File], private: FeatureSet | Dataset | None) -> lis
             st.warning(f"{plain.text(file.name)} cannot be public here: {plain.text(why)}", icon=":material/block:")
             continue
         fitting.append(file)
-        count = f":material/public: {plain.text(file.name)}: {report.rows:,} public rows, {len(report.classes)} classes."
+        used = report.rows if rows is not None and rows.test_drawn else report.n_train
+        count = f":material/public: {plain.text(file.name)}: {used:,} public rows, {len(report.classes)} classes."
         st.caption(" ".join([count, *map(plain.text, notes)]))
     return fitting
 

@@ -170,10 +170,10 @@ def yardstick_sentence(rows_per_noise: float, epsilon: float) -> str:
     least, lost = yardstick["least_signal"], yardstick["points_lost"]
     if rows_per_noise < least:
         advice = f"Below {least:.0f} nothing was tested: bring more rows, or spend more."
-        return f"Each class's signal is {rows_per_noise:.1f} times the noise (μN/C). {advice}"
+        return f"Each class's signal is {rows_per_noise:.1f} times the noise. {advice}"
     nearest = min(lost.keys() - {"blind"}, key=lambda budget: abs(math.log(float(budget) / epsilon)))
     return (
-        f"Each class's signal is {rows_per_noise:.0f} times the noise (μN/C). On test tasks, the top-ranked set of five lay "
+        f"Each class's signal is {rows_per_noise:.0f} times the noise. On test tasks, the top-ranked set of five lay "
         f"{lost[nearest]} points behind the best at ε = {nearest}, a random pick {lost['blind']}."
     )
 

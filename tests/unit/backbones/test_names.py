@@ -89,9 +89,9 @@ def test_of_a_long_image_the_middle_is_what_a_network_sees(shape):
 def test_large_images_are_prepared_few_at_a_time(monkeypatch):
     images = torch.from_numpy(np.random.default_rng(0).integers(0, 256, (5, 40, 50, 3), dtype=np.uint8))
     together, sizes = IMAGENET(images), []
-    prepared = type(IMAGENET)._prepare
+    prepared = type(IMAGENET).prepare
     monkeypatch.setattr(preparing, "AT_ONCE", 2 * 3 * 256 * 320)  # as they are resized
-    monkeypatch.setattr(type(IMAGENET), "_prepare", lambda self, part: sizes.append(len(part)) or prepared(self, part))
+    monkeypatch.setattr(type(IMAGENET), "prepare", lambda self, part: sizes.append(len(part)) or prepared(self, part))
     assert torch.equal(IMAGENET(images), together)
     assert sizes == [2, 2, 1]
 
