@@ -15,7 +15,10 @@ words.title("answer")
 
 is_brought = codec.is_stored("data", settings.data)
 with st.expander("Private rows and public candidates", icon=":material/upload_file:", expanded=not is_brought):
-    upload.panel(settings)
+    is_waiting = upload.panel(settings)
+if is_waiting:  # an answer for other rows would stand below these
+    st.caption("The answer for these rows appears here once you use them.")
+    st.stop()
 
 with failures.show_refusal("There is no advice for these rows."):
     names = question.candidates(settings)
