@@ -25,7 +25,7 @@ from pillar_core.subspace import random_distance
 from pillar_core.types import Dataset, NeighboringRelation, Progress, Provenance
 
 COLUMNS = ("public", "score", "value", "low", "high", "rank", "n_examples", "provenance", "epsilon_upper")
-APART = " Candidates' rows count as public: ε protects no private row, and nobody of the private rows, that is among them too."
+APART = " Candidate sets are treated as public: a private row, or a person, that is also in one of them is not protected."
 LEVEL = 0.95
 
 

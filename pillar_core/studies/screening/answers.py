@@ -35,7 +35,7 @@ SEEDS = (0, 1, 2)
 NEEDED = 1.5
 """Images of a drawn set for each row that is compared: a fifth of them are test rows."""
 FEWEST = 50
-PART_GIVEN = " Which rows are the part that counts as public is taken as given: a row more or less moves the others' places."
+PART_GIVEN = " The split into private and public rows is treated as fixed: ε does not cover how it moves when a row is added."
 SELF_ROWS = 100
 """Rows for the check that a set and itself lie at 0."""
 

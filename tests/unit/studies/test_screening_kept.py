@@ -78,7 +78,7 @@ def test_a_part_of_the_private_set_is_public_and_no_private_row_under_epsilon() 
     np.testing.assert_array_equal(private.x_train, np.delete(whole, np.s_[9::10], axis=0))
     table = screening_kept.answer(ask)
     assert table["public"].tolist() == [OWN_PART, "drawn_noise"]
-    assert "the part that counts as public is taken as given" in table.attrs["guarantee"]
+    assert "split into private and public rows is treated as fixed" in table.attrs["guarantee"]
     assert not table.attrs["rivals"]
 
 
