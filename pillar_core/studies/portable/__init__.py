@@ -19,7 +19,8 @@ from pillar_core.arrays import Json
 from pillar_core.data import DATASETS
 from pillar_core.errors import DataError
 from pillar_core.methods import METHODS
-from pillar_core.plots.theme import epsilon_colour, method_style
+from pillar_core.plots.odds import guessed_right
+from pillar_core.plots.theme import Mode, epsilon_colour, method_style
 from pillar_core.runs import records
 from pillar_core.runs.versions import VERSION
 from pillar_core.types import Form, Unit, Values
@@ -28,6 +29,7 @@ MEASURES = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy"}
 """What a file shows of each run: column of the records, and words."""
 SETUP = ("backbone", "public_fraction", "public_per_class", "public", "delta", "relation")
 """What all runs of one file have in common."""
+MODES: tuple[Mode, Mode] = ("light", "dark")
 _FOLDER = Path(__file__).parent
 _RELATIONS = {"add_or_remove_one": "adding or removing one example", "replace_one": "replacing one example"}
 
@@ -61,8 +63,9 @@ def _runs(dataset: str, methods: Sequence[str], setup: Values) -> pd.DataFrame:
     for name, value in setup.items():
         if value is not None:
             runs = runs[runs[name] == value] if name in runs else runs.iloc[:0]
-    specs = [store.default().get_json("record", key)["cell"] for key in runs["key"]]
-    runs = runs.assign(wanted_k=[spec["settings"].get("k") for spec in specs])
+    stored = [store.default().get_json("record", key) for key in runs["key"]]
+    specs, assumptions = [record["cell"] for record in stored], [record["guarantee"]["assumptions"] for record in stored]
+    runs = runs.assign(wanted_k=[spec["settings"].get("k") for spec in specs], assumptions=assumptions)
     runs = runs[[set(spec["settings"]) <= {"k"} and spec["preset"] is None for spec in specs]]
     if runs.empty:
         raise DataError(words)
@@ -76,7 +79,7 @@ def _content(runs: pd.DataFrame) -> Form:
     return {
         "measures": {name: words for name, words in MEASURES.items() if name in runs},
         "budgets": [
-            [epsilon, turned_guesses(epsilon, delta)[1], epsilon_colour(epsilon, "light"), epsilon_colour(epsilon, "dark")]
+            [epsilon, *map(guessed_right, turned_guesses(epsilon, delta)), *(epsilon_colour(epsilon, mode) for mode in MODES)]
             for epsilon in budgets
         ],
         "learners": [
@@ -84,7 +87,7 @@ def _content(runs: pd.DataFrame) -> Form:
                 "name": name,
                 "title": METHODS[name].title,
                 "idea": METHODS[name].idea,
-                "colours": [method_style(name).colour("light"), method_style(name).colour("dark")],
+                "colours": [method_style(name).colour(mode) for mode in MODES],
                 "points": [point for measure in MEASURES if measure in rows for point in _points(rows, measure)],
             }
             for name in METHODS
@@ -130,9 +133,7 @@ def _about(dataset: str, runs: pd.DataFrame, link: str) -> str:
     first, card = runs.iloc[0], DATASETS.get(dataset)
     setup = {name: first[name] for name in SETUP if name in runs and pd.notna(first[name])}
     unit = Unit(int(first["rows_per_person"]) if pd.notna(first.get("rows_per_person")) else None)
-    assumptions = dict.fromkeys(
-        line for key in runs["key"] for line in store.default().get_json("record", key)["guarantee"]["assumptions"] if "seed" not in line
-    )
+    assumptions = dict.fromkeys(line for lines in runs["assumptions"] for line in lines if "seed" not in line)
     command = ["python", "-m", "pillar_core", "html", f"{dataset.replace(':', '-')}.html", "--dataset", dataset]
     for name in ("public_fraction", "public"):
         command += [f"--{name.replace('_', '-')}", str(setup[name])] if name in setup else []
@@ -143,8 +144,8 @@ def _about(dataset: str, runs: pd.DataFrame, link: str) -> str:
         + (" These rows are generated, so accuracies say nothing about real data." if card and card.synthetic else ""),
         f"<b>Setting.</b> {html.escape(chosen)}.",
         f"<b>Privacy.</b> ε protects {unit.definition}; neighbouring data differ by {_RELATIONS[str(first['relation'])]} (or {unit}). "
-        f"Each ε is an upper bound at δ = {first['delta']:g} for one training with secret noise. The odds are those of the best attacker "
-        "with even prior odds, for Gaussian noise where all rows enter every step.",
+        f"Each ε is an upper bound at δ = {first['delta']:g} for one training with secret noise. The best attacker has even prior "
+        "odds and knows all other rows.",
         "<b>These are experiments.</b> Each number is measured on test rows over seeds, and its interval (95 %, Student's t) holds the "
         "seeds alone. Test accuracy is not protected by ε, and k was not chosen privately.",
         f"<b>It holds if</b> {html.escape('; '.join(assumptions))}.",

@@ -73,7 +73,7 @@ function drawCurves() {
     svg.append(element("line", { x1: box.left, x2: box.right, y1: y(point[MEAN]), y2: y(point[MEAN]), stroke: shade, "stroke-width": 1.6, "stroke-dasharray": "6 4" }));
     labels.push([y(point[MEAN]), `${words} ${point[MEAN].toFixed(1)}`, shade, 400]);
   }
-  for (const [value, , light, night] of data.budgets) {
+  for (const [value, , , light, night] of data.budgets) {
     const line = curve(learner, value), shade = colour([light, night]), bold = value === epsilon;
     // a k without a record breaks the line
     for (let i = 0; i < steps.length - 1; i++) {
@@ -123,7 +123,7 @@ function drawLearners() {
 }
 
 function draw() {
-  const learner = chosen(), steps = ks(), [epsilon, gaussian] = budget();
+  const learner = chosen(), steps = ks(), [epsilon, alone, gaussian] = budget();
   const hasRule = points(learner, epsilon).some((point) => !point[ASKED]);
   find("k").max = Math.max(steps.length - 1, 0);
   find("k").parentElement.hidden = !steps.length;
@@ -138,7 +138,7 @@ function draw() {
   const level = document.createElement("b");
   level.textContent = head;
   const risk = isPrivate(learner)
-    ? ` At ε = ${epsilon} the best attacker who guesses whether you are in the data is right ${fixed(50 + 100 * gaussian)} of the time, instead of 50 %.`
+    ? ` At ε = ${epsilon} the best attacker who guesses whether you are in the data is right at most ${alone} of the time, instead of 50 %, and at most ${gaussian} if all noise is Gaussian and every row enters every step.`
     : " This learner does not depend on ε.";
   find("answer").replaceChildren(level, risk);
   drawCurves();

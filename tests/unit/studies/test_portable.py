@@ -37,6 +37,11 @@ def test_points_are_the_means_and_intervals_of_the_records(text):
         assert seeds == 5
 
 
+def test_odds_are_those_of_the_sidebar_rounded_up(text):
+    odds = {epsilon: (alone, gaussian) for epsilon, alone, gaussian, *_ in content(text)["budgets"]}
+    assert odds[0.3] == ("57.5 %", "51.8 %")
+
+
 def test_only_its_own_script_and_style_may_run(text):
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
     for tag, source in (("script", "script-src"), ("style", "style-src")):
