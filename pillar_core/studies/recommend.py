@@ -14,7 +14,7 @@ RICH_CLASS = 60.0
 """μN/C from which one release's noise is small against a class's signal: judged from docs/methods/pillar_one_shot.md."""
 MANY_CLASSES = 50
 LABELLED_A_CLASS = 10
-"""Labelled public rows a class from which a start trained on them was ahead at every ε tried (docs/measurements.md)."""
+"""Labelled public rows a class from which a start trained on them was ahead at every ε tried (docs/papers.md)."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from docs.generated import SCREENING, scores_table
+from docs.generated import PUBLIC_DATA, scores_table
 from pillar_core.commands.listing import WHAT
 from pillar_core.registry import PLUGIN_GROUPS
 
@@ -39,6 +39,6 @@ def test_the_documentation_names_every_registry_its_module_and_its_group() -> No
 
 
 def test_the_table_of_scores_is_generated() -> None:
-    table = re.search(r"<!-- scores -->\n(.*?)<!-- /scores -->", SCREENING.read_text(encoding="utf-8"), flags=re.DOTALL)
+    table = re.search(r"<!-- scores -->\n(.*?)<!-- /scores -->", PUBLIC_DATA.read_text(encoding="utf-8"), flags=re.DOTALL)
     assert table is not None
     assert table[1] == scores_table(), "run `python -m docs.generated` to write it again"

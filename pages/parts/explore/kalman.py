@@ -52,7 +52,7 @@ def panel(settings: Settings) -> None:
             show_figure(figure, table, FigureInfo(f"kalman_{name}", settings, provenance))
     st.caption(
         "All three are computed from what this run released anyway and from public rows; they cost no further ε. What each part is worth "
-        "on average is in docs/measurements.md, under “Part by part”."
+        "on average is in docs/papers.md, under “Part by part”."
     )
 
 

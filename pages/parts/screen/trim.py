@@ -33,7 +33,7 @@ def panel(choice: Choice, settings: Settings) -> None:
         st.markdown(
             "All candidates but the private set's own parts go into one pool, and every private row votes for the cluster of public images "
             "nearest to it. Keeping the tenth with the most votes gained 1 to 29 points where the pool held rows like the private ones; "
-            "among foreign sets alone it gained nothing sure (`docs/measurements.md`). A part of the private set needs no votes: alone, "
+            "among foreign sets alone it gained nothing sure (`docs/papers.md`). A part of the private set needs no votes: alone, "
             "it did as well or better."
         )
         pool, names = _pool(ask.key, ask, choice.epsilon), [screening_sets.title(name) for name in ask.public]

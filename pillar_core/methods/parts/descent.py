@@ -41,7 +41,7 @@ OptimiserOf = Callable[[Sequence[S], HeadGroup, "torch.Tensor"], Step]
 
 
 CLIP = 0.4
-"""Default clip norm of descent on unit rows, measured in docs/measurements.md."""
+"""Default clip norm of descent on unit rows, measured in docs/papers.md."""
 
 
 @dataclasses.dataclass(frozen=True)

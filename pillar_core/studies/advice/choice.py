@@ -9,7 +9,7 @@ unless all its releases are Gaussians of at most √(1 − SHARE)·μ together, 
 (Dong, Roth & Su 2022, Corollary 3.3, Theorem 3.2): curves that cross could not be charged by the one that was chosen. Public size. Exact.
 The backbone costs nothing: it is a function of labelled public rows, the budget and the numbers of private rows and classes, which
 neighbours share, as `blind` leaves nothing else. So the argument holds for each backbone, and for the one that is taken.
-Source: ours; rule and shares measured in docs/advice.md.
+Source: ours; rule and shares measured in docs/public_data.md.
 """
 
 import dataclasses

@@ -30,7 +30,7 @@ IN_WORDS = {"accuracy": "", "balanced_accuracy": " balanced accuracy"}
 BUDGETS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
 """Where a target accuracy is looked for."""
 MARGIN = 0.05
-"""By how much plays must put another learner above AdaMix: measured regret is least there (docs/advice.md)."""
+"""By how much plays must put another learner above AdaMix: measured regret is least there (docs/public_data.md)."""
 FEW_PUBLIC = 100
 """Unlabelled public rows below which PILLAR was ahead of PILLAR Kalman."""
 FEW_A_CLASS = 8
@@ -103,7 +103,7 @@ def advise(
     target_accuracy: in [0, 1]; then ε is the smallest of `BUDGETS` whose prediction reaches it, and `epsilon` is not used.
 
     Guarantee: only the numbers of private rows, features and classes, the budget, public rows and their labels are read; private and test
-    rows can be any. It is a prediction, measured on other data sets (docs/advice.md), and right for rows like the public ones.
+    rows can be any. It is a prediction, measured on other data sets (docs/public_data.md), and right for rows like the public ones.
     Raises DataError: no candidate fits. SettingError, BudgetError: a relation, seed or budget that cannot be, or an unknown name.
     """
     checks.within(target_accuracy=(target_accuracy, SHARE), seed=(seed, SEED))
