@@ -77,28 +77,36 @@ def integer_rows(z: Array, *, bias: bool = False) -> IntegerRows:
 
 
 def clipped_sum(
-    rows: IntegerRows, labels: torch.Tensor, state: torch.Tensor, norms: Sequence[float], picked: torch.Tensor | None = None
+    rows: IntegerRows,
+    labels: torch.Tensor,
+    state: torch.Tensor,
+    norms: Sequence[float],
+    picked: torch.Tensor | None = None,
+    *,
+    read: IntegerRows | None = None,
 ) -> torch.Tensor:
-    """(H, C, k) int64: Σ clip(gradient) of softmax heads `state` (H, C, k), of each head in units of its norm / rows.sensitivity.
+    """(H, C, k) int64: Σ clip(gradient) of softmax heads `state` (H, C, K), of each head in units of its norm / rows.sensitivity.
 
-    labels: (n,) int64; norms: H clip norms; picked: (m,) int64, the rows of the sum (None: all).
+    labels: (n,) int64; norms: H clip norms; picked: (m,) int64, the rows of the sum (None: all). read: what logits are made of,
+    (n, K), where that is more than the rows (n, k) that are summed.
     """
-    heads, classes, width = state.shape
-    device = state.device
-    units, scales = rows.units, rows.scale
+    heads, classes, _ = state.shape
+    device, read = state.device, read or rows
+    units, scales, read_units, read_scales = rows.units, rows.scale, read.units, read.scale
     if picked is not None:
-        units, scales, labels = (part.index_select(0, picked) for part in (units, scales, labels))
+        units, scales, read_units, read_scales, labels = (
+            part.index_select(0, picked) for part in (units, scales, read_units, read_scales, labels)
+        )
     per_unit = torch.tensor([rows.sensitivity / SHARE_UNITS / norm for norm in norms], dtype=torch.float64, device=device)
     weights, steps = _integer_heads(state)
     table = _exponentials(str(device))
-    total = torch.zeros((heads * classes, width), dtype=torch.int64, device=device)
+    total = torch.zeros((heads * classes, units.shape[1]), dtype=torch.int64, device=device)
     size = SUM_ROWS_DEVICE if device.type != "cpu" else min(SUM_ROWS, max(256, FLOATS // len(weights)))
     reach = RESIDUAL_UNITS - math.sqrt(classes) / 2 - 1
     for start in range(0, len(labels), size):
         part = slice(start, start + size)
-        wide, scale = units[part].double(), scales[part]
-        logits = _product(weights, wide.T).view(heads, classes, -1)
-        gaps = (logits.amax(1, keepdim=True) - logits).mul_((FINENESS * steps[:, None] * scale)[:, None])
+        logits = _product(weights, read_units[part].double().T).view(heads, classes, -1)
+        gaps = (logits.amax(1, keepdim=True) - logits).mul_((FINENESS * steps[:, None] * read_scales[part])[:, None])
         shares = table[gaps.round_().clamp_(max=FINENESS * LARGEST_GAP).long()]
         residuals = shares.mul_(SHARE_UNITS / shares.sum(1, keepdim=True)).round_()
         index = labels[part].expand(heads, 1, -1)
@@ -106,11 +114,11 @@ def clipped_sum(
         squares = residuals.square().sum(1)
         roots = squares.sqrt().floor_()
         roots += roots.square() < squares  # rounded up in whole numbers, whichever way a vector library rounds roots
-        factors = torch.minimum(per_unit[:, None] * scale, reach / roots)
+        factors = torch.minimum(per_unit[:, None] * scales[part], reach / roots)
         residuals.mul_(factors[:, None]).round_()
         residuals.mul_(residuals.square().sum(1, keepdim=True) <= RESIDUAL_UNITS**2)
-        total += _product(residuals.view(heads * classes, -1), wide).long()
-    return total.view(state.shape)
+        total += _product(residuals.view(heads * classes, -1), units[part].double()).long()
+    return total.view(heads, classes, -1)
 
 
 def class_sums(z: Array, y: Array, *, n_classes: int, count_weight: float = 0.0) -> torch.Tensor:

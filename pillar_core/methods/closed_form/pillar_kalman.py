@@ -301,16 +301,20 @@ class Releases:
     ledger: Ledger
 
     @cached_property
-    def whole_rows(self) -> exact.IntegerRows:
-        """The private rows of exact releases, whose logits read no column but those that are summed."""
-        return exact.integer_rows(self.features.private.numpy())
+    def whole_rows(self) -> tuple[exact.IntegerRows, exact.IntegerRows]:
+        """The private rows in whole numbers: what is summed, and what logits are made of."""
+        read = exact.integer_rows(self.features.private.numpy())
+        is_all = self.features.private.shape[1] == self.features.k
+        return read if is_all else exact.integer_rows(self.features.private[:, : self.features.k].numpy()), read
 
     def next(self, head: Array, multiplier: float, clip: float) -> Array:
         """(K, C) float64 noisy sum at `head`, each row less its mean over classes, as all residuals are."""
         mechanism = GaussianMechanism(multiplier, clip, self.stream, self.ledger, label="residual sum")
-        if isinstance(self.stream, SystemStream) and self.features.private.shape[1] == self.features.k:
-            sums = exact.clipped_sum(self.whole_rows, self.labels, torch.from_numpy(head[: self.features.k].T.copy())[None], [clip])[0]
-            drawn = mechanism.release_integers(-sums, self.whole_rows.sensitivity).numpy().T
+        if isinstance(self.stream, SystemStream):
+            rows, read = self.whole_rows
+            state = torch.from_numpy(head[: self.features.private.shape[1]].T.copy())[None]
+            sums = exact.clipped_sum(rows, self.labels, state, [clip], read=read)[0]
+            drawn = mechanism.release_integers(-sums, rows.sensitivity).numpy().T
         else:
             drawn = mechanism.release(residual_sum(self.features, self.lengths, self.labels, head, clip)).double().numpy().T
         return np.asarray(drawn - drawn.mean(axis=1, keepdims=True))
@@ -408,7 +412,6 @@ METHODS.register(
         **words_of("pillar_kalman_labelled"),
         public_use=PublicUse.LABELLED,
         settings=LabelledSettings,
-        is_exact=lambda settings: False,
         version=3,
     )
 )

@@ -5,12 +5,13 @@ import pytest
 import torch
 
 from contract import checks
-from contract.cases import case_for, small_split
+from contract.cases import IMAGES, case_for, small_split
 from pillar_core.engine import exact, gradient
 from pillar_core.errors import LedgerError, SettingError, UnsupportedError
 from pillar_core.ledger import Ledger
 from pillar_core.methods import METHODS
 from pillar_core.methods.closed_form.pillar_one_shot import class_sums
+from pillar_core.methods.parts.deep import networks
 from pillar_core.rng import Streams, stream
 from pillar_core.runs import run as runs
 from pillar_core.splits.transform import Transform, unit_rows
@@ -35,6 +36,12 @@ def sums(z: np.ndarray, labels: torch.Tensor, heads: torch.Tensor, rows: np.ndar
     return exact.clipped_sum(exact.integer_rows(z[rows], bias=True), labels[rows], heads, CLIPS)
 
 
+def sums_of_part(z: np.ndarray, labels: torch.Tensor, heads: torch.Tensor, rows: np.ndarray | slice = slice(None)) -> torch.Tensor:
+    """Of the rows' first numbers, where logits read all."""
+    read = exact.integer_rows(z[rows], bias=True)
+    return exact.clipped_sum(exact.integer_rows(z[rows, : K // 2]), labels[rows], heads, CLIPS, read=read)
+
+
 def in_floating_point(z: np.ndarray, labels: torch.Tensor, heads: torch.Tensor, rows: np.ndarray | slice = slice(None)) -> torch.Tensor:
     """The fast path on a grid: what exact noise after rounded sums would release."""
     part = torch.from_numpy(z[rows])
@@ -57,8 +64,9 @@ def adds_up(sum_of) -> None:
         assert torch.equal(sum_of(z, labels, heads, kept), expected), "rows move each other"
 
 
-def test_rows_do_not_move_each_other() -> None:
-    adds_up(sums)
+@pytest.mark.parametrize("sum_of", [sums, sums_of_part])
+def test_rows_do_not_move_each_other(sum_of) -> None:
+    adds_up(sum_of)
 
 
 def test_rows_that_move_each_other_are_seen() -> None:
@@ -130,6 +138,10 @@ def test_sums_are_near_those_in_floating_point() -> None:
     labels = torch.from_numpy(generator.integers(0, CLASSES, len(z)))
     exactly, fast = (of(z, labels, heads / 30)[0].double() for of in (sums, in_floating_point))
     assert float((exactly - fast).norm() / fast.norm()) < 0.01
+    part, unclipped = exact.integer_rows(z[:, : K // 2]), [2.0]
+    all_read = exact.clipped_sum(exact.integer_rows(z), labels, heads[:1, :, :-1] / 30, unclipped)[0, :, : K // 2].double()
+    of_part = exact.clipped_sum(part, labels, heads[:1, :, :-1] / 30, unclipped, read=exact.integer_rows(z))[0].double()
+    assert float((of_part - all_read).norm() / all_read.norm()) < 0.01, "logits read all numbers"
 
 
 def test_a_row_that_is_no_number_adds_nothing() -> None:
@@ -200,10 +212,12 @@ def test_a_wide_row_has_its_norm_whoever_else_is_there() -> None:
     assert (as_before != [np.einsum("ij,ij->i", row, row)[0] for row in rows[:, None].astype(np.float64)]).any()
 
 
-@pytest.mark.parametrize("sampled", [False, True])
-@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize(
+    ("name", "sampled"), [("from_scratch", True), *((name, sampled) for name in EXACT if name not in IMAGES for sampled in (False, True))]
+)
 def test_exact_learners_keep_their_contract(name: str, sampled: bool, monkeypatch) -> None:
     monkeypatch.setattr(Streams, "public", lambda _, purpose: stream(0, purpose))  # neighbours share public draws
+    monkeypatch.setattr(networks, "stream", lambda _, purpose: stream(0, purpose))
     case = case_for(METHODS[name], is_release=True, sampled=sampled)
     checks.declared_is_spent(case)
     checks.charged_as_called(case)

@@ -14,6 +14,7 @@ from contract import checks
 from contract.cases import case_for, few_rows_case, image_split
 from pillar_core import errors, rng
 from pillar_core.data.images.decoding import resize
+from pillar_core.engine.exact import SUM_UNITS
 from pillar_core.ledger import Ledger
 from pillar_core.methods import METHODS
 from pillar_core.methods.parts.deep import classifier, gradients, layers, networks, pixels, train
@@ -143,6 +144,21 @@ def test_a_row_whose_gradient_is_not_finite_adds_nothing():
         images[1] = torch.nan
         whole = summed(wrapped, images, labels)
     torch.testing.assert_close(whole, sum(parts), rtol=1e-4, atol=1e-6)
+
+
+def test_whole_numbers_stand_for_the_clipped_gradients_and_none_is_longer():
+    module = NETWORKS["small_cnn"]()
+    images, labels = torch.rand(4, 1, 8, 8, generator=rng_torch()), torch.tensor([0, 1, 2, 0])
+    with gradients.per_row(module) as wrapped:
+        rows = gradients.of_rows(wrapped, train.trainable_parameters(wrapped), images, labels, copies=1)
+    factors = gradients.factors_of(rows, 0.3)
+    whole = gradients.integer_sum(rows, factors, 0.3)
+    torch.testing.assert_close(whole.double() * (0.3 / SUM_UNITS), gradients.clipped_sum(rows, factors), rtol=0, atol=1e-4)
+    each = [gradients.integer_sum([row[[place]] for row in rows], factors[[place]], 0.3) for place in range(4)]
+    assert torch.equal(sum(each), whole)
+    assert all(0.9 * SUM_UNITS < np.linalg.norm(term.numpy().astype(float)) <= SUM_UNITS for term in each)
+    factors[1] *= 1.01
+    assert torch.equal(gradients.integer_sum(rows, factors, 0.3), whole - each[1]), "a factor that leaves a row too long drops it"
 
 
 def rng_torch():

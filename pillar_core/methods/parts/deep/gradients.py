@@ -1,4 +1,5 @@
-"""Clipped sums of per-example gradients of a network: Opacus computes the gradients, rows are clipped here, sums are float64.
+"""Clipped sums of per-example gradients of a network: Opacus computes the gradients, rows are clipped here, sums are float64,
+of releases int64.
 
 An example's gradient is the mean over its augmented copies (De et al. 2022), taken before it is clipped, so copies cost no privacy.
 """
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pillar_core.deferred import torch
+from pillar_core.engine.exact import SUM_UNITS
 from pillar_core.engine.gradient import clip_factors
 from pillar_core.methods.parts.deep.networks import set_training_mode
 
@@ -82,6 +84,15 @@ def clipped_sum(rows: list[torch.Tensor], factors: torch.Tensor) -> torch.Tensor
     """(p,) float64 Σ_i factor_i · gradient_i, all parameters as one vector; an example with factor 0 adds 0, whatever its gradient."""
     counted = factors > 0
     return torch.cat([factors @ torch.where(counted[:, None], row, 0.0).double() for row in rows])
+
+
+def integer_sum(rows: list[torch.Tensor], factors: torch.Tensor, clip: float) -> torch.Tensor:
+    """(p,) int64 sum of the same vectors in whole numbers of norm at most SUM_UNITS, which stand for `clip`; a longer one adds 0."""
+    reach = SUM_UNITS - math.sqrt(sum(row.shape[1] for row in rows)) / 2 - 1  # rounding lengthens p numbers by at most √p / 2
+    scales = (factors * (reach / clip))[:, None]
+    whole = [torch.where(scales > 0, row, 0.0).double().mul_(scales).round_() for row in rows]
+    fits = torch.stack([part.square().sum(1) for part in whole]).sum(0) <= SUM_UNITS**2
+    return torch.cat([torch.where(fits[:, None], part, 0.0).sum(0) for part in whole]).long()
 
 
 def _forget(wrapped: Any, parameters: list[torch.nn.Parameter]) -> None:

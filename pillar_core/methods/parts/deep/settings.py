@@ -134,4 +134,12 @@ def fit_privately(
 def learner(name: str, settings: type[S], fit: Callable[[S, View, Streams, Ledger], TrainResult], **others: Any) -> Method[S]:
     """A learner that trains networks by this private phase; `others`: further fields of `Method`."""
     fields = {"public_use": PublicUse.NONE, "assumptions": (ROWS_APART, PUBLIC_START), **words_of(name), **others}
-    return Method(settings=settings, cost=cost, fit=fit, unsupported_reason=unsupported_reason, version=2, **fields)
+    return Method(
+        settings=settings,
+        cost=cost,
+        fit=fit,
+        unsupported_reason=unsupported_reason,
+        is_exact=lambda settings: True,
+        version=2,
+        **fields,
+    )
