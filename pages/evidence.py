@@ -7,6 +7,7 @@ import streamlit as st
 from pages.frame import failures, history, local, navigation, session, words
 from pages.parts.evidence import attacks as evidence_attacks
 from pages.parts.evidence import audits as evidence_audits
+from pages.parts.evidence import reconstruction as evidence_reconstruction
 from pages.parts.evidence import score as evidence_score
 from pages.parts.evidence import verdict as evidence_verdict
 from pages.parts.learn import lesson
@@ -22,6 +23,7 @@ words.title("evidence")
 VIEWS = {
     "attack": evidence_attacks.attack,
     "rows": evidence_attacks.exposed_rows,
+    "image": evidence_reconstruction.image,
     "score": evidence_score.leak,
     "audit": evidence_audits.audit,
     "sabotage": evidence_audits.fault_injection,

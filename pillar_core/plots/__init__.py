@@ -17,6 +17,7 @@ from pillar_core.plots.evidence import (
     individual_losses,
     membership_roc,
     one_run_reach,
+    reconstruction_strip,
     right_guesses,
     two_worlds,
 )
@@ -50,7 +51,7 @@ from pillar_core.plots.screening import (
     reconstruction_bound,
     score_against_accuracy,
 )
-from pillar_core.plots.theme import Mode, epsilon_colour, epsilon_label, in_order, method_style
+from pillar_core.plots.theme import Mode, epsilon_colour, epsilon_label, epsilon_value, in_order, method_style
 from pillar_core.plots.theory import choice_errors, component_graph, component_table, mixture_errors, rates, rows_against_dimension, shift
 
 __all__ = checks.public_names(__name__)

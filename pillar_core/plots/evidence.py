@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from pillar_core.arrays import Array
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Mode, categorical, fade, finish_by_name
+from pillar_core.plots.theme import INK, Mode, categorical, epsilon_value, fade, finish_by_name
 
 _DASHES = ("solid", "dash", "dot", "dashdot")
 _BINS = 40
@@ -193,6 +193,32 @@ def right_guesses(table: pd.DataFrame, *, mode: Mode = "light", published: float
     marks.names_axis(figure, labels)
     summary = "; ".join(f"{label}: {100 * value:.1f} percent" for label, value in zip(labels, table["success"], strict=True))
     return finish_by_name(figure, "right_guesses", mode=mode, height=190 + 46 * len(table), title=title, summary=summary)
+
+
+def reconstruction_strip(
+    table: pd.DataFrame, image: Array, pictures: Array, *, candidates: int, present: float, mode: Mode = "light"
+) -> go.Figure:
+    """An image (h, w) and what is left of it (ε, h, w) at each ε of the table, side by side, each on its own grey scale; one is framed.
+
+    table: columns epsilon, noise_std, correlation, right and allowed in [0, 1].
+    """
+    figure, (height, width) = go.Figure(), image.shape
+    gap = np.full((height, max(width // 10, 1)), np.nan)
+    panels = [np.clip(part, *np.quantile(part, (0.01, 0.99))) for part in (image, *pictures)]
+    columns = [column for panel in panels for column in ((panel - panel.min()) / max(float(np.ptp(panel)), 1e-12), gap)][:-1]
+    figure.add_heatmap(z=np.hstack(columns), colorscale="gray", zmin=0, zmax=1, showscale=False, hoverinfo="skip")
+    step = width + gap.shape[1]
+    labels = [epsilon_value(epsilon).removesuffix(" (no noise)") for epsilon in table["epsilon"]]
+    place = 1 + int(np.flatnonzero(table["epsilon"] == present)[0])
+    frame = {"x0": place * step - 0.5, "x1": place * step + width - 0.5, "y0": -0.5, "y1": height - 0.5}
+    figure.add_shape(**frame, line={"color": marks.MARKED[mode], "width": 3})
+    ticks = [place * step + (width - 1) / 2 for place in range(len(panels))]
+    figure.update_xaxes(tickvals=ticks, ticktext=["image", *labels], showgrid=False, zeroline=False, constrain="domain")
+    figure.update_yaxes(visible=False, autorange="reversed", scaleanchor="x", constrain="domain")
+    line = table.iloc[place - 1]
+    summary = "; ".join(f"ε = {label}: {100 * value:.0f} %" for label, value in zip(labels, table["right"], strict=True))
+    fields = {"label": labels[place - 1], "right": 100 * line["right"], "allowed": 100 * line["allowed"], "candidates": candidates}
+    return finish_by_name(figure, "reconstruction_strip", mode=mode, summary=summary, **fields)
 
 
 def _mark(figure: go.Figure, x: float, text: str, colour: str, dash: str, side: str) -> None:

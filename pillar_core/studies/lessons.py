@@ -28,6 +28,7 @@ from pillar_core.runs.sweep import cells, run_trials, table
 from pillar_core.screening import class_signal
 from pillar_core.studies.evidence import attacks as evidence
 from pillar_core.studies.evidence.one_run import one_run_audit
+from pillar_core.studies.evidence.reconstruction import Reconstruction, reconstruct
 from pillar_core.studies.screening.answers import features_of
 from pillar_core.types import FeatureSet, RunSpec, SemiPrivateSplit, Values
 
@@ -305,6 +306,18 @@ def guesses_from_releases(counts: Sequence[int], *, epsilon: float, trials: int)
     return pd.DataFrame(rows, columns=["releases", "right", "limit"])
 
 
+@functools.lru_cache(maxsize=2)
+def reconstruction(epsilons: tuple[float, ...]) -> Reconstruction:
+    """What the best informed attacker sees of one image of clothes in a release at each ε."""
+    pixels = split(load_named_features(CLOTHES_DATA, "raw_pixels"), public_fraction=PUBLIC_SHARE, seed=0)
+    return reconstruct(pixels, epsilons, delta=DELTA)
+
+
+def reconstructions(epsilons: Sequence[float]) -> pd.DataFrame:
+    """The table of `reconstruction`: epsilon, noise_std, correlation, right (share of picks among 100 images), allowed."""
+    return reconstruction(tuple(epsilons)).table
+
+
 def _certified_epsilon(worlds: Sequence[Array], trials: int, epsilon: float) -> float:
     """The lower bound on ε from the first trials of both worlds, after a pilot that places the threshold."""
     with_canary, without = (scores[: PILOT + trials] for scores in worlds)
@@ -326,7 +339,7 @@ MEASURES: Mapping[str, Callable[..., pd.DataFrame]] = {
         *(guesses, without_projection, directions, public_rows, rows, releases),
         *(public_images, domains, learners, screenings, diluted_images, shared_budget),
         *(attack_rates, audit_bounds, bounds_of_less_noise, certified_once),
-        *(audit_power, guesses_from_releases),
+        *(audit_power, guesses_from_releases, reconstructions),
     )
 }
 """By the name that a lesson's words give."""

@@ -10,7 +10,7 @@ from pillar_core.auditing import Fault
 from pillar_core.studies.evidence.one_run import one_run_audit
 from pillar_core.types import RunSpec
 
-EVIDENCE = ("attack", "rows", "score", "audit", "sabotage", "blind")
+EVIDENCE = ("attack", "rows", "image", "score", "audit", "sabotage", "blind")
 ACCOUNTING = ("steps", "meaning", "noise", "rules", "sum")
 
 

@@ -63,7 +63,7 @@ PLACES = {
     + [f"controls=theory-view:theorems;theorem:{name}" for name in ("pillar_theorem_1", "pillar_table_v")],
     "check": ["", "controls=check-steps:steps;check-epsilon:epsilon", "controls=check-start:script", "controls=check-start:model"],
     "accounting": [f"controls=accounting-from:{start}" for start in ("epsilon", "noise;accounting-view:sum", "risk")],
-    "evidence": ["controls=evidence-view:audit", "controls=evidence-view:sabotage"],
+    "evidence": ["controls=evidence-view:audit", "controls=evidence-view:sabotage", "controls=evidence-view:image"],
 }
 """Links that between them show every control of a page, where it takes more than the page alone."""
 KINDS = (

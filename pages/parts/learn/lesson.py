@@ -24,7 +24,7 @@ def choose(settings: Settings) -> None:
     now, _ = of_number(settings.lesson)
     key = local.unlinked_key("lesson-choice", "The link has the number of the lesson's step.")
     session.fill(key, now.name)
-    options, hint = [lesson.name for lesson in LESSONS], "Three lessons of six steps; your guesses in the others stay."
+    options, hint = [lesson.name for lesson in LESSONS], "Three lessons; your guesses in the others stay."
     st.segmented_control("Lesson", options, key=key, on_change=_choose_lesson, args=(key,), help=hint, label_visibility="collapsed")
 
 
@@ -32,7 +32,7 @@ def contents(settings: Settings) -> None:
     """The steps by name, in the sidebar."""
     lesson, current = of_number(settings.lesson)
     with st.sidebar:
-        st.markdown(f"**{lesson.name}**, six steps")
+        st.markdown(f"**{lesson.name}**, {len(lesson.steps)} steps")
         for place, (number_, step) in enumerate(zip(lesson.numbers, lesson.steps, strict=True), 1):
             kind: Kind = "primary" if number_ == current else "tertiary"
             _button(f"{place}. {step.title}", number_, f"Opens step {place}; your guesses stay.", key=f"lesson-open-{place}", kind=kind)

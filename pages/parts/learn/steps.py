@@ -10,7 +10,7 @@ import pandas as pd
 from pages.frame.settings import Value
 from pillar_core import plots
 from pillar_core.plots.theme import Figure
-from pillar_core.studies.lessons import MEASURES
+from pillar_core.studies.lessons import MEASURES, reconstruction
 from pillar_core.types import Form, Values
 
 _APART = 10
@@ -65,6 +65,11 @@ class Step:
         match self.figure.get("kind"):
             case "odds":
                 return plots.odds_dots(table[table[x] == position], mode=mode, protected="somebody")
+            case "strip":
+                seen = reconstruction(self.values)
+                return plots.reconstruction_strip(
+                    table, seen.image, seen.pictures, candidates=seen.candidates, present=float(position), mode=mode
+                )
             case "total":
                 return plots.total_budget(table, present=int(position), mode=mode)
         words = dict(zip(self.values, self.words, strict=True)) if self.words else None

@@ -1,0 +1,62 @@
+"""The reconstruction of a row: exact without noise, noise alone at a small ε, by the mechanism's own noise, within the guarantee."""
+
+import math
+
+import numpy as np
+import pytest
+
+import pillar_core as pc
+from pillar_core import accounting
+from pillar_core.errors import DataError
+from pillar_core.runs.splitting import load_named_features
+from pillar_core.studies.evidence.reconstruction import Reconstruction, reconstruct
+from pillar_core.types import SemiPrivateSplit
+
+EPSILONS = (math.inf, 10.0, 1.0, 0.1)
+
+
+@pytest.fixture(scope="module")
+def split() -> SemiPrivateSplit:
+    return pc.split(load_named_features("digits", "raw_pixels"), public_fraction=0.1, seed=0)
+
+
+@pytest.fixture(scope="module")
+def seen(split: SemiPrivateSplit) -> Reconstruction:
+    return reconstruct(split, EPSILONS, row=3)
+
+
+def test_without_noise_the_row_is_there(split: SemiPrivateSplit, seen: Reconstruction) -> None:
+    assert np.abs(seen.left[0] - seen.clipped).max() < 1e-6
+    assert np.linalg.norm(seen.clipped) == pytest.approx(1, abs=1e-6)
+    assert np.array_equal(seen.image.ravel(), split.features.x_train[split.private[3]])
+    centre = split.public_x.mean(axis=0)
+    pictured, image = seen.pictures[0].ravel() - centre, seen.image.ravel() - centre
+    assert np.corrcoef(pictured, image)[0, 1] > 1 - 1e-6
+
+
+def test_what_else_is_left_is_the_mechanism_s_own_noise(seen: Reconstruction) -> None:
+    """Standardised residuals have the variance of normals: 64 numbers, within 5 standard errors of 1."""
+    for part, (epsilon, std) in list(zip(seen.left, seen.table[["epsilon", "noise_std"]].to_numpy(), strict=True))[1:]:
+        assert std == pytest.approx(accounting.noise_multiplier(epsilon, delta=1e-5), rel=1e-3)
+        assert ((part - seen.clipped) / std).var() == pytest.approx(1, abs=5 * math.sqrt(2 / len(part)))
+
+
+def test_at_a_small_epsilon_the_correlation_is_that_of_noise(split: SemiPrivateSplit) -> None:
+    correlations = [reconstruct(split, [0.1], row=row, seed=row).table["correlation"][0] for row in range(20)]
+    assert abs(np.mean(correlations)) < 4 / math.sqrt(20 * 64)
+    assert np.std(correlations) == pytest.approx(1 / 8, rel=0.6)
+
+
+@pytest.mark.parametrize("relation", ["add_or_remove_one", "replace_one"])
+def test_no_pick_beats_the_bound(split: SemiPrivateSplit, relation: str) -> None:
+    table = reconstruct(split, EPSILONS, relation=relation).table
+    assert (table["right"] <= table["allowed"] + 4 * np.sqrt(table["allowed"] / 50_000)).all()
+    assert table["right"].iloc[0] == 1
+    assert table["right"].iloc[1] > 0.05 > 0.03 > table["right"].iloc[3]
+
+
+def test_rows_that_are_no_pixels_are_refused(split: SemiPrivateSplit) -> None:
+    with pytest.raises(DataError, match="pixels"):
+        reconstruct(pc.split(pc.load_dataset("spiked_features"), public_fraction=0.1, seed=0), EPSILONS)
+    with pytest.raises(DataError, match="private row of that number"):
+        reconstruct(split, EPSILONS, row=10**6)
