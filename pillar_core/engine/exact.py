@@ -3,7 +3,7 @@
 Guarantee: a term is r ⊗ u with whole numbers ‖u‖ ≤ U and ‖r‖ ≤ R, both checked in whole numbers; one that fails is 0. So a row moves
 the sum by at most U·R units, which stand for the clip norm. Before the checks a row meets only operations of IEEE 754 on single
 numbers (+, −, ×, ÷, √, rounding), sums in one fixed order, a public table for exp, and products of whole numbers below 2⁵³, which are
-exact in any order of summation. docs/exact.md has the proof.
+exact in any order of summation. docs/accounting.md has the proof.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Guarantee: `rounded_gaussian` has the law of round(X), X ~ N(0, σ²). A sum S of whole numbers plus such noise is round(S + X), which is
 post-processing of the ideal Gaussian release, so every bound for that one holds as it is. The leading bits of a uniform decide X up
 to an interval; where it meets a half-integer, further bits are drawn and whole numbers of any length decide. The float64 filter
-before that trusts scipy's ndtri to 2⁻⁴⁷ of 1 + |x|; its authors measured 2⁻⁵⁰. docs/exact.md has the proof. The time of a draw
+before that trusts scipy's ndtri to 2⁻⁴⁷ of 1 + |x|; its authors measured 2⁻⁵⁰. docs/accounting.md has the proof. The time of a draw
 depends on the noise and is not protected.
 """
 

@@ -48,7 +48,7 @@ class Method(Generic[S]):
     protects: False where the model may reveal everything about the private rows, so that only ε = ∞ is allowed.
     is_head_descent: each release is one step of descent on one linear head, so the releases give the trajectory back (evidence).
     is_mixed_descent: the same with AdaMix's step: labelled public rows decide the projection of each release (evidence).
-    is_exact: whether a release with these settings sums whole numbers and adds noise of exactly the charged law (docs/exact.md).
+    is_exact: whether a release with these settings sums whole numbers and adds noise of exactly the charged law (docs/accounting.md).
     """
 
     name: str
