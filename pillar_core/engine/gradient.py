@@ -28,8 +28,9 @@ LONGEST_ROW = 1e4
 """Longer rows have the logits that they would have at this norm: rounding, which hangs on how many rows there are, would decide them."""
 LONGEST_HEAD = 1e8
 """A class's weights that are longer count as that long: they are releases already, so this is post-processing."""
-SUM_ROWS, SUM_ROWS_DEVICE = 2048, 1 << 17
-"""Rows that are widened to float64 at a time: what is cast stays in a core's second-level cache; a GPU wants long products."""
+SUM_ROWS, SUM_FLOATS, SUM_ROWS_DEVICE = 2048, 1 << 17, 1 << 17
+"""Rows, and numbers of wide ones, that are widened to float64 at a time: what is cast stays in a core's second-level cache and on pages
+that the process has already; a GPU wants long products."""
 
 
 def exact_products(heads: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
@@ -46,7 +47,7 @@ def exact_products(heads: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
 
 def parts_of(z: torch.Tensor) -> list[slice]:
     """The rows that are widened to float64 at a time."""
-    size = SUM_ROWS if z.device.type == "cpu" else SUM_ROWS_DEVICE
+    size = max(32, min(SUM_ROWS, SUM_FLOATS // max(z.shape[1], 1))) if z.device.type == "cpu" else SUM_ROWS_DEVICE
     return [slice(start, start + size) for start in range(0, len(z), size)]
 
 
