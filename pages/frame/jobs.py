@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import failures, plain, session, shares
+from pages.frame import failures, local, plain, session, shares
 from pillar_core import mode
 from pillar_core.arrays import Json
 from pillar_core.errors import PillarError
@@ -57,15 +57,8 @@ def panel(specs: Sequence[Spec], work: Work, *, key: str = "job") -> None:
         in_cache = f" {work.cached} of {work.total} are in the cache." if work.cached else ""
         amount = f"{missing:,} {work.unit}{'' if missing == 1 else 's'} · {duration(work.seconds)} on this machine."
         line.markdown(f"**{plain.text(work.title)}** · {amount}{in_cache} {work.cost}")
-        place.button(
-            "Run the rest" if work.cached else work.button,
-            type="primary",
-            icon=":material/play_arrow:",
-            key=f"{key}-run",
-            on_click=_submit,
-            args=([dict(spec) for spec in specs],),
-            help="Runs in the background and survives reload; you can go on meanwhile.",
-        )
+        looks = local.element("run", key=f"{key}-run", label="Run the rest" if work.cached else work.button)
+        place.button(**looks, on_click=_submit, args=([dict(spec) for spec in specs],))
 
 
 def sweeps(*grids: Spec, title: str, each: float, cached: int, total: int, cost: str = f"{RELEASES}.", key: str = "job") -> None:
@@ -91,8 +84,7 @@ def show_unfinished() -> None:
     with st.popover(label, icon=":material/sync:", help="Jobs go on when you leave the page, in this and every other tab."):
         for status in live:
             st.progress(share_of(status), text=f"{plain.text(status.kind)}: {share_of(status):.0%}")
-            key = f"unfinished-stop-{status.job_id}"
-            st.button("Stop", key=key, on_click=_stop, args=(status.job_id,), help="Finished results stay in the cache.")
+            st.button(**local.element("unfinished-stop", of=status.job_id), on_click=_stop, args=(status.job_id,))
 
 
 def line(size: str, n_bytes: int | None) -> tuple[float, str]:
@@ -124,8 +116,7 @@ def _running(job_ids: str, title: str, done_when_drawn: int, key: str) -> None:
         now = f" · {live[0].message}" if live and live[0].message else ""
         bar.progress(share, text=plain.text(f"{title}: {share:.0%}{waiting}{left}{now}"))
         if ids := " ".join(status.job_id for status in live if mode.JOBS.is_own(status.job_id)):
-            hint = "Finished results stay in the cache."
-            button.button("Stop", icon=":material/stop:", key=f"{key}-stop", on_click=_stop, args=(ids,), help=hint)
+            button.button(**local.element("unfinished-stop", key=f"{key}-stop", icon=":material/stop:"), on_click=_stop, args=(ids,))
 
 
 def _waiting(live: Sequence[JobStatus]) -> str:

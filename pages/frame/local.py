@@ -1,7 +1,8 @@
 """Controls that belong to one page: their values outlive a page change in the session, as text and numbers.
 
-`local.toml` has what is always the same of a control, by its name: label, help, and perhaps options, default and form of an option. A
-keyword at the call wins. Links carry each of them, unless its entry has a reason not to (`unlinked`).
+`local.toml` has what is always the same of a control, by its name: label, help, and perhaps options, default and form of an option, or
+the looks of an `element` of Streamlit's. A keyword at the call wins. Links carry each control, unless its entry has a reason not to
+(`unlinked`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -52,6 +53,17 @@ def unlinked_key(key: str, why: str) -> str:
     """The key of a widget that links do not carry, with the reason."""
     st.session_state[_UNLINKED + key] = why
     return key
+
+
+def element(name: str, *, of: str = "", **overrides: Json) -> dict[str, Json]:
+    """Label, help, key and looks, as the table says, of a button or of a widget whose value no other run of the page needs.
+
+    of: what a further one of this name is for, the end of its key; overrides: entries in the table's place.
+    """
+    looks: dict[str, Json] = {"key": f"{name}-{of}" if of else name} | _CONTROLS[name] | overrides
+    if why := looks.pop("unlinked", ""):
+        unlinked_key(looks["key"], why)
+    return looks
 
 
 def choice(

@@ -44,16 +44,8 @@ def show(settings: Settings) -> None:
     more = f" Rankings that you paid for on Screen come on top: {'; '.join(tops)}, δ = {settings.delta:g}." if tops else ""
     st.info(plain.text(f"{trainings[-1].words} {total}{more}"), icon=":material/receipt_long:")
     if store.default().has("blob", name := _name(settings, rows, len(trainings) - 1)):
-        st.download_button(
-            "Download the model",
-            data=lambda: store.default().get_bytes(name) or b"",
-            file_name=f"model-epsilon-{trainings[-1].epsilon:g}.zip",
-            mime="application/zip",
-            icon=":material/download:",
-            key="model-file",
-            on_click="ignore",
-            help="The file of the last training. Downloading it again spends nothing.",
-        )
+        file_name = f"model-epsilon-{trainings[-1].epsilon:g}.zip"
+        st.download_button(**local.element("model-file"), data=lambda: store.default().get_bytes(name) or b"", file_name=file_name)
 
 
 def has_coin(data: FeatureSet) -> bool:

@@ -14,7 +14,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, exports, shares, theme
+from pages.frame import core, exports, local, shares, theme
 from pages.frame.settings import Settings
 from pillar_core import store
 from pillar_core.arrays import Json
@@ -31,8 +31,8 @@ _PAGE = Template(Path(__file__).with_suffix(".html").read_text(encoding="utf-8")
 def button(figure: Figure, table: pd.DataFrame, name: str, settings: Settings, badges: Sequence[str], sets: Iterable[str]) -> None:
     """Draws the button that adds the figure to the report as it is drawn now; sets: those that it shows beside the settings' own."""
     hint = f"Keeps this figure, its table and settings for a page of HTML that the sidebar then offers; {_MOST} figures at most."
-    is_full, icon, arguments = len(_names()) >= _MOST, ":material/note_add:", (figure, table, name, settings, badges, tuple(sets))
-    st.button("Add to report", key=f"report-{name}", on_click=_add, args=arguments, icon=icon, help=hint, disabled=is_full)
+    is_full, arguments = len(_names()) >= _MOST, (figure, table, name, settings, badges, tuple(sets))
+    st.button(**local.element("report", of=name, help=hint), on_click=_add, args=arguments, disabled=is_full)
 
 
 def panel() -> None:
@@ -42,10 +42,9 @@ def panel() -> None:
         return
     with st.sidebar, st.container(horizontal=True, gap="small", key="report"):
         hint = f"{_count_words(len(figures))} with tables, settings, ledger and assumptions; opens without a network."
-        make, label = shares.charge(lambda: page(figures).encode()), f"Report ({len(figures)})"
-        icon = ":material/summarize:"
-        st.download_button(label, make, "report.html", "text/html", help=hint, on_click="ignore", icon=icon, key="report-download")
-        st.button("Empty it", key="report-empty", help="Forgets the report's figures.", on_click=_empty, type="tertiary")
+        looks = local.element("report-download", label=f"Report ({len(figures)})", help=hint)
+        st.download_button(**looks, data=shares.charge(lambda: page(figures).encode()))
+        st.button(**local.element("report-empty"), on_click=_empty)
 
 
 def page(figures: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import copying, core, exports, jobs, odds, plain, session
+from pages.frame import copying, core, exports, jobs, local, odds, plain, session
 from pages.frame import settings as codec
 from pages.frame.settings import EPSILONS, KS, PARAMS, PART, RULE, Settings, choices
 from pillar_core.arrays import Json
@@ -126,16 +126,10 @@ def _draw_footer(settings: Settings) -> None:
     st.html(f'<div class="pillar-odds">{odds.sentence(settings)}</div>')
     pinned = codec.unpin(settings.a)
     with st.container(horizontal=True, gap="small"):
-        st.button(
-            "Pin as A" if pinned is None else "Pin anew",
-            icon=":material/push_pin:",
-            key="pin",
-            help="Keeps the present settings as A: figures show A as a ghost line, Explore compares it with what you change.",
-            on_click=session.change,
-            kwargs={"a": codec.pin(settings)},
-        )
+        label = "Pin as A" if pinned is None else "Pin anew"
+        st.button(**local.element("pin", label=label), on_click=session.change, kwargs={"a": codec.pin(settings)})
         if pinned is not None:
-            st.button("Unpin", key="unpin", help="Forgets A.", on_click=session.change, kwargs={"a": ""})
+            st.button(**local.element("unpin"), on_click=session.change, kwargs={"a": ""})
     if pinned is not None:
         changed = exports.differences(pinned, settings)
         changes = "; ".join(f"{row.setting} {row.A} → {row.B}" for row in changed.itertuples()) or "nothing yet"

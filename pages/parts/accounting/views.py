@@ -114,15 +114,7 @@ def against_steps(setting: GaussianSetting, settings: Settings) -> None:
     }
     st.dataframe(side_by_side, hide_index=True, key="accountants", column_config=columns)
     if not has_slow:
-        hint = "Numerical accountants of other projects, up to a few seconds; for comparison only."
-        st.button(
-            "Ask PRV, PLD and Opacus too",
-            icon=":material/hourglass:",
-            key="slow",
-            on_click=local.put,
-            args=("accounting-slow", 1),
-            help=hint,
-        )
+        st.button(**local.element("slow"), on_click=local.put, args=("accounting-slow", 1))
 
 
 def meaning(setting: GaussianSetting, settings: Settings) -> None:

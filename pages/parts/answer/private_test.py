@@ -22,8 +22,7 @@ from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.studies.private_test import METRICS, roc
 from pillar_core.types import Provenance, RunRecord, SemiPrivateSplit
 
-BUTTON, LOOK = "Spend it and test", "answer-look"
-_SWITCH = "answer-test"
+LOOK, _SWITCH = "answer-look", "answer-test"
 _LATEST = Memo(slots=1)
 memory.MEMOS.append(_LATEST)
 
@@ -61,9 +60,7 @@ def panel(settings: Settings) -> None:
         persons = f" No person may have more than {most} of the test rows." if most else ""
         st.caption(f"{_cost(settings, epsilon, has_coin, is_drawn=bool(data.test_drawn))}{persons}")
         request = {"epsilon": epsilon, "metric": metric, "rows_per_person": most, "relation": settings.relation}
-        hint = "It tests the model that you trained above."
-        style: dict[str, Any] = {"icon": ":material/lock:", "type": "primary", "key": "answer-test-run", "help": hint}
-        st.button(BUTTON, on_click=_spend, args=(settings, request), **style)
+        st.button(**local.element("answer-test-run"), on_click=_spend, args=(settings, request))
         if (model := latest_model(settings)) is None:
             st.caption("First train a model above; then press.")
             return
@@ -127,16 +124,7 @@ def _results(settings: Settings, record: RunRecord, split: SemiPrivateSplit, has
         return
     named = private_tests.add_tests(record, tests, has_coin=has_coin, is_shown=history.in_sight(settings) == IN_SIGHT)
     st.markdown("\n".join(f"- {plain.text(line)}" for line in private_tests.lines(named)))
-    st.download_button(
-        "Download the model again, with its tests in the statement",
-        data=lambda: model_bytes(named, split=split),
-        file_name="model-tested.zip",
-        mime="application/zip",
-        icon=":material/download:",
-        key="answer-tested",
-        on_click="ignore",
-        help="The same weights as before: no further training, no further ε.",
-    )
+    st.download_button(**local.element("answer-tested"), data=lambda: model_bytes(named, split=split))
 
 
 def _cost(settings: Settings, epsilon: float, has_coin: bool, *, is_drawn: bool) -> str:

@@ -34,8 +34,7 @@ def sentence(settings: Settings, advice: Advice, target: float | None) -> None:
             st.markdown("\n".join(f"- {plain.text(reason)}" for reason in choice["reasons"]))
             changes = choice["settings"]
             if any(getattr(settings, name) != value for name, value in changes.items()):
-                hint = "The sidebar, and with it every page, takes what your rows chose."
-                st.button("Set the sidebar to it", key="answer-follow", on_click=session.change, kwargs=changes, help=hint)
+                st.button(**local.element("answer-follow"), on_click=session.change, kwargs=changes)
         badges.show(Provenance.PUBLIC)
         learner, metric = pc.METHODS[advice.method].title, free.IN_WORDS[advice.metric]
         start = "" if choice is None else "Free advice: "

@@ -19,8 +19,7 @@ def panel() -> None:
     if mode.binds():
         st.info(f"This is a public server: it takes no files. {mode.ADVICE}", icon=":material/public:")
         return
-    key = local.unlinked_key("check-model", "A file does not travel in a link.")
-    file = st.file_uploader("A model's zip", type="zip", key=key, help="As this app or `run --export` wrote it.")
+    file = st.file_uploader(**local.element("check-model"))
     if file is None:
         return
     with failures.show_refusal("This is no model that can be read."):
@@ -40,21 +39,12 @@ def panel() -> None:
 def _private_test(file: Any) -> None:
     """Rows with labels as they were before the model's recipe or backbone, ε and figure, and the button that spends it."""
     with st.expander("Test it privately on rows with labels", icon=":material/lock:"):
-        why = "A file does not travel in a link, and a link spends no ε."
-        hint = "As what the model was trained on was brought: a table, npz or zip of images. All rows count, or those named as test rows."
-        rows = st.file_uploader("Rows", type=["csv", "parquet", "npz", "zip"], key=local.unlinked_key("check-rows", why), help=hint)
+        rows = st.file_uploader(**local.element("check-rows"))
         epsilon, metric = private_test.controls(len(load_model(file).classes), of="check")
-        hint = "Where one person may have several rows: ε is then a person's, and the first so many count."
-        person = st.text_input("Column that says whose the rows are", key=local.unlinked_key("check-person", why), help=hint).strip()
-        most = st.number_input("Most rows of one person", 1, value=None, key=local.unlinked_key("check-most", why), help=hint)
+        person = st.text_input(**local.element("check-person")).strip()
+        most = st.number_input(**local.element("check-most"), value=None)
         request = {"epsilon": epsilon, "metric": metric, "person": person or None, "rows_per_person": most}
-        style: dict[str, Any] = {
-            "icon": ":material/lock:",
-            "type": "primary",
-            "key": "check-spend",
-            "help": "The ε is of these rows alone.",
-        }
-        st.button(private_test.BUTTON, disabled=rows is None, on_click=_spend, args=(file, rows, request), **style)
+        st.button(**local.element("check-spend"), disabled=rows is None, on_click=_spend, args=(file, rows, request))
         if words := local.value("check-words", ""):
             badges.show(badges.PRIVATE)
             st.markdown(plain.text(words))

@@ -184,24 +184,14 @@ def preview(rows: FeatureSet | Dataset, report: Report) -> None:
 
 def asks_for_coin(unit: str) -> bool:
     """Whether a secret coin of each row or person alone shall draw the test rows."""
-    hint = (
-        "For a model that you release with a private test. The larger ε of training and tests then holds for both, where neighbours differ "
-        f"by one {unit} added or removed. Else a fifth of each class is drawn, the same every time, and the two add up."
-    )
-    return st.toggle(f"Draw the test rows by a secret coin of each {unit}", key=local.unlinked_key("upload-coin", FILE), help=hint)
+    looks = local.element("upload-coin", unlinked=FILE)
+    return st.toggle(**looks | {part: looks[part].format(unit=unit) for part in ("label", "help")})
 
 
 def use_button(keep: Callable[..., None], arguments: tuple[Any, ...], *, is_ready: bool) -> None:
     """The button that keeps what was judged."""
-    st.button(
-        "Use these rows as private data",
-        type="primary",
-        key="use-upload",
-        on_click=keep,
-        args=arguments,
-        disabled=not is_ready,
-        help="Stores the rows in the cache." if is_ready else "First say which rows are public.",
-    )
+    hint = "Stores the rows in the cache." if is_ready else "First say which rows are public."
+    st.button(**local.element("use-upload", help=hint), on_click=keep, args=arguments, disabled=not is_ready)
 
 
 def share_or_none() -> bool | None:
@@ -217,8 +207,8 @@ def offer_share(file: File, problems: Sequence[str]) -> None:
     share = next((percent / 100 for percent in range(round(100 * low), round(100 * high) + 1) if file.report(percent / 100).ok), None)
     with st.container(horizontal=True):
         if share is not None:
-            style: dict[str, Any] = {"key": "upload-larger-share", "type": "primary"}
-            st.button(f"Make {share:.0%} of them public", on_click=session.change, kwargs={"public_fraction": share}, **style)
+            looks = local.element("upload-larger-share", label=f"Make {share:.0%} of them public")
+            st.button(**looks, on_click=session.change, kwargs={"public_fraction": share})
         st.button("Take public rows from elsewhere", key="upload-elsewhere", on_click=_take_none)
 
 
@@ -231,14 +221,7 @@ def other_public(*, is_images: bool, dims: tuple[int, ...]) -> str | None:
     kind, other_kind = (uploads.IMAGES, "tabular") if is_images else (uploads.FEATURES, "images")
     fitting = [name for name in visitors.names_here() if pc.DATASETS[name].kind != other_kind]
     fitting += [upload.name for upload in uploads.list_uploads(kind) if is_images or upload.shape == dims]
-    return st.selectbox(
-        "Public rows come from",
-        fitting,
-        index=None,
-        key=local.unlinked_key("upload-other", FILE),
-        format_func=uploads.title_of,
-        help="A data set whose rows have as many features as yours; images are brought to the size of yours.",
-    )
+    return st.selectbox(**local.element("upload-other", unlinked=FILE), options=fitting, index=None, format_func=uploads.title_of)
 
 
 def consequence(words: str, *, is_shared: bool) -> None:

@@ -70,24 +70,10 @@ def _choice(settings: Settings) -> bool:
     cards = sorted((card for card in pc.BACKBONES.values() if card.takes == "images"), key=lambda card: bool(card.weights))
     listed = [AUTO, *(card.name for card in cards), _OWN]
     base = now.base if now.base in listed else _OWN
-    hint = "What turns images into features. Networks need their weights and an extraction; pixels need neither."
-    chosen = st.selectbox(
-        "Backbone of the images",
-        listed,
-        index=listed.index(base),
-        key=local.unlinked_key("extract-backbone", _PENDING),
-        format_func=_title,
-        help=hint,
-    )
+    looks = local.element("extract-backbone", unlinked=_PENDING)
+    chosen = st.selectbox(**looks, options=listed, index=listed.index(base), format_func=_title)
     if chosen == _OWN:
-        hint = "timm:<model>, open_clip:<model> or onnx:<path>, a network of your own."
-        chosen = st.text_input(
-            "Its name",
-            value="" if base != _OWN else now.base,
-            key=local.unlinked_key("extract-name", _PENDING),
-            help=hint,
-            placeholder="timm:resnet18",
-        )
+        chosen = st.text_input(**local.element("extract-name", unlinked=_PENDING), value="" if base != _OWN else now.base)
     if chosen == AUTO:
         _use_button(AUTO, settings)
         return True
@@ -100,14 +86,8 @@ def _choice(settings: Settings) -> bool:
         _use_button(chosen, settings)
         return True
     weights = None if card.is_own_file else _weights(card, now.weights)
-    options = st.text_input(
-        "Options",
-        value=names.with_options("", now.options).removeprefix("?") if base in (chosen, _OWN) else "",
-        key=local.unlinked_key("extract-options", _PENDING),
-        placeholder="input_size=160&mean=0.5&std=0.5",
-        help="How images are prepared (input_size, mean, std, interpolation, crop), precision and storage, and the model's own arguments "
-        "such as pad_type=same; with & between. None: as the backbone says.",
-    )
+    usual = names.with_options("", now.options).removeprefix("?") if base in (chosen, _OWN) else ""
+    options = st.text_input(**local.element("extract-options", unlinked=_PENDING), value=usual)
     with failures.show_refusal("This backbone cannot be used so."):
         spot = names.address(f"{chosen}?{options.strip()}")
         name = names.with_options(spot.base, spot.options, weights=weights)
@@ -141,14 +121,9 @@ def _facts(card: Backbone) -> None:
 def _weights(card: Backbone, now: str | None) -> str | None:
     """The file that the user named or sent; None takes what the backbone's hub offers."""
     left, right = st.columns(2)
-    path = left.text_input(
-        "Weights: a file on the machine that runs this app",
-        value=now or remembered.place(card.name),
-        key=local.unlinked_key("extract-weights", _PENDING),
-        placeholder="/models/weights.safetensors",
-        help=f"Tensors are read, never code: safetensors or a PyTorch state dictionary. From: {card.weights}.",
-    )
-    sent = right.file_uploader("Or send it", type=["safetensors"], key="extract-upload", help="Kept in the cache on that machine.")
+    hint = f"Tensors are read, never code: safetensors or a PyTorch state dictionary. From: {card.weights}."
+    path = left.text_input(**local.element("extract-weights", unlinked=_PENDING, help=hint), value=now or remembered.place(card.name))
+    sent = right.file_uploader(**local.element("extract-upload"), accept_multiple_files=False)
     return str(keep_upload(sent.getvalue())) if sent is not None else path.strip() or None
 
 
@@ -156,14 +131,7 @@ def _use_button(name: str, settings: Settings) -> None:
     if name == settings.backbone:
         st.caption(":material/check: In use.")
         return
-    st.button(
-        "Use this backbone",
-        type="primary",
-        key="use-backbone",
-        on_click=session.change,
-        kwargs={"backbone": name},
-        help="Every page then works on its features; nothing is computed before you press Extract.",
-    )
+    st.button(**local.element("use-backbone"), on_click=session.change, kwargs={"backbone": name})
 
 
 def _state(settings: Settings, public_sets: Sequence[str]) -> bool:

@@ -64,13 +64,7 @@ def _card(name: str, settings: Settings) -> None:
 
 
 def _use(name: str) -> None:
-    st.button(
-        "Use this",
-        key=f"use-{name}",
-        on_click=session.change,
-        kwargs={"data": name, "public": PART, "backbone": AUTO},
-        help="Its own rows become public in part; the backbone goes back to automatic, everything else stays.",
-    )
+    st.button(**local.element("use", of=name), on_click=session.change, kwargs={"data": name, "public": PART, "backbone": AUTO})
 
 
 def _detail(name: str, settings: Settings) -> None:
@@ -98,19 +92,9 @@ def _detail(name: str, settings: Settings) -> None:
         if not is_here and not is_coming:
             st.info(plain.without_paths(card.how_to_get()), icon=":material/download:")
             known = remembered.place(name)
-            st.text_input(
-                "Where it lies on this machine",
-                value=known,
-                key=local.unlinked_key(f"root-{name}", "A path on this machine, of use to nobody else."),
-                placeholder="/data/…",
-                help="A folder or file on the machine that runs this app, as the source hands it out.",
-                on_change=_from_place,
-                args=(name,),
-            )
+            st.text_input(**local.element("root", of=name), value=known, on_change=_from_place, args=(name,))
             if known:
-                st.button(
-                    "Read it from there", key="root-again", on_click=_from_place, args=(name,), help="The place that you named before."
-                )
+                st.button(**local.element("root-again"), on_click=_from_place, args=(name,))
 
 
 def _get(name: str, card: DatasetCard, *, is_coming: bool) -> None:
@@ -120,8 +104,7 @@ def _get(name: str, card: DatasetCard, *, is_coming: bool) -> None:
         n_bytes, licence = local.value(f"bytes-{name}", 0), local.value(f"licence-{name}", "") or licence
         size = f"{n_bytes / 2**20:,.1f} MB"
         if not (n_bytes or is_coming):
-            words = "Asks the source for its size and licence; nothing is fetched."
-            st.button("How large is it?", icon=":material/straighten:", key="get-ask", on_click=_ask, args=(name,), help=words)
+            st.button(**local.element("get-ask"), on_click=_ask, args=(name,))
             return
     seconds, speed = jobs.line(size, n_bytes)
     then = "" if fetch.backbone_of(name) is None else " Its features follow by themselves."

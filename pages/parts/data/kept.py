@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.frame import core, memory, plain, session
+from pages.frame import core, local, memory, plain, session
 from pages.frame.settings import AUTO, PART, Settings
 from pillar_core.data import uploads
 from pillar_core.data.files import npz_of
@@ -30,38 +30,16 @@ def _facts(upload: Upload) -> str:
 
 def _buttons(upload: Upload, settings: Settings) -> None:
     key, is_private, is_public = uploads.key_of(upload.name), upload.name == settings.data, upload.name == settings.public
-    st.button(
-        "Private now" if is_private else "Use as private",
-        key=f"kept-private-{key}",
-        on_click=session.change,
-        kwargs={"data": upload.name, "public": PART, "backbone": AUTO},
-        disabled=is_private or not upload.is_labelled,
-        help="Protects these rows on every page; a part of them becomes public.",
-    )
-    st.button(
-        "Public now" if is_public else "Use as public",
-        key=f"kept-public-{key}",
-        on_click=session.change,
-        kwargs={"public": upload.name},
-        disabled=is_private or is_public or not core.may_be_public(upload, settings),
-        help="Takes the public rows of every page from here, without protection. They must be of the private data's kind.",
-    )
-    st.download_button(
-        "Save as a file",
-        data=lambda: npz_of(uploads.load(upload.name)),
-        file_name=file_of(upload.name),
-        key=f"kept-save-{key}",
-        on_click="ignore",
-        help="A npz with its rows, unprotected, as commands name it: they run beside it on any machine.",
-    )
-    st.button(
-        "Forget this data set" if is_private else "Forget",
-        icon=":material/delete:",
-        key="forget" if is_private else f"kept-forget-{key}",
-        on_click=forget,
-        args=(upload.name,),
-        help="Deletes its rows and whatever was made from them from the cache and from memory. Records of runs hold no rows and stay.",
-    )
+    looks = local.element("kept-private", of=key, label="Private now" if is_private else "Use as private")
+    changes = {"data": upload.name, "public": PART, "backbone": AUTO}
+    st.button(**looks, on_click=session.change, kwargs=changes, disabled=is_private or not upload.is_labelled)
+    looks = local.element("kept-public", of=key, label="Public now" if is_public else "Use as public")
+    is_unfit = is_private or is_public or not core.may_be_public(upload, settings)
+    st.button(**looks, on_click=session.change, kwargs={"public": upload.name}, disabled=is_unfit)
+    looks = local.element("kept-save", of=key)
+    st.download_button(**looks, data=lambda: npz_of(uploads.load(upload.name)), file_name=file_of(upload.name))
+    place = {"key": "forget", "label": "Forget this data set"} if is_private else {}
+    st.button(**local.element("kept-forget", of=key, **place), on_click=forget, args=(upload.name,))
 
 
 def forget(name: str) -> None:

@@ -48,13 +48,9 @@ def panel(settings: Settings) -> bool:
 def settings_file() -> None:
     """The way back from the settings file that every figure exports."""
     with st.expander("Load settings from a file", icon=":material/settings_backup_restore:"):
-        file = st.file_uploader(
-            "Settings (YAML)", type=["yaml", "yml"], key="upload-settings", help="The settings file that every figure exports."
-        )
+        file = st.file_uploader(**local.element("upload-settings"), accept_multiple_files=False)
         if file is not None:
-            st.button(
-                "Use these settings", key="use-settings", on_click=_take_settings, args=(file.getvalue(),), help="Replaces every setting."
-            )
+            st.button(**local.element("use-settings"), on_click=_take_settings, args=(file.getvalue(),))
 
 
 def _where() -> None:
@@ -67,30 +63,15 @@ def _where() -> None:
 
 def _private_file() -> File | None:
     left, right = st.columns(2)
-    hint = (
-        "npz (x_train, y_train, x_test, y_test, classes, persons), csv or parquet (one row per example, a label column), zip of images. "
-        "Reading may take half of the memory that is free."
-    )
-    file = left.file_uploader("Private rows: features, a table or images", key="upload", help=hint)
-    path = right.text_input(
-        "Or a path on the machine that runs this app",
-        key=local.unlinked_key("upload-path", FILE),
-        placeholder="/data/my-images",
-        help="A folder of images (one subfolder per class, train/ and test/ where there are both), or a zip, npz, csv or parquet file.",
-    ).strip()
+    file = left.file_uploader(**local.element("upload"), accept_multiple_files=False)
+    path = right.text_input(**local.element("upload-path", unlinked=FILE)).strip()
     return next(iter(brought.new_files([file] if file else [])), None) or _on_this_machine(path)
 
 
 def _public_files() -> list[File]:
     left, right = st.columns(2)
-    hint = "Candidates. Of tables the same columns as the private one; the label column may be absent."
-    files = left.file_uploader("Public rows, if you have any", accept_multiple_files=True, key="upload-candidates", help=hint)
-    path = right.text_input(
-        "Or their path, or the name of a data set",
-        key=local.unlinked_key("upload-candidate-path", FILE),
-        placeholder="/data/public.npz or mnist",
-        help="As above; or a data set of the app by name, `torchvision:` and `hub:` among them.",
-    ).strip()
+    files = left.file_uploader(**local.element("upload-candidates"), accept_multiple_files=True)
+    path = right.text_input(**local.element("upload-candidate-path", unlinked=FILE)).strip()
     named = File(None, path) if path in pc.DATASETS else _on_this_machine(path)
     return [*brought.new_files(files), *([named] if named is not None else [])]
 
@@ -109,14 +90,12 @@ def _judge(brought_file: File, public: list[File], settings: Settings) -> None:
     report, is_table = private.report(), _is_table(private)
     asks = is_table and all(map(_is_table, public)) and (not report.ok or bool(public) or wizard.has_questions(private))
     if is_table and not public and not asks:
-        hint = "Say which column names them, and how many rows of each are used: ε then protects a person."
-        asks = st.toggle("Somebody may have several of these rows", key=local.unlinked_key("upload-persons", FILE), help=hint)
+        asks = st.toggle(**local.element("upload-persons", unlinked=FILE))
     is_readable = asks and wizard.is_readable(private)
     if not asks or not (report.ok or is_readable):
         brought.verdict(report)
     if not report.ok and not is_readable:
-        hint = "After it was stopped, or after a change far down in a large folder: the page itself looks at the first files alone."
-        st.button("Check again", icon=":material/replay:", key="upload-check", on_click=memory.forget, args=(memory.FILES,), help=hint)
+        st.button(**local.element("upload-check"), on_click=memory.forget, args=(memory.FILES,))
     if asks:
         wizard.panel(private, public, settings)
     if asks or not report.ok:
@@ -200,10 +179,7 @@ def _candidates(public: list[File], private: FeatureSet | Dataset | None) -> lis
 def _judge_public(public: list[File], settings: Settings) -> None:
     """Public rows alone: kept beside the private data that the settings name."""
     fitting = _candidates(public, uploads.load(settings.data) if uploads.is_here(settings.data) else None)
-    hint = "Stores them in the cache; the first becomes the public data of every page."
-    st.button(
-        "Use as public data", type="primary", key="use-public", on_click=_keep_public, args=(fitting,), disabled=not fitting, help=hint
-    )
+    st.button(**local.element("use-public"), on_click=_keep_public, args=(fitting,), disabled=not fitting)
 
 
 def _keep(private: File, candidates: list[File], public: str, by_coin: bool) -> None:

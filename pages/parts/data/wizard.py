@@ -35,7 +35,6 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.runs import splitting
 from pillar_core.types import FeatureSet, Unit
 
-MOST_OF_A_PERSON = 16
 Tables = tuple[pd.DataFrame, list[tuple[Callable[[], pd.DataFrame], str]]]
 """A private table, and what reads each public one, with its title."""
 FeatureMakers = list[tuple[Callable[[], FeatureSet], str]]
@@ -226,8 +225,7 @@ def _label(frame: pd.DataFrame) -> str | None:
         guess = names.index(label_column(frame))
     except DataError:
         guess = None
-    hint = "What the model shall tell: one of a few values in each row."
-    return st.selectbox("Which column is the label?", names, index=guess, key=local.unlinked_key("upload-label", FILE), help=hint)
+    return st.selectbox(**local.element("upload-label", unlinked=FILE), options=names, index=guess)
 
 
 def _edges(labels: pd.Series) -> tuple[float, ...] | None:
@@ -236,8 +234,7 @@ def _edges(labels: pd.Series) -> tuple[float, ...] | None:
         return ()
     st.info(f"**A number to predict.** It has {labels.nunique():,} different values: cut it into classes.", icon=":material/help:")
     name = plain.text(labels.name)
-    hint = "Choose them without looking at the private rows, for instance at limits that matter to you."
-    text = st.text_input(f"Cut {name} at", key=local.unlinked_key(f"upload-edges-{name}", FILE), placeholder="10, 20, 50", help=hint)
+    text = st.text_input(**local.element("upload-edges", of=name, unlinked=FILE, label=f"Cut {name} at"))
     edges = tuple(_numbers(text or ""))
     return edges if edges and all(low < high for low, high in itertools.pairwise(edges)) else None
 
@@ -283,23 +280,11 @@ def _person(frame: pd.DataFrame, label: str) -> tuple[str | None, int]:
     """The column of persons, if any, and how many rows of one are used at most."""
     names = [str(name) for name in frame.columns if name not in (label, find_column(frame, ("split",)))]
     guess = persons.person_column(frame[names])
-    hint = "Images of a patient, visits of a customer: ε is then a person's. The first rows of each are used, none of one in a public file."
-    person = st.selectbox(
-        "Which column says whose row it is?",
-        names,
-        index=None if guess is None else names.index(guess),
-        key=local.unlinked_key(f"upload-person-{label}", FILE),
-        placeholder="none: every row is somebody else's",
-        help=hint,
-    )
+    looks = local.element("upload-person", of=label, unlinked=FILE)
+    person = st.selectbox(**looks, options=names, index=None if guess is None else names.index(guess))
     if person is None:
         return None, 1
-    hint = (
-        "ε protects a person with all of these rows. Twice the rows need about twice the noise and sum up to twice as much: one a person "
-        "loses little where rows of a person are alike."
-    )
-    key = local.unlinked_key(f"upload-most-{label}", FILE)
-    return person, int(st.number_input("How many rows of a person are used, at most?", 1, MOST_OF_A_PERSON, 1, key=key, help=hint))
+    return person, int(st.number_input(**local.element("upload-most", of=label, unlinked=FILE)))
 
 
 def _said_of_persons(n_rows: int, counts: Array, most: int) -> str:
@@ -319,14 +304,7 @@ def _text(private: File, label: str, person: str | None) -> str | None:
     if not names:
         return None
     is_alone = len(names) == 1 and all(kind in (*encoding.LEFT_OUT, *encoding.ADVICE) for kind in looks.values())
-    return st.selectbox(
-        "Which column holds texts to learn from?",
-        names,
-        index=0 if is_alone else None,
-        key=local.unlinked_key(f"upload-text-{label}", FILE),
-        placeholder="none: texts are left out",
-        help="Each text becomes 256 numbers by itself, the mean of the vectors of its words. Nothing is learnt from your texts on the way.",
-    )
+    return st.selectbox(**local.element("upload-text", of=label, unlinked=FILE), options=names, index=0 if is_alone else None)
 
 
 @memory.of_rows(max_entries=2, show_spinner="Reading the rows …", of_files=True)
@@ -342,15 +320,9 @@ def _kinds(fingerprint_: str, _frame: pd.DataFrame, label: str) -> dict[str, str
 def _left_out(columns: tuple[Column, ...], label: str, known: pd.DataFrame | None, text: str | None) -> list[str]:
     suggested = [column.name for column in columns if column.kind in encoding.LEFT_OUT and column.name != text]
     kinds = {column.name: column.kind if known is None or column.name in known else _ABSENT for column in columns}
-    hint = "Identifiers and free text say who somebody is. Suggested: what looks like one of them, and columns of one value."
-    return st.multiselect(
-        "Columns to leave out",
-        [column.name for column in columns if column.name != text],
-        default=suggested,
-        format_func=lambda name: f"{name} ({kinds[name]})",
-        key=local.unlinked_key(_left_out_key(label, text), FILE),
-        help=hint,
-    )
+    looks = local.element("upload-left-out", unlinked=FILE, key=_left_out_key(label, text))
+    names = [column.name for column in columns if column.name != text]
+    return st.multiselect(**looks, options=names, default=suggested, format_func=lambda name: f"{name} ({kinds[name]})")
 
 
 def _declare_recipe(columns: tuple[Column, ...], label: str, left_out: list[str]) -> Recipe:

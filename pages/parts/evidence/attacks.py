@@ -106,15 +106,8 @@ def _lira_button(settings: Settings, *, is_done: bool) -> None:
     if reason:
         st.caption(f"The stronger attack with shadow models is for descent on one head: {reason}.")
     elif not is_done:
-        st.button(
-            f"Attack harder: train {evidence.SHADOWS} shadow heads",
-            icon=":material/groups:",
-            key="lira-run",
-            type="primary",
-            on_click=local.put,
-            args=("evidence-lira", core.run_key(settings)),
-            help="LiRA: some seconds. Heads of the same learner, each on half of a pool of rows, show how one row moves the model.",
-        )
+        looks = local.element("lira-run", label=f"Attack harder: train {evidence.SHADOWS} shadow heads")
+        st.button(**looks, on_click=local.put, args=("evidence-lira", core.run_key(settings)))
 
 
 def _most_exposed(losses: Individuals, settings: Settings) -> None:

@@ -38,15 +38,8 @@ def audit(settings: Settings) -> None:
     elif local.value("evidence-audit", "") == wanted:
         _result(_audit_many(wanted, trials, settings), settings)
     else:
-        st.button(
-            f"Now audit: train {2 * (trials + max(evidence.FEWEST_PILOT, trials // 4)):,} heads",
-            icon=":material/fact_check:",
-            type="primary",
-            key="audit-run",
-            on_click=local.put,
-            args=("evidence-audit", wanted),
-            help="Some seconds: the learner itself, with a mislabelled canary among the first private rows and without it.",
-        )
+        label = f"Now audit: train {2 * (trials + max(evidence.FEWEST_PILOT, trials // 4)):,} heads"
+        st.button(**local.element("audit-run", label=label), on_click=local.put, args=("evidence-audit", wanted))
     reach = _reach(settings.delta)
     drawn = plots.one_run_reach(reach, mode=theme.mode(), canaries=_CANARIES)
     show_figure(drawn, reach, FigureInfo("one_run", settings, [badges.THEORY]))

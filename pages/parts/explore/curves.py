@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, jobs, memory, shares
+from pages.frame import core, jobs, local, memory, shares
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pillar_core import mode
@@ -108,17 +108,8 @@ def take_along(settings: Settings) -> None:
     if mode.binds():
         return
     setup = {**core.public_axis(settings), "backbone": core.backbone(settings), "delta": settings.delta, "relation": settings.relation}
-    st.download_button(
-        "Take this explorer along",
-        shares.charge(lambda: portable.page(settings.data, **setup).encode()),
-        "explorer.html",
-        "text/html",
-        on_click="ignore",
-        icon=":material/deployed_code:",
-        key="take-along",
-        type="tertiary",
-        help="One HTML file with sliders for k and ε and the measured results. It needs no server or network, and holds no row.",
-    )
+    make = shares.charge(lambda: portable.page(settings.data, **setup).encode())
+    st.download_button(**local.element("take-along"), data=make)
 
 
 @memory.cache(max_entries=16, is_free=True)

@@ -37,8 +37,7 @@ def contents(settings: Settings) -> None:
             kind: Kind = "primary" if number_ == current else "tertiary"
             _button(f"{place}. {step.title}", number_, f"Opens step {place}; your guesses stay.", key=f"lesson-open-{place}", kind=kind)
         st.caption("Guess before you look: it is more fun, and it sticks. Your guesses stay in this tab.")
-        hint = "Forgets your guesses."
-        st.button("Start again", icon=":material/replay:", key="lesson-reset", on_click=_reset, args=(lesson,), help=hint, type="tertiary")
+        st.button(**local.element("lesson-reset"), on_click=_reset, args=(lesson,))
 
 
 def step(settings: Settings) -> None:
@@ -122,20 +121,12 @@ def _guess(this: Step, place: int) -> int | None:
     guess = int(local.value(name, -1))
     with st.container(border=True, key="lesson-question"):
         st.markdown(f"**Guess first.** {this.question}")
-        st.radio(
-            "Your guess",
-            range(len(this.options)),
-            index=guess if guess >= 0 else None,
-            format_func=this.options.__getitem__,
-            key=local.unlinked_key(f"lesson-radio-{place}", "Guesses stay in each student's own tab."),
-            on_change=_keep_guess,
-            args=(place,),
-            label_visibility="collapsed",
-            help="One of these is what happens.",
-        )
+        looks: dict[str, Any] = local.element("lesson-radio", of=str(place)) | {"format_func": this.options.__getitem__}
+        index = guess if guess >= 0 else None
+        st.radio(**looks, options=range(len(this.options)), index=index, on_change=_keep_guess, args=(place,))
         if not local.value(f"lesson-shown-{place}", 0):
             hint = "Measures it now: a few models are trained." if this.kind == "measured" else "Computes it now."
-            st.button("Reveal", type="primary", disabled=guess < 0, key="lesson-reveal", on_click=_reveal, args=(place, guess), help=hint)
+            st.button(**local.element("lesson-reveal", help=hint), disabled=guess < 0, on_click=_reveal, args=(place, guess))
     return guess if guess >= 0 else None
 
 

@@ -39,10 +39,8 @@ def panel(settings: Settings) -> None:
         classroom.switch()
         linked, where = class_settings(settings, page=page, step=step, hidden=hidden), page if page == "learn" else step_of(step).page
         copying.button("Copy the class's link", linked, key="copy-class-link", hint="All students start from the same view.", page=where)
-        hint = "A page to print: questions first, answers on a sheet of their own. The answers are measured when you press."
-        name, icon = f"{re.sub('[^a-z]+', '-', of.title.lower())}.html", ":material/print:"
-        make = shares.charge(lambda: sheet(of).encode())
-        st.download_button("Sheet for the class", make, name, "text/html", icon=icon, key="teach-sheet", help=hint, on_click="ignore")
+        name, make = f"{re.sub('[^a-z]+', '-', of.title.lower())}.html", shares.charge(lambda: sheet(of).encode())
+        st.download_button(**local.element("teach-sheet"), data=make, file_name=name)
         _code(linked, where)
         classroom.show_answers(of)
 

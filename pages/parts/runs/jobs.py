@@ -5,7 +5,7 @@ import time
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import failures, jobs, memory, plain, shares
+from pages.frame import failures, jobs, local, memory, plain, shares
 from pillar_core.errors import PillarError
 from pillar_core.jobs.state import UNFINISHED, JobStatus
 from pillar_core.runs import records
@@ -63,11 +63,9 @@ def _state(status: JobStatus) -> None:
 
 def _action(status: JobStatus) -> None:
     if status.state in UNFINISHED:
-        hint = "Stops within three seconds and keeps what is finished."
-        st.button("Cancel", icon=":material/stop:", key=f"cancel-{status.job_id}", on_click=_do, args=("cancel", status.job_id), help=hint)
+        st.button(**local.element("cancel", of=status.job_id), on_click=_do, args=("cancel", status.job_id))
     elif status.state in ("failed", "cancelled"):
-        hint = "Goes on with what is missing."
-        st.button("Retry", icon=":material/replay:", key=f"retry-{status.job_id}", on_click=_do, args=("retry", status.job_id), help=hint)
+        st.button(**local.element("retry", of=status.job_id), on_click=_do, args=("retry", status.job_id))
 
 
 def _do(action: str, job_id: str) -> None:

@@ -39,9 +39,7 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
             "Every run of this grid is there already: your own under **Results**, those that ship on **Home** and **Explore**.",
             icon=":material/check_circle:",
         )
-    text, icon = yaml.safe_dump(grid, sort_keys=False, allow_unicode=True), ":material/download:"
-    hint = "The same sweep from a terminal: `python -m pillar_core sweep grid.yaml`."
-    st.download_button("Grid as YAML", text, "grid.yaml", "text/yaml", key="plan-yaml", on_click="ignore", help=hint, icon=icon)
+    st.download_button(**local.element("plan-yaml"), data=yaml.safe_dump(grid, sort_keys=False, allow_unicode=True))
 
 
 def _builder(settings: Settings) -> Form:

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, exports, memory, session, shares, theme
+from pages.frame import badges, core, exports, local, memory, session, shares, theme
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pages.parts.runs import exports as runs_exports
@@ -154,8 +154,7 @@ def _show_refusals(visible: pd.DataFrame) -> None:
         table["epsilon"] = table["epsilon"].map(_text)
         config = {"error_message": st.column_config.TextColumn("why", width="large")}
         st.dataframe(table, hide_index=True, key="runs-refused", column_config=config)
-        hint = "Forgets the reasons; nothing else is deleted. Start the sweep again to try."
-        st.button("Try these again", icon=":material/replay:", key="runs-try-again", on_click=_forget_refusals, args=(visible,), help=hint)
+        st.button(**local.element("runs-try-again"), on_click=_forget_refusals, args=(visible,))
 
 
 def _forget_refusals(visible: pd.DataFrame) -> None:

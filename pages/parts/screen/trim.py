@@ -57,9 +57,8 @@ def panel(choice: Choice, settings: Settings) -> None:
             st.image(list(trimming.images_of(pool, sample).x_train), width=64, alt=alts)
         st.caption(f":material/shield_lock: {plain.text(pool.trimmed.guarantee)} It comes on top of the ranking's release.")
         if not mode.binds():
-            hint = "They become a set of yours, and private and public data of every page are then these two."
-            label = f"Use the {len(rows):,} kept rows as public data"
-            st.button(label, key="use-kept", on_click=_use, args=(pool, rows, f"Kept rows, {percent} % of {len(names)} sets"), help=hint)
+            looks = local.element("use-kept", label=f"Use the {len(rows):,} kept rows as public data")
+            st.button(**looks, on_click=_use, args=(pool, rows, f"Kept rows, {percent} % of {len(names)} sets"))
 
 
 def _use(pool: trimming.Pool, rows: Array, title: str) -> None:

@@ -74,14 +74,8 @@ def _inputs(calculator: Calculator, settings: Settings) -> Values:
     ]
     if usable:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.button(
-                "Fill in from the data at hand",
-                icon=":material/database:",
-                key="fill",
-                help=f"Sets {', '.join(usable)} to what the private data in the sidebar have, measured at the sidebar's k and ε.",
-                on_click=_fill,
-                args=(calculator.name, usable, settings),
-            )
+            hint = f"Sets {', '.join(usable)} to what the private data in the sidebar have, measured at the sidebar's k and ε."
+            st.button(**local.element("fill", help=hint), on_click=_fill, args=(calculator.name, usable, settings))
             badges.show(badges.NON_PRIVATE)
     inputs = {}
     columns = st.columns(_ACROSS)
