@@ -22,11 +22,7 @@ words.title("home")
 
 table = core.hero_table()
 if table is None:
-    st.info(
-        "The starter records that this picture is drawn from are missing. `python -m pillar_core starter` trains them again in about a "
-        "minute; everything else works without them.",
-        icon=":material/inventory_2:",
-    )
+    words.say("no_starter", st.info, icon="inventory_2")
 else:
     epsilon = local.choice("home-epsilon")
     figure = plots.learning_hero(table, mode=theme.mode(), epsilon=epsilon, data=_DATA)

@@ -1,7 +1,8 @@
-"""The pages' words from `words.toml`: titles, how numbers were computed, labels and hints of the top numbers."""
+"""The pages' words from `words.toml`: titles, notes, how numbers were computed, labels and hints of numbers, badges and columns."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -24,8 +25,19 @@ def explain(page: str, **fields: object) -> None:
         st.markdown(entry["how"].format_map(fields))
 
 
+def say(note: str, show: Callable[..., object] = st.caption, /, **fields: object) -> None:
+    """Draws a note, by default in small letters; fields fill its gaps, and `icon` is its icon's name."""
+    look = {"icon": f":material/{fields.pop('icon')}:"} if "icon" in fields else {}
+    show(WORDS["notes"][note].format_map(fields), **look)
+
+
 def metrics(name: str, numbers: Mapping[str, str], /, **fields: object) -> None:
     """Draws numbers side by side, each with label and hint; fields fill the gaps of both."""
     for column, (key, value) in zip(st.columns(len(numbers)), numbers.items(), strict=True):
         label, hint = (text.format_map(fields) for text in WORDS["metrics"][name][key])
         column.metric(label, value, help=hint, border=True)
+
+
+def columns(name: str) -> dict[str, Any]:
+    """Label, hint, width and form of a table's columns, as Streamlit takes them."""
+    return dict(WORDS["columns"][name])

@@ -64,10 +64,7 @@ def _this_run(settings: Settings) -> GaussianSetting | None:
             st.caption(f"{pc.METHODS[record.method].title}: {values['steps']} steps, batch share {100 * share:.3g} %, as on Curves.")
             return setting
     releases = "; ".join(record.guarantee.events) or "nothing"
-    st.info(
-        f"{pc.METHODS[record.method].title} releases {releases}. This page counts equal Gaussian steps: choose another start above.",
-        icon=":material/info:",
-    )
+    words.say("not_equal_steps", st.info, icon="info", title=pc.METHODS[record.method].title, releases=releases)
     return None
 
 
@@ -104,15 +101,7 @@ def against_steps(setting: GaussianSetting, settings: Settings) -> None:
     show_figure(drawn, table, FigureInfo("epsilon_steps", settings, [badges.THEORY]))
     side_by_side = _side_by_side(setting, (*privacy_tables.QUICK, *slow))
     st.markdown("**Why they differ**")
-    columns = {
-        "accountant": st.column_config.TextColumn("accountant", width=290),
-        "epsilon": st.column_config.NumberColumn("ε", format="%.4g"),
-        "lower": st.column_config.NumberColumn("lower end", format="%.4g"),
-        "is_bound": st.column_config.CheckboxColumn("a bound?"),
-        "why": st.column_config.TextColumn("why", width="large"),
-        "name": None,
-    }
-    st.dataframe(side_by_side, hide_index=True, key="accountants", column_config=columns)
+    st.dataframe(side_by_side, hide_index=True, key="accountants", column_config=words.columns("accountants"))
     if not has_slow:
         st.button(**local.element("slow"), on_click=local.put, args=("accounting-slow", 1))
 
@@ -132,11 +121,8 @@ def meaning(setting: GaussianSetting, settings: Settings) -> None:
         with column, st.container(border=True, height="stretch"):
             st.markdown(f":material/{icon}: {odd.sentence}")
     summary = accounting.gaussian_summary(curve)
-    st.caption(
-        f"Read from the curve, {curve.source}. As one number: Gaussian **μ = {round_up(summary.mu)}** promises no more than this run for "
-        f"false-alarm and miss rates from {100 * summary.floor:g} % up, and overstates a hit rate by at most "
-        f"{100 * summary.overstated:.1f} points; below that floor it says nothing."
-    )
+    numbers = {"mu": round_up(summary.mu), "floor": 100 * summary.floor, "overstated": 100 * summary.overstated}
+    words.say("gaussian_summary", source=curve.source, **numbers)
 
 
 def noise(setting: GaussianSetting, settings: Settings) -> None:
@@ -153,11 +139,7 @@ def rules(setting: GaussianSetting, settings: Settings) -> None:
     caption = f"σ = {setting.noise_multiplier:.3g}, {setting.steps:,} steps, batch share {share}, δ = {setting.delta:g}. Upper ends."
     drawn = plots.bars_of_epsilon(table, mode=theme.mode(), title="The same noise, other rules, another ε", caption=caption)
     show_figure(drawn, table, FigureInfo("samplers", settings, [badges.THEORY]))
-    st.warning(
-        "**Shuffled but accounted as Poisson** is the most common privacy bug: most training loops shuffle, and quote the first bar. "
-        "Here batches are Poisson samples that the mechanism draws itself.",
-        icon=":material/shuffle:",
-    )
+    words.say("shuffled", st.warning, icon="shuffle")
     st.markdown("**What is known of each**")
     st.markdown("\n".join(f"- {row.label}, ε = {row.epsilon:.4g}: {row.known}" for row in table.itertuples()))
 

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, history, jobs, local, navigation, plain, receipts, session, theme
+from pages.frame import badges, core, history, jobs, local, navigation, plain, receipts, session, theme, words
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import PART, RULE, Settings
 from pages.parts.answer import private_test, question
@@ -80,8 +80,7 @@ def figures_of(advice: Advice, settings: Settings, names: list[str], similar: li
 def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
     """What test rows say of the advice, of other learners and of other candidates, when the switch is on; with Stop while they train."""
     if private_test.is_locked(settings):
-        words = "A private test of these rows was asked for, so no exact figure of them is shown here."
-        st.info(f"{words} Other pages show them, and a statement then says so.", icon=":material/lock:")
+        words.say("private_test_asked", st.info, icon="lock")
         return
     if not local.toggle(private_test.LOOK):
         st.caption("Nothing was read so far.")
@@ -107,10 +106,7 @@ def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
     sets = {name: _public_title(choice, advice) for name, choice in choices.items()}
     rows = [{"learner": learners[name], "public set": sets[name]} | _in_words(runs) for name, runs in measured.items()]
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="answer-measured")
-    st.caption(
-        f"Always saying the most frequent class: {100 * (core.majority(settings) or 0):.1f} % of the test rows. {SEEDS} seeds each; in "
-        "brackets the 95 % interval of the mean over them."
-    )
+    words.say("measured_choices", percent=100 * (core.majority(settings) or 0), seeds=SEEDS)
     metric = _MEASURES[advice.metric] if all(_MEASURES[advice.metric] in run for runs in measured.values() for run in runs) else "Accuracy"
     scores = [(name, seed, run[metric][0]) for name, runs in measured.items() for seed, run in enumerate(runs) if run]
     titles = {name: f"{learners[name]}, {sets[name]}" for name in choices}

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, exports, jobs, memory, plain, session, theme
+from pages.frame import badges, core, exports, jobs, memory, plain, session, theme, words
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pillar_core import plots
@@ -157,23 +157,7 @@ def _table(lines: pd.DataFrame) -> None:
     st.header("Every learner, every budget", anchor=False)
     percent = lines.assign(accuracy=100 * lines["mean"], low=100 * lines["low"], high=100 * lines["high"])
     percent["epsilon_upper"] = percent["epsilon_upper"].map(_epsilon)
-    columns: Values = {
-        "title": st.column_config.TextColumn("learner", width=140),
-        "epsilon": st.column_config.NumberColumn("ε asked"),
-        "accuracy": st.column_config.NumberColumn("test accuracy, %", format="%.1f"),
-        "low": st.column_config.NumberColumn("95 % from", format="%.1f"),
-        "high": st.column_config.NumberColumn("to", format="%.1f"),
-        "seeds": st.column_config.NumberColumn("seeds", help="Runs behind this line so far."),
-        "public_data": st.column_config.TextColumn("public data used"),
-        "epsilon_upper": st.column_config.TextColumn("ε spent, upper bound"),
-        "performance_boost": st.column_config.NumberColumn(
-            "performance boost",
-            format="%.2f",
-            help="(err of public rows alone − err of the ceiling) / (err of this learner − err of the ceiling).",
-        ),
-        "seconds": st.column_config.NumberColumn("seconds a run", format="%.2f"),
-        "error_message": st.column_config.TextColumn("could not run"),
-    }
+    columns = words.columns("learners")
     filled = percent[list(columns)].dropna(axis=1, how="all")
     st.dataframe(filled, hide_index=True, key="compare-table", column_config=columns)
 

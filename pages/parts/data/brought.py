@@ -12,7 +12,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import pillar_core as pc
-from pages.frame import local, memory, plain, session
+from pages.frame import local, memory, plain, session, words
 from pages.frame.settings import AUTO, PARAMS, PART
 from pages.parts.data import samples
 from pillar_core import data
@@ -140,11 +140,8 @@ def keep_public(rows: FeatureSet | Dataset, name: str, private: FeatureSet | Dat
 def doubt_roles(private: Report, public: Report, name: str) -> None:
     """Asks whether private and public files were swapped, where the public one looks more like what somebody protects."""
     if len(public.classes) > 1 and set(public.classes) == set(private.classes) and public.n_train > private.n_train:
-        st.warning(
-            f"**Were private and public files swapped?** {plain.text(Path(name).name)} holds more labelled rows of the same classes, "
-            f"{public.n_train:,} against {private.n_train:,}. ε protects the private file's rows alone; the public one's may all be shown.",
-            icon=":material/swap_horiz:",
-        )
+        named = plain.text(Path(name).name)
+        words.say("swapped", st.warning, icon="swap_horiz", name=named, public=public.n_train, private=private.n_train)
 
 
 def verdict(report: Report) -> None:
@@ -152,11 +149,7 @@ def verdict(report: Report) -> None:
     if report.ok:
         st.success(f"**Ready.** {plain.text(report.understood)}", icon=":material/check_circle:")
         if len(report.classes) > MANY_CLASSES and report.n_train < ROWS_A_CLASS * len(report.classes):
-            st.warning(
-                f"**Are these labels numbers to predict?** {len(report.classes):,} of them stand in {report.n_train:,} rows: under noise "
-                f"nothing is learnt of a class with fewer than {ROWS_A_CLASS} rows. Cut numbers into bins, or join classes.",
-                icon=":material/help:",
-            )
+            words.say("many_labels", st.warning, icon="help", labels=len(report.classes), rows=report.n_train, least=ROWS_A_CLASS)
     else:
         st.error("**This file cannot be used yet.**", icon=":material/error:")
         list_lines(report.problems)
@@ -224,10 +217,10 @@ def other_public(*, is_images: bool, dims: tuple[int, ...]) -> str | None:
     return st.selectbox(**local.element("upload-other", unlinked=FILE), options=fitting, index=None, format_func=uploads.title_of)
 
 
-def consequence(words: str, *, is_shared: bool) -> None:
+def consequence(meaning: str, *, is_shared: bool) -> None:
     """What the choice means for the rows, counted."""
     if is_shared:
         advice = "Choose this only if those people agreed, or to experiment; the sidebar sets the share."
-        st.warning(f"{plain.text(words)} {advice}", icon=":material/lock_open:")
+        st.warning(f"{plain.text(meaning)} {advice}", icon=":material/lock_open:")
     else:
-        st.info(f"{plain.text(words)} The closer they are to yours, the better: see **Screen**.", icon=":material/lock:")
+        st.info(f"{plain.text(meaning)} The closer they are to yours, the better: see **Screen**.", icon=":material/lock:")

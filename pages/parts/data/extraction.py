@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, failures, jobs, local, plain, remembered, session
+from pages.frame import core, failures, jobs, local, plain, remembered, session, words
 from pages.frame.settings import AUTO, PART, Settings
 from pillar_core import mode
 from pillar_core.backbones import Backbone, is_ready, names
@@ -48,20 +48,10 @@ def panel(settings: Settings, *, public_sets: Sequence[str] = ()) -> bool:
 
 def table() -> None:
     """Every backbone that is listed, with what its pre-training may have seen."""
-    st.markdown(
-        "A backbone turns raw rows into features and is frozen. If its pre-training saw the private rows or their classes, "
-        "The privacy budget ε does not cover that."
-    )
-    columns = {
-        "title": "backbone",
-        "parameters": "parameters",
-        "width": "features out",
-        "pretraining": "pre-trained on",
-        "overlap": "overlap with private classes?",
-        "licence": "licence",
-    }
-    rows = [{heading: getattr(backbone, field) for field, heading in columns.items()} for backbone in pc.BACKBONES.values()]
-    st.dataframe(pd.DataFrame(rows), hide_index=True, key="backbones")
+    words.say("backbones", st.markdown)
+    columns = words.columns("backbones")
+    rows = [{field: getattr(backbone, field) for field in columns} for backbone in pc.BACKBONES.values()]
+    st.dataframe(pd.DataFrame(rows), hide_index=True, key="backbones", column_config=columns)
 
 
 def _choice(settings: Settings) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import exports, failures, local, memory, plain, session
+from pages.frame import exports, failures, local, memory, plain, session, words
 from pages.frame import settings as codec
 from pages.frame.settings import PART, Settings
 from pages.parts.data import brought, kept, wizard
@@ -29,7 +29,7 @@ def panel(settings: Settings) -> bool:
         st.info(f"This is a public server: bringing your own rows is off. {mode.ADVICE}", icon=":material/public:")
         return False
     reader.prepare()
-    _where()
+    words.say("where_rows_lie")
     if codec.is_stored("data", settings.data):
         st.success("**Your rows are the private data** of every page now: **Explore** trains on them.", icon=":material/lock:")
     kept.panel(settings)
@@ -51,14 +51,6 @@ def settings_file() -> None:
         file = st.file_uploader(**local.element("upload-settings"), accept_multiple_files=False)
         if file is not None:
             st.button(**local.element("use-settings"), on_click=_take_settings, args=(file.getvalue(),))
-
-
-def _where() -> None:
-    st.caption(
-        "Rows stay on the machine that runs this app, in its cache (readable by its user only). "
-        "Nothing is sent elsewhere. "
-        "Rows without test labels can be trained on but not scored."
-    )
 
 
 def _private_file() -> File | None:

@@ -16,7 +16,7 @@ from pillar_core.studies.evidence import attacks as evidence
 from pillar_core.studies.evidence import one_run
 from pillar_core.studies.evidence.attacks import Attack
 from pillar_core.studies.evidence.one_run import Individuals
-from pillar_core.types import Form, RunRecord, Values
+from pillar_core.types import Form, RunRecord
 
 _SHOWN_IMAGES = 10
 
@@ -37,11 +37,8 @@ def attack(settings: Settings) -> None:
     _lira_button(settings, is_done=len(attacks) > 1)
     rates = evidence.rates_under(attacks, ceiling)
     st.markdown("**Members found at few false alarms**, with exact 95 % intervals, beside the most that the guarantee allows")
-    st.caption(
-        "The others are a sample, so the true rate of false alarms has an interval, too: *at its end* is what the guarantee allows at "
-        "its upper end. Where test rows look unlike the private ones, an attack also measures that difference, which is no leak."
-    )
-    st.dataframe(100 * rates.set_index("attack"), key="evidence-rates", column_config=_percent_columns())
+    words.say("attack_rates")
+    st.dataframe(100 * rates.set_index("attack"), key="evidence-rates", column_config=words.columns("attack_rates"))
 
 
 def attacks_so_far(settings: Settings) -> list[Attack]:
@@ -119,20 +116,7 @@ def _most_exposed(losses: Individuals, settings: Settings) -> None:
         if images is not None and images.is_images:
             captions = [f"{plain.text(row['class'])}, ε {row['epsilon']:.2f}" for _, row in worst.iterrows()]
             st.image([images.x_train[row] for row in worst["row"]], caption=captions, width=76)
-        columns = {"mu": None, "epsilon": st.column_config.NumberColumn("individual ε", format="%.2f")}
-        st.dataframe(worst, hide_index=True, key="exposed-rows", column_config=columns, height=215)
-
-
-def _percent_columns() -> Values:
-    names = {
-        "false_positive_rate": "false alarms, %",
-        "true_positive_rate": "members found, %",
-        "low": "from",
-        "high": "to",
-        "allowed": "allowed, %",
-        "allowed_high": "at its end, %",
-    }
-    return {column: st.column_config.NumberColumn(label, format="%.2f") for column, label in names.items()}
+        st.dataframe(worst, hide_index=True, key="exposed-rows", column_config=words.columns("exposed_rows"), height=215)
 
 
 @memory.of_rows(max_entries=16)

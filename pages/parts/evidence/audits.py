@@ -60,8 +60,8 @@ def audits_so_far(settings: Settings) -> tuple[OneRunAudit, CanaryAudit | None]:
 
 def fault_injection(settings: Settings) -> None:
     """A switch for each fault, the audit's verdict at once, and all faults side by side."""
-    words = {str(fault): "nothing" if fault is Fault.NONE else str(fault) for fault in Fault}
-    name = local.choice("fault", words, str(Fault.SPENT_TWICE))
+    titles = {str(fault): "nothing" if fault is Fault.NONE else str(fault) for fault in Fault}
+    name = local.choice("fault", titles, str(Fault.SPENT_TWICE))
     left, right = st.columns([2.4, 1], vertical_alignment="center")
     with right:
         claim = local.slider("claim")
@@ -75,17 +75,11 @@ def fault_injection(settings: Settings) -> None:
     show_figure(drawn, table, FigureInfo("fault_injection", settings, [badges.EXPERIMENT, badges.SYNTHETIC]))
     st.markdown(f"**Every fault, same audit, claimed ε = {claim:g}**")
     st.dataframe(_all_faults(claim, settings.seed), hide_index=True, key="faults")
-    st.caption(
-        "Three canaries, 800 trials in each world, false alarms at most 2 % over all three. At small claims trials see less: "
-        "try ε = 1 and the budget spent twice."
-    )
+    words.say("faults")
     st.markdown("**The low bits of the noise**")
     attacked, bound = _low_bits(settings.seed)
     st.dataframe(attacked, hide_index=True, key="low_bits")
-    st.caption(
-        "An attacker knows all rows but the last, and guesses from a release's low bits whether that one is in. Ideal noise lets no guess "
-        f"be right more often than in {100 * bound:.1f} %. docs/learners.md names the law of each learner's releases."
-    )
+    words.say("low_bits", percent=100 * bound)
 
 
 def blind_spots(_: Settings) -> None:

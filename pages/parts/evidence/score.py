@@ -12,11 +12,7 @@ from pillar_core.studies.evidence.score_leak import ScoreLeak
 
 def leak(settings: Settings) -> None:
     """Three readings of one released distance by two attackers, beside the published attack."""
-    st.markdown(
-        "Papers choose public data by a **score** that reads private rows, and release it without noise: “no better than random guessing”, "
-        "say its attacks. They attack with half a picture. The score is a function of the batch, so **who knows the other rows needs only "
-        "enough of its digits**."
-    )
+    words.say("score", st.markdown)
     if not core.split(settings).facts.n_public:
         st.info("There are no public rows to score against: choose some in the sidebar.", icon=":material/info:")
         return
@@ -34,10 +30,7 @@ def leak(settings: Settings) -> None:
     drawn = plots.right_guesses(study.table, mode=theme.mode(), published=score_leak.PUBLISHED, title=title)
     show_figure(drawn, study.table, FigureInfo("score_leak", settings))
     left, right = st.columns([3, 1], vertical_alignment="center")
-    left.caption(
-        "Published: the paper on this score (GSD), Table 8, an attacker who knows 1,800 of 2,000 rows. Rounding hides a row only by luck: "
-        "neighbours on two sides of a rounding edge always exist. A release that keeps a promise adds noise and pays ε."
-    )
+    words.say("score_published", left.caption)
     with right:
         navigation.link("screen", "Screen with a paid score")
 

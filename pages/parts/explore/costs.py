@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.frame import core, jobs, plain, theme
+from pages.frame import core, jobs, plain, theme, words
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pages.parts.explore.curves import OVERHEAD
@@ -42,7 +42,4 @@ def panel(record: RunRecord, settings: Settings) -> None:
     table = accuracy_costs(accuracies)
     table.insert(1, "title", [TITLES[part] for part in table["part"]])
     show_figure(part_costs(table, mode=theme.mode()), table, FigureInfo("part_costs", settings, seeds=n_seeds))
-    st.caption(
-        "Features and head: training without privacy. Clipping and steps: all that the learner does but noise. The settings are this "
-        "run's in every stage; all but the last add no noise, so nothing here is private."
-    )
+    words.say("part_costs")

@@ -4,7 +4,7 @@ import dataclasses
 
 import streamlit as st
 
-from pages.frame import badges, core, local, memory, plain, theme
+from pages.frame import badges, core, local, memory, plain, theme, words
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pillar_core.plots import Mode
@@ -28,11 +28,7 @@ def panel(settings: Settings) -> None:
     step = local.slider("noise-step", numbers, numbers[0])
     rows = parts.opened[parts.opened["step"] == step].drop(columns="step")
     st.dataframe(rows, hide_index=True, key="table-noise-step")
-    st.caption(
-        f"Pushes of the head of “{plain.text(parts.pushed)}” along the first two of k = {parts.k} public directions, with their lengths "
-        f"over all directions and classes. Each number of a sum gets noise of standard deviation {parts.noise:.3g}: more directions are "
-        "more numbers, and with a smaller ε each gets more."
-    )
+    words.say("noise", pushed=plain.text(parts.pushed), k=parts.k, noise=parts.noise)
 
 
 @memory.of_rows(max_entries=8, show_spinner="Training once more, step by step …")

@@ -5,7 +5,7 @@ import math
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, failures, receipts
+from pages.frame import core, failures, receipts, words
 from pages.frame.settings import Settings
 from pages.parts.explore import tuning
 from pillar_core import mode
@@ -23,16 +23,7 @@ def panel(settings: Settings) -> None:
     if not panel.open:
         return
     with panel:
-        st.markdown(
-            "What you see above is an **experiment**: its seed is known, so anyone could subtract the noise. A release trains "
-            "**anew**, with noise and sampling from the operating system that are recorded nowhere. "
-            "It spends its ε for good; each further training spends it again, on the same private rows."
-        )
-        st.markdown(
-            f"The file also says what its ε does **not** cover: {IN_SIGHT}. To pay for a choice, set **Step size chosen by** to "
-            f"{PAID_WAYS}: the release then chooses anew within its ε. Nothing pays for k, ε and learner that were picked by looking; fix "
-            "them on public rows or beforehand."
-        )
+        words.say("release", st.markdown, in_sight=IN_SIGHT, paid_ways=PAID_WAYS)
         if not pc.METHODS[settings.method].is_private:
             st.warning("This learner protects nothing: its file promises nothing about anyone.", icon=":material/warning:")
         with failures.show_refusal("The model could not be prepared."):

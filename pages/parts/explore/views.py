@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, history, memory, navigation, odds, plain, session, theme
+from pages.frame import badges, core, history, memory, navigation, odds, plain, session, theme, words
 from pages.frame import settings as codec
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
@@ -90,8 +90,8 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
     curve = k_curves.by_budget(curves.table, method_of(settings)).get(settings.epsilon, pd.DataFrame())
     st.caption(k_curves.compare_best_k(curve, ruled=core.rule_k(settings)) or "With two seeds or more, this line says which k are as good.")
     if star is not None:
-        words = f"How near the classes lie in k = {star.k} directions: margins before and after the projection"
-        navigation.link("geometry", words, icon=":material/bar_chart:", changes={"controls": "geometry-view:margins"})
+        label = f"How near the classes lie in k = {star.k} directions: margins before and after the projection"
+        navigation.link("geometry", label, icon=":material/bar_chart:", changes={"controls": "geometry-view:margins"})
     if record.method == "pillar":
         changes = {"method": kalman.LEARNER, "k": codec.RULE, "view": "why"}
         navigation.link("explore", "No k to choose: PILLAR Kalman at the same ε, and why it works", changes=changes)
@@ -132,11 +132,7 @@ def _odds(record: RunRecord, settings: Settings) -> None:
         return
     figure = plots.odds_dots(table, mode=theme.mode(), protected=f"one {odds.unit(settings.data)}")
     show_figure(figure, table, FigureInfo("odds", settings, [badges.PRIVATE, badges.EXPERIMENT]))
-    st.caption(
-        f"From the trade-off curve of what really ran ({'; '.join(record.guarantee.events)}), "
-        f"{odds.relation_words(settings.relation, settings.data)}, at any chance δ that ε fails. "
-        "An adjective such as “strong” would hide that the same ε means different odds for different mechanisms."
-    )
+    words.say("odds", events="; ".join(record.guarantee.events), relation=odds.relation_words(settings.relation, settings.data))
 
 
 def _why(record: RunRecord, settings: Settings) -> None:

@@ -6,7 +6,7 @@ import math
 import pandas as pd
 import streamlit as st
 
-from pages.frame import badges, core, jobs, local, theme
+from pages.frame import badges, core, jobs, local, theme, words
 from pages.frame import settings as codec
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import EPSILONS, Settings
@@ -32,10 +32,7 @@ def _gain(settings: Settings) -> None:
         ratio = geometry.noise_ratio(**shared, epsilon=settings.epsilon, delta=settings.delta)
     figure = plots.projection_gains(table, spearman=table.attrs["spearman"], mode=theme.mode(), present=ratio)
     show_figure(figure, table, FigureInfo("projection_gains", settings, seeds=5))
-    st.caption(
-        "The noise is that of one Gaussian release in all d directions, √d/μ, the rows of a class are n/C: public facts alone. "
-        "It leaves out what the first k public directions lose, so public rows of another kind gain less. A tenth of each set was public."
-    )
+    words.say("projection_gains")
 
 
 def _xi(settings: Settings) -> None:
@@ -52,10 +49,7 @@ def _xi(settings: Settings) -> None:
     if not is_complete:
         _separators_job(separation)
     if "dp_pca" in kinds:
-        st.caption(
-            f"The noised directions are one release of the second moment at ε = {settings.epsilon:g}, δ = {settings.delta:g}, with "
-            "rows clipped to length one: an experiment, its noise is known."
-        )
+        words.say("noised_directions", settings=settings)
 
 
 def _margins(settings: Settings) -> None:
@@ -101,10 +95,7 @@ def _best(settings: Settings) -> None:
     model = geo.best_k(at_budget)
     st.caption(k_curves.compare_best_k(measured, ruled=core.rule_k(settings), predicted=int(model["k"].iloc[0]) if len(model) else None))
     if _is_uneven(settings):
-        st.caption(
-            ":orange[Many classes of unequal size]: a rougher guide. On such a set (GTSRB, 43 classes) the predicted k lost up to 3 points "
-            "of accuracy, and the curve was off by 3 to 10. Measure before you trust it."
-        )
+        words.say("uneven_classes")
     if len(runs) and not is_drawn:
         budgets = ", ".join(f"{epsilon:g}" for epsilon in sorted(set(runs["epsilon"])))
         st.caption(f"Measured curves exist at ε = {budgets}; choose one of those in the sidebar to see them on the prediction.")

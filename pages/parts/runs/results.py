@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, exports, local, memory, session, shares, theme
+from pages.frame import badges, core, exports, local, memory, session, shares, theme, words
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pages.parts.runs import exports as runs_exports
@@ -22,11 +22,7 @@ _COLUMNS = ("origin", "data", "learner", "k", "epsilon", "public_fraction", "mea
 def panel(settings: Settings, runs: pd.DataFrame) -> None:
     """Filters, table, chosen lines, exports."""
     if runs.empty:
-        st.info(
-            "The cache holds no runs yet; these came with the library. Build a grid of your own under **Plan**, or bring runs: "
-            "`python -m pillar_core cache import runs.zip`.",
-            icon=":material/inbox:",
-        )
+        words.say("no_runs", st.info, icon="inbox")
         runs = records.all_runs(shipped=True)
     visible = _filter_runs(settings, runs)
     if visible.empty:
@@ -121,7 +117,6 @@ def _table(lines: pd.DataFrame) -> pd.DataFrame:
 
 def _choose_lines(visible: pd.DataFrame, dataset: str) -> list[Any]:
     """One data set's settings, best first; the labels of those that were chosen."""
-    number = st.column_config.NumberColumn
     event: Any = st.dataframe(
         visible,
         hide_index=True,
@@ -129,15 +124,7 @@ def _choose_lines(visible: pd.DataFrame, dataset: str) -> list[Any]:
         height=min(38 + 35 * len(visible), 400),
         on_select="rerun",
         selection_mode="multi-row",
-        column_config={
-            "epsilon": st.column_config.TextColumn("ε asked"),
-            "public_fraction": number("public share"),
-            "mean": st.column_config.ProgressColumn("test accuracy, %", format="%.1f", min_value=0, max_value=100),
-            "low": number("95 % from", format="%.1f"),
-            "high": number("to", format="%.1f"),
-            "epsilon_upper": st.column_config.TextColumn("ε spent, upper bound"),
-            "seconds": number("seconds a run", format="%.2f"),
-        },
+        column_config=words.columns("runs"),
     )
     return [visible.index[row] for row in event.selection.rows if row < len(visible)]
 

@@ -5,7 +5,7 @@ import dataclasses
 import pandas as pd
 import streamlit as st
 
-from pages.frame import history, local, memory, plain, session
+from pages.frame import history, local, memory, plain, session, words
 from pages.frame.settings import Settings
 from pages.parts.screen import sets as screening_sets
 from pages.parts.screen.question import SEEN, Choice
@@ -30,12 +30,7 @@ def panel(choice: Choice, settings: Settings) -> None:
         return
     history.look(dataclasses.replace(settings, data=choice.private), is_ranking=True)
     with below:
-        st.markdown(
-            "All candidates but the private set's own parts go into one pool, and every private row votes for the cluster of public images "
-            "nearest to it. Keeping the tenth with the most votes gained 1 to 29 points where the pool held rows like the private ones; "
-            "among foreign sets alone it gained nothing sure (`docs/papers.md`). A part of the private set needs no votes: alone, "
-            "it did as well or better."
-        )
+        words.say("trim", st.markdown)
         pool, names = _pool(ask.key, ask, choice.epsilon), [screening_sets.title(name) for name in ask.public]
         percent = local.slider("screen-share")
         rows = pool.trimmed.at(percent / 100)
@@ -45,15 +40,15 @@ def panel(choice: Choice, settings: Settings) -> None:
             sets.groupby("Set", sort=False, as_index=False).agg(Rows=("Kept", "size"), Kept=("Kept", "mean")),
             hide_index=True,
             key="screen-trim-sources",
-            column_config={"Kept": st.column_config.ProgressColumn(format="%.0f %%", min_value=0, max_value=100)},
+            column_config=words.columns("trimmed"),
         )
-        for word, numbers in (("Kept", pool.trimmed.order[: len(rows)]), ("Dropped", pool.trimmed.order[len(rows) :])):
+        for kind, numbers in (("Kept", pool.trimmed.order[: len(rows)]), ("Dropped", pool.trimmed.order[len(rows) :])):
             sample = numbers[:: max(1, len(numbers) // SAMPLES)][:SAMPLES]
             alts = [
-                f"{word}: {plain.text(name)}, image {place}"
+                f"{kind}: {plain.text(name)}, image {place}"
                 for place, name in enumerate((names[code] for code in pool.sources[sample]), start=1)
             ]
-            st.markdown(f"**{word}**")
+            st.markdown(f"**{kind}**")
             st.image(list(trimming.images_of(pool, sample).x_train), width=64, alt=alts)
         st.caption(f":material/shield_lock: {plain.text(pool.trimmed.guarantee)} It comes on top of the ranking's release.")
         if not mode.binds():

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, history, local, plain, session, theme
+from pages.frame import badges, core, history, local, plain, session, theme, words
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pages.parts.screen import question as screening
@@ -60,12 +60,8 @@ def summary(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     if choice.is_paid:
         paid = history.paid_rankings(dataclasses.replace(settings, data=choice.private))
         total = round_up(rankings.epsilon_of(paid, delta=settings.delta, relation="add_or_remove_one"), 3)
-        st.success(
-            f"**Spent for real: {value}** on {plain.text(screening_sets.title(choice.private))}, with secret noise. Paid rankings of "
-            f"these rows: {len(paid)}, together ε ≤ {total} at δ = {settings.delta:g}, for one row added or removed. Models "
-            f"trained on them here add it to theirs.",
-            icon=":material/receipt_long:",
-        )
+        fields = {"title": plain.text(screening_sets.title(choice.private)), "count": len(paid), "delta": settings.delta}
+        words.say("ranking_paid", st.success, icon="receipt_long", value=value, total=total, **fields)
 
 
 def ranking(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
@@ -115,12 +111,7 @@ def cards(choice: Choice, table: pd.DataFrame) -> None:
 
 def enough(choice: Choice, settings: Settings) -> None:
     """How many public rows PILLAR needs, as it was measured."""
-    st.markdown(
-        "**About ten rows a class, if they are like the private ones.** They came within 3 points of any larger number, and 50 such rows "
-        "in all beat up to 5,000 foreign ones: which rows counts for more than how many. Theory's mark is n·ε: for generalised linear "
-        "models in the worst case, that many unlabelled public rows (up to logarithms) give the best rate, and more do not improve it "
-        "([Ullah et al. 2024](https://arxiv.org/abs/2403.03856)). Here the curves are flat before it."
-    )
+    words.say("enough_public_rows", st.markdown)
     table = benefit.curves(choice.private)
     private = table["private"].iloc[0]
     if private != choice.private:

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import streamlit as st
 
-from pages.frame import badges, local, memory, theme
+from pages.frame import badges, local, memory, theme, words
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pillar_core import plots, theory
@@ -22,10 +22,7 @@ _SIMULATED, _COMPUTED = (badges.NON_PRIVATE, badges.SYNTHETIC), (badges.THEORY, 
 
 def mixture(settings: Settings) -> None:
     """Two Gaussian classes on a line: error measured and predicted, with one public direction and with none."""
-    st.markdown(
-        "Two classes y = ±1 lie along one direction **μ**; a nuisance of size **θ** and noise of size **σ** are in the way: rows are "
-        "y·μ + θ·u·w + σ·z in d dimensions. One public direction finds μ; a private learner then has one number to learn instead of d."
-    )
+    words.say("mixture", st.markdown)
     d, sigma, theta, n_public = local.sliders("mixture.d", "mixture.sigma", "mixture.theta", "mixture.n_public")
     epsilon = settings.epsilon
     table = _mixture(d, theta, sigma, epsilon, n_public, settings.seed)
@@ -34,10 +31,7 @@ def mixture(settings: Settings) -> None:
     curve = _predict(d, theta, sigma, epsilon, share)
     figure = plots.mixture_errors(table, curve, mode=theme.mode(), floor=best)
     show_figure(figure, table, FigureInfo("mixture", settings, _SIMULATED, _SEEDS))
-    st.caption(
-        f"The first direction of {n_public:,} public rows holds {100 * share:.1f} % of μ and misses ξ₁ = {1 - share:.3f}. "
-        f"ε = {epsilon:g} comes from the sidebar."
-    )
+    words.say("mixture_held", rows=n_public, percent=100 * share, missed=1 - share, epsilon=epsilon)
     target = local.slider("mixture.target")
     lines = [
         (d_, name, theory.rows_needed(error=target, epsilon=epsilon, k=k, theta=theta, sigma=sigma) if math.isfinite(epsilon) else 1.0)
@@ -49,17 +43,12 @@ def mixture(settings: Settings) -> None:
         figure = plots.rows_against_dimension(needed, mode=theme.mode(), present=d)
         show_figure(figure, needed, FigureInfo("rows_needed", settings, _COMPUTED))
     else:
-        st.info(
-            f"With σ = {sigma:g} even the best classifier errs in {100 * best:.1f} % of rows: no number of rows reaches {100 * target:g} %."
-        )
+        words.say("mixture_out_of_reach", st.info, sigma=sigma, best=100 * best, target=100 * target)
 
 
 def disjunctions(settings: Settings) -> None:
     """Random graphs: components against unlabelled rows, and what the exponential mechanism then errs."""
-    st.markdown(
-        "A label is true if any of the first k variables is active. **Unlabelled** rows show which variables are active together; "
-        "joined variables share their fate, so only one bit per component is left to learn from **private** labels."
-    )
+    words.say("disjunctions", st.markdown)
     first, second, third, fourth = st.columns(4)
     with first:
         d = local.slider("graph.d")
@@ -79,26 +68,18 @@ def disjunctions(settings: Settings) -> None:
     else:
         st.caption(f"Theorem 2, corrected, promises two components from {math.ceil(bound):,} unlabelled rows on.")
     if graph.count > theory.MOST_COMPONENTS:
-        st.info(
-            f"{graph.count} components leave 2^{graph.count} disjunctions, too many to weigh one by one. More unlabelled rows join them.",
-            icon=":material/hub:",
-        )
+        words.say("many_components", st.info, icon="hub", count=graph.count)
         return
     epsilons = tuple(sorted({0.1, 0.5, 2.0, min(settings.epsilon, 8.0)}))
     table = _choices(d, k, p, n, epsilons, settings.seed)
     figure = plots.choice_errors(table.dropna(subset=["error"]), mode=theme.mode())
     show_figure(figure, table, FigureInfo("choice_errors", settings, _SIMULATED, seeds=5))
-    st.caption(
-        "The mechanism takes a union of components with probability ∝ exp(−ε·errors/2): ε under replacing a row, ε/2 under adding one."
-    )
+    words.say("exponential_mechanism")
 
 
 def shift(settings: Settings) -> None:
     """A share η of the public rows comes from elsewhere: what its directions still hold of the separator."""
-    st.markdown(
-        "A share **η** of the public rows points in one foreign direction. Once its energy passes the k-th eigenvalue, it takes a place "
-        "among the k directions, and what sat there is lost. Theory's bound is safe long before."
-    )
+    words.say("shift", st.markdown)
     d, k, decay, n = local.sliders("shift.d", "shift.k", "shift.decay", "shift.n")
     table = _shift(d, k, decay, n, settings.seed)
     show_figure(plots.shift(table, mode=theme.mode()), table, FigureInfo("shift", settings, _COMPUTED))
