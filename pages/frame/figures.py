@@ -8,9 +8,9 @@ from typing import Any, Literal
 import pandas as pd
 import streamlit as st
 
-from pages.frame import copying, core, exports, moving, plain, report, shares, theme
+from pages.frame import copying, core, exports, moving, plain, report, session, shares, theme
 from pages.frame.badges import DIAGNOSTIC, REAL, SYNTHETIC, Seeds, show_row
-from pages.frame.settings import Settings
+from pages.frame.settings import Settings, Value
 from pillar_core.arrays import Json
 from pillar_core.data import uploads
 from pillar_core.plots.accuracy import with_runs
@@ -93,6 +93,13 @@ def show_figure(
         if majority is not None:
             st.caption(f"Guessing the most common class scores {100 * majority:.1f} % on the test rows.")
         _show_exports(figure, runs, table, info)
+
+
+def take_point(name: str, **kinds: Callable[[Any], Value]) -> None:
+    """A callback of a click on a figure: the first of the point's customdata become these settings, of these kinds."""
+    points = st.session_state[f"chart-{name}"]["selection"]["points"]
+    if points and points[0].get("customdata"):
+        session.change(**{setting: kind(value) for (setting, kind), value in zip(kinds.items(), points[0]["customdata"], strict=False)})
 
 
 def _show_exports(figure: Figure, runs: Mapping[str, object] | None, table: Table, info: FigureInfo) -> None:

@@ -5,6 +5,7 @@ import math
 import pandas as pd
 
 import pillar_core as pc
+from pages.frame import words
 from pages.frame.settings import Settings
 from pillar_core import accounting, plots
 from pillar_core.accounting.risk import turned_guesses
@@ -14,18 +15,9 @@ from pillar_core.types import RunRecord, Unit
 
 _RELATIONS = {"add_or_remove_one": "one {} added or removed", "replace_one": "one {} replaced"}
 
-_PUBLISHED = (
-    (2.0, "Apple, health types in HealthKit: local, user and day"),
-    (4.0, "Apple, popular emoji: local, user and day; Microsoft, Assistive AI: user, δ < 1e-7"),
-    (8.0, "Apple, lookup hints: local, user and day"),
-    (9.98, "Israel, registry of live births of 2014: one birth"),
-    (16.0, "Apple, QuickType suggestions: local, user and day"),
-    (34.9, "LinkedIn, Audience Engagement API: user and month, δ = 7e-9"),
-)
-"""ε of published deployments with their units, read in registry.opendp.org/deployments-registry and in D. Desfontaines' list of real-world
-uses (desfontain.es). Other units and models than a row of this app: a scale to read ε by, no comparison."""
-PUBLISHED = tuple((epsilon, f"ε = {epsilon:g}: {words} (registry.opendp.org; desfontain.es)") for epsilon, words in _PUBLISHED)
-"""Marks for the ε slider."""
+PUBLISHED = tuple((entry["epsilon"], entry["words"].format_map(entry)) for entry in words.WORDS["deployments"].values())
+"""Marks for the ε slider: ε of published deployments with their units. Other units and models than a row of this app: a scale to read ε
+by, no comparison."""
 
 
 def sentence(settings: Settings) -> str:

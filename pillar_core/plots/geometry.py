@@ -54,11 +54,13 @@ def xi_against_k(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = N
         hover = f"{label}: ξ = %{{y:.3f}} at k = %{{x}}"
         marks.line(figure, rows["k"], rows["mean"], colour, width=2.8, dash=dash, name=label, hover=hover)
         ends.append((float(table["k"].max()), float(rows["mean"].iloc[-1]), label, colour))
-        summary.append(f"{label}: " + ", ".join(f"{row['mean']:.2f} at k = {row['k']:g}" for row in _first_middle_last(rows)))
+        points = rows.iloc[sorted({0, len(rows) // 2, len(rows) - 1})].to_dict("records")
+        summary.append(f"{label}: " + ", ".join(f"{row['mean']:.2f} at k = {row['k']:g}" for row in points))
     end_labels(figure, ends, low=0.0, high=1.0, height=350)
     _beyond(figure, table, names[0], mode)
     _mark(figure, k, mode, top=1.02)
-    _k_axis(figure, table["k"])
+    ticks = marks.round_ticks(float(table["k"].min()), float(table["k"].max())) or log_ticks([float(k) for k in table["k"]])
+    figure.update_xaxes(marks.log_axis(ticks, "k, directions kept (log scale)"))
     pairs = int(table["pairs"].max())
     about = {"subject": subject, "pairs": pairs, "plural": "s" if pairs > 1 else "", "summary": "; ".join(summary)}
     return finish_by_name(figure, "xi_against_k", mode=mode, **about)
@@ -166,15 +168,6 @@ def _mark(figure: go.Figure, k: int | None, mode: Mode, *, top: float) -> None:
         return
     figure.add_vline(x=k, line={"color": marks.MARKED[mode], "width": 1.6, "dash": "dot"})
     marks.note(figure, math.log10(k), top, f"<b>k = {k}</b>", marks.MARKED[mode], xanchor="left", xshift=4, yanchor="top")
-
-
-def _k_axis(figure: go.Figure, ks: pd.Series) -> None:
-    ticks = marks.round_ticks(float(ks.min()), float(ks.max())) or log_ticks([float(k) for k in ks])
-    figure.update_xaxes(marks.log_axis(ticks, "k, directions kept (log scale)"))
-
-
-def _first_middle_last(rows: pd.DataFrame) -> list[pd.Series]:
-    return [rows.iloc[place] for place in sorted({0, len(rows) // 2, len(rows) - 1})]
 
 
 def spectrum(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = None, n_public: int | None = None) -> go.Figure:

@@ -1,6 +1,7 @@
 """The comparison behind the Compare page: which learners, the grid as a job, what the cache holds of it."""
 
 import dataclasses
+import functools
 import math
 import shlex
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ import streamlit as st
 
 import pillar_core as pc
 from pages.frame import badges, core, exports, jobs, memory, plain, session, theme, words
-from pages.frame.figures import FigureInfo, show_figure
+from pages.frame.figures import FigureInfo, show_figure, take_point
 from pages.frame.settings import Settings
 from pillar_core import plots
 from pillar_core.fingerprint import fingerprint
@@ -113,17 +114,9 @@ def draw(comparison: Comparison, settings: Settings) -> None:
         show_figure(figure, runs, FigureInfo("compare_bars", settings, seeds=seeds_of(at_budget), command=again))
     figure = _against_epsilon(comparison.key, theme.mode(), comparison.lines)
     info = FigureInfo(_BUDGETS_FIGURE, settings, seeds=seeds_of(comparison.lines), is_accuracy=True, command=again)
-    show_figure(figure, comparison.lines, info, on_select=_take_point)
+    show_figure(figure, comparison.lines, info, on_select=functools.partial(take_point, _BUDGETS_FIGURE, epsilon=float, method=str))
     st.caption("Click a point to take its learner and its ε in the sidebar and on Explore.")
     _table(comparison.lines)
-
-
-def _take_point() -> None:
-    """The callback of a click on a learner's point: it becomes the setting."""
-    points = st.session_state[f"chart-{_BUDGETS_FIGURE}"]["selection"]["points"]
-    if points and points[0].get("customdata"):
-        epsilon, method = points[0]["customdata"][:2]
-        session.change(epsilon=float(epsilon), method=method)
 
 
 @memory.cache(max_entries=32, is_free=True)

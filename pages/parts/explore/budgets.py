@@ -1,13 +1,14 @@
 """Accuracy against ε of the learner at hand, from the runs that there are; a click on it becomes the sidebar's ε."""
 
+import functools
 import math
 
 import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, jobs, session, theme
-from pages.frame.figures import FigureInfo, show_figure
+from pages.frame import badges, core, jobs, theme
+from pages.frame.figures import FigureInfo, show_figure, take_point
 from pages.frame.settings import Settings
 from pages.parts.explore.curves import OVERHEAD
 from pillar_core.plots.budgets import budget_curve
@@ -42,7 +43,7 @@ def panel(record: RunRecord, settings: Settings) -> None:
         figure = budget_curve(known, curve, _DRAWN, band=band, present=star, mode=theme.mode())
         seeds = (int(known["seeds"].min()), int(known["seeds"].max()))
         info = FigureInfo(_NAME, settings, [*badges.DIAGNOSTIC, *([] if curve is None else [badges.FITTED])], seeds, is_accuracy=True)
-        show_figure(figure, known, info, on_select=_take_budget)
+        show_figure(figure, known, info, on_select=functools.partial(take_point, _NAME, epsilon=float))
         ends = f" Below ε = {fitted['epsilon'].min():g} nothing is drawn: there such fits miss by far more." if curve is not None else ""
         st.caption(f"Click a point to take its ε.{ends}")
     shared: Values = {"each": record.seconds + OVERHEAD}
@@ -54,10 +55,3 @@ def panel(record: RunRecord, settings: Settings) -> None:
     elif len(trained) < len(forms):
         title = f"Measure the curve: {len(_DRAWN)} ε × {settings.seeds} seeds"
         jobs.sweeps(grid, title=title, cached=len(trained), total=len(forms), key="budgets", **shared)
-
-
-def _take_budget() -> None:
-    """The callback of a click on a point."""
-    points = st.session_state[f"chart-{_NAME}"]["selection"]["points"]
-    if points and points[0].get("customdata"):
-        session.change(epsilon=float(points[0]["customdata"][0]))

@@ -1,12 +1,14 @@
 """What Explore draws below the result: curves over k, the whole plane, classes, odds, reasons."""
 
+import functools
+
 import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
 from pages.frame import badges, core, history, memory, navigation, odds, plain, session, theme, words
 from pages.frame import settings as codec
-from pages.frame.figures import FigureInfo, show_figure
+from pages.frame.figures import FigureInfo, show_figure, take_point
 from pages.frame.settings import Settings
 from pages.parts.explore import budgets, classes, costs, kalman, noise, result
 from pages.parts.explore.curves import Curves, method_of, read
@@ -17,18 +19,6 @@ from pillar_core.plots.theme import Figure
 from pillar_core.runs import sweep
 from pillar_core.types import Form, RunRecord
 
-_TITLES = {
-    "k": "Curves",
-    "epsilon": "ε curve",
-    "plane": "k × ε plane",
-    "costs": "Costs",
-    "noise": "Noise",
-    "classes": "Classes",
-    "odds": "Odds",
-    "why": "Why these settings?",
-}
-
-
 NEEDS_CURVES = ("k", "plane")
 """The views that are drawn from the grid of runs."""
 
@@ -38,8 +28,8 @@ def choice(settings: Settings) -> str:
     hint = "Each view is drawn from the same run and the same curves; the choice is part of the link."
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     with left:
-        style = session.widget("view") | {"label": "View", "help": hint}
-        st.segmented_control(options=list(_TITLES), format_func=_TITLES.__getitem__, **style)
+        style, titles = session.widget("view") | {"label": "View", "help": hint}, words.WORDS["views"]
+        st.segmented_control(options=list(titles), format_func=titles.__getitem__, **style)
     with right:
         result.learner()
     return settings.view
@@ -120,7 +110,7 @@ def _plane(curves: Curves, record: RunRecord, settings: Settings) -> None:
     star = (int(k), settings.epsilon) if k else None
     figure = plots.accuracy_heatmap(curves.table, mode=theme.mode(), method=method, present=star)
     info = FigureInfo("accuracy_plane", settings, seeds=curves.seeds, is_accuracy=True)
-    show_figure(figure, curves.table, info, on_select=_take_cell)
+    show_figure(figure, curves.table, info, on_select=functools.partial(take_point, info.name, k=int, epsilon=float))
     st.caption("Click a cell to take its k and ε.")
 
 
@@ -175,11 +165,3 @@ def _pinned_curve(curves: Curves, settings: Settings) -> pd.DataFrame | None:
     rows = table[(table["method"] == a.method) & (table["epsilon"] == a.epsilon)]
     run = {"method": a.method, "k": pinned.settings["k"], "epsilon": a.epsilon, "seed": a.seed, "accuracy": pinned.accuracy}
     return rows if len(rows) else pd.DataFrame([run])
-
-
-def _take_cell() -> None:
-    """The callback of a click into the plane."""
-    points = st.session_state["chart-accuracy_plane"]["selection"]["points"]
-    if points and "customdata" in points[0]:
-        k, epsilon = points[0]["customdata"]
-        session.change(k=int(k), epsilon=float(epsilon))
