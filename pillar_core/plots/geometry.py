@@ -11,6 +11,7 @@ from plotly.subplots import make_subplots
 from pillar_core.plots import marks
 from pillar_core.plots.theme import (
     INK,
+    LOOKS,
     Mode,
     as_text,
     categorical,
@@ -23,15 +24,7 @@ from pillar_core.plots.theme import (
     method_style,
 )
 
-BASES: dict[str, tuple[str, str, str]] = {
-    "public_pca": ("pillar", "solid", "public directions"),
-    "private_pca": ("dp_sgd", "dash", "private directions"),
-    "dp_pca": ("dp_pca", "dashdot", "noised private directions"),
-    "random": ("non_private", "dot", "random directions"),
-    "identity": ("jl", "longdash", "single features"),
-    "pinned": ("adamix_theory", "dot", "pinned A"),
-    "raw_pixels": ("noisy_gd", "longdash", "raw pixels"),
-}
+BASES: dict[str, tuple[str, str, str]] = {name: tuple(looks) for name, looks in LOOKS["bases"].items()}
 """Basis → the method whose colour it wears, its dash, its name on the figure."""
 _BINS = 48
 

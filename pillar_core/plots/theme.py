@@ -56,10 +56,10 @@ class MethodStyle:
 
 
 _FIGURES: dict[str, dict[str, Json]] = toml_tables(Path(__file__).with_name("figures.toml"))
-_LOOKS: dict[str, Json] = toml_tables(Path(__file__).with_suffix(".toml"))
+LOOKS: dict[str, Json] = toml_tables(Path(__file__).with_suffix(".toml"))
 _TEMPLATE = Template(Path(__file__).with_name("template.toml").read_text(encoding="utf-8"))
-_HUES: dict[str, tuple[str, str]] = _LOOKS["hues"]
-_EPSILON_ANCHORS: dict[Mode, list[str]] = _LOOKS["epsilon"]
+_HUES: dict[str, tuple[str, str]] = LOOKS["hues"]
+_EPSILON_ANCHORS: dict[Mode, list[str]] = LOOKS["epsilon"]
 
 
 class _ByMode(dict[Mode, Ink]):
@@ -67,10 +67,10 @@ class _ByMode(dict[Mode, Ink]):
         raise SettingError(f"mode must be one of light, dark; got {mode!r}.")
 
 
-INK = _ByMode({mode: Ink(**inks) for mode, inks in _LOOKS["ink"].items()})
+INK = _ByMode({mode: Ink(**inks) for mode, inks in LOOKS["ink"].items()})
 METHOD_STYLES: dict[str, MethodStyle] = {
     name: MethodStyle(light, dark, dash, symbol, order)
-    for order, (name, (light, dark, dash, symbol)) in enumerate(_LOOKS["methods"].items())
+    for order, (name, (light, dark, dash, symbol)) in enumerate(LOOKS["methods"].items())
 }
 _PADDED = 1.12
 """Of the span of all y drawn, what plotly makes of it."""
@@ -82,7 +82,7 @@ _FOREIGN = re.compile(r"<(?!/?(?:b|i|extra)>|br>)(?=[a-zA-Z/!])")
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "pentagon", "hexagon", "star-triangle-up")
 
 EPSILON_RANGE = (0.1, 8.0)
-ACCURACY_SCALE: list[list[float | str]] = _LOOKS["accuracy"]["scale"]
+ACCURACY_SCALE: list[list[float | str]] = LOOKS["accuracy"]["scale"]
 
 
 def method_style(name: str) -> MethodStyle:

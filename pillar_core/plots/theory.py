@@ -12,6 +12,7 @@ from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.theme import (
     INK,
+    LOOKS,
     Mode,
     categorical,
     class_symbols,
@@ -24,26 +25,9 @@ from pillar_core.plots.theme import (
     seeds_phrase,
 )
 
-_RATES = {
-    "PILLAR": ("pillar", "solid"),
-    "GEP": ("gep", "solid"),
-    "random projection (JL)": ("jl", "dashdot"),
-    "DP-SGD, restricted Lipschitz": ("noisy_gd", "longdash"),
-    "DP-SGD, no assumption": ("dp_sgd", "dash"),
-    "generic semi-private learner": ("pate", "dot"),
-}
-_SIDES = {"first public direction": ("pillar", "solid"), "none": ("dp_sgd", "dash")}
-_SIDE_WORDS = {"first public direction": "projected, k = 1", "none": "not projected"}
-_AXES = {
-    "k": "k, directions kept",
-    "d": "d, features",
-    "epsilon": "ε",
-    "gamma": "margin γ",
-    "alpha": "error α",
-    "xi": "ξ",
-    "n": "private rows n",
-    "low_rank": "c₁, c₂",
-}
+_RATES: dict[str, list[str]] = LOOKS["rates"]
+_SIDES: dict[str, list[str]] = LOOKS["projections"]
+_AXES: dict[str, str] = LOOKS["axes"]
 
 
 def rates(table: pd.DataFrame, *, mode: Mode = "light", present: float | None = None) -> go.Figure:
@@ -78,11 +62,11 @@ def mixture_errors(
     (default: those of `table`). floor: the best possible error.
     """
     figure, summary, ends = go.Figure(), [], []
-    for name, (style, dash) in _SIDES.items():
+    for name, (style, dash, title) in _SIDES.items():
         rows, colour = table[table["projection"] == name], method_style(style).colour(mode)
         drawn = rows if curve is None else curve[curve["projection"] == name]
         line = drawn.groupby("n_private", as_index=False)["predicted"].mean()
-        words: marks.Looks = {"name": f"{_SIDE_WORDS[name]}, predicted", "hover": "predicted %{y:.2f} % at %{x:,} rows"}
+        words: marks.Looks = {"name": f"{title}, predicted", "hover": "predicted %{y:.2f} % at %{x:,} rows"}
         marks.line(figure, line["n_private"], 100 * line["predicted"], colour, width=2.8, dash=dash, **words)
         means = over_seeds(rows, by=["n_private"], value="error", low=0, high=1)
         marks.dots(
@@ -92,14 +76,12 @@ def mixture_errors(
             colour,
             size=10,
             edge=(1.6, INK[mode].surface),
-            name=f"{_SIDE_WORDS[name]}, measured",
+            name=f"{title}, measured",
             error_y=marks.reach(means, colour, thickness=1.4, width=4),
             hover="measured %{y:.2f} % at %{x:,} rows",
         )
-        summary.append(
-            f"{_SIDE_WORDS[name]}: {100 * float(means['mean'].iloc[0]):.1f} to {100 * float(means['mean'].iloc[-1]):.1f} percent"
-        )
-        ends.append((float(line["n_private"].iloc[-1]), 100 * float(line["predicted"].iloc[-1]), _SIDE_WORDS[name], colour))
+        summary.append(f"{title}: {100 * float(means['mean'].iloc[0]):.1f} to {100 * float(means['mean'].iloc[-1]):.1f} percent")
+        ends.append((float(line["n_private"].iloc[-1]), 100 * float(line["predicted"].iloc[-1]), title, colour))
     if floor is not None:
         figure.add_hline(y=100 * floor, line={"color": INK[mode].muted, "width": 1.4, "dash": "dot"})
         place: marks.Looks = {"xref": "paper", "xanchor": "left", "xshift": 8, "yanchor": "top"}
@@ -115,15 +97,15 @@ def rows_against_dimension(table: pd.DataFrame, *, mode: Mode = "light", present
     figure, summary = go.Figure(), []
     finite = table[table["rows"].map(math.isfinite)]
     ends = []
-    for name, (style, dash) in _SIDES.items():
+    for name, (style, dash, title) in _SIDES.items():
         rows = finite[finite["projection"] == name].sort_values("d")
         if rows.empty:
             continue
         colour = method_style(style).colour(mode)
-        marks.line(figure, rows["d"], rows["rows"], colour, width=3, dash=dash, name=_SIDE_WORDS[name], hover="d = %{x:,}: %{y:,.0f} rows")
+        marks.line(figure, rows["d"], rows["rows"], colour, width=3, dash=dash, name=title, hover="d = %{x:,}: %{y:,.0f} rows")
         first, last = float(rows["rows"].iloc[0]), float(rows["rows"].iloc[-1])
-        ends.append((float(rows["d"].iloc[-1]), math.log10(last), _SIDE_WORDS[name], colour))
-        summary.append(f"{_SIDE_WORDS[name]}: {first:.0f} rows at d = {rows['d'].iloc[0]:g}, {last:.0f} at {rows['d'].iloc[-1]:g}")
+        ends.append((float(rows["d"].iloc[-1]), math.log10(last), title, colour))
+        summary.append(f"{title}: {first:.0f} rows at d = {rows['d'].iloc[0]:g}, {last:.0f} at {rows['d'].iloc[-1]:g}")
     if len(finite):
         end_labels(figure, ends, low=math.log10(float(finite["rows"].min())), high=math.log10(float(finite["rows"].max())), height=290)
     if present is not None:

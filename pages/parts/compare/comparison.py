@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, exports, jobs, memory, plain, session, theme, words
+from pages.frame import badges, core, exports, jobs, local, memory, plain, session, theme, words
 from pages.frame.figures import FigureInfo, show_figure, take_point
 from pages.frame.settings import Settings
 from pillar_core import plots
@@ -46,14 +46,8 @@ def choose(settings: Settings) -> list[str]:
     able = [name for name, reason in reasons.items() if not reason]
     chosen = [name for name in settings.learners.split(",") if name in able] or [name for name in START if name in able]
     st.session_state.setdefault("compare-learners", chosen)
-    st.multiselect(
-        "Learners",
-        able,
-        format_func=lambda name: pc.METHODS[name].title,
-        key="compare-learners",
-        on_change=lambda: session.change(learners=",".join(st.session_state["compare-learners"])),
-        help="Every learner gets the same rows, the same split and the same preprocessing, and its own default settings.",
-    )
+    looks: Values = local.element("compare-learners") | {"format_func": lambda name: pc.METHODS[name].title}
+    st.multiselect(**looks, options=able, on_change=lambda: session.change(learners=",".join(st.session_state["compare-learners"])))
     unable: dict[str, list[str]] = {}
     for name, reason in reasons.items():
         if reason:

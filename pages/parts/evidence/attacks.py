@@ -51,14 +51,7 @@ def attacks_so_far(settings: Settings) -> list[Attack]:
 def exposed_rows(settings: Settings) -> None:
     """Histogram of individual ε against the stated one, the most exposed rows, and classes."""
     losses = _individuals(core.run_key(settings), settings)
-    with st.container(horizontal=True, gap="small"):
-        badges.show(badges.NON_PRIVATE)
-        st.badge(
-            "individual privacy, no guarantee",
-            icon=":material/history:",
-            color="orange",
-            help="It holds for this trajectory and these rows alone.",
-        )
+    badges.show_row(badges.NON_PRIVATE, "individual privacy, no guarantee")
     share = float((losses.table["epsilon"] <= losses.stated_epsilon / 2).mean())
     numbers = {
         "stated": f"ε = {losses.stated_epsilon:.3g}",

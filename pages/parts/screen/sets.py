@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import pillar_core as pc
+from pages.frame import words
 from pages.frame.settings import Settings
 from pillar_core.arrays import Array
 from pillar_core.data import embedded, uploads, visitors
@@ -24,14 +25,8 @@ USUAL = ("fashion_mnist", "mnist", "pneumonia_mnist", "drawn_textures", NOISE)
 """The candidates of a first visit: real images first, then drawn ones."""
 TEXTS = ("library_docs", "python_docs")
 """The same for private texts."""
-OWN = {
-    OWN_PART: (
-        "A part of the private set",
-        "Every tenth row. Its people agreed to be public: ε protects the other nine tenths alone. Used as public data, it is the share "
-        "that the sidebar draws at random: rows of the same kind, but not these.",
-    ),
-    OWN_HALF: ("Its own other half", "Private rows that were set aside: a yardstick and no public data."),
-}
+OWN: dict[str, tuple[str, str]] = words.WORDS["own_sets"]
+"""Title of the private set's own parts, and what each is."""
 FALLBACK = "fashion_mnist_2k"
 
 
@@ -82,21 +77,21 @@ def facts(name: str, private: str, *, is_private: bool) -> str:
     """How many images a candidate has, of what size, under which licence; and without ε whether private rows are among them."""
     if name in (OWN_PART, OWN_HALF):
         return OWN[name][1]
-    words = []
+    lines = []
     for part in name.split("+"):
         if is_text(part):
             registered, upload = pc.DATASETS.get(part), uploads.card(part)
             n_rows = registered.n_rows if registered else upload.n_train + upload.n_test if upload else 0
-            words.append(f"{n_rows:,} texts; licence: {registered.licence if registered else 'your own'}.")
+            lines.append(f"{n_rows:,} texts; licence: {registered.licence if registered else 'your own'}.")
             continue
         images, base = answers.images_of(part, n=answers.FEWEST, seed=1), part.partition("~")[0]
         shape = " × ".join(map(str, images.x_train.shape[1:3]))
         licence = pc.DATASETS[base].licence if base in pc.DATASETS else "your own"
         count = "As many images as you like" if base in FAMILIES else f"{len(images.x_train):,} images"
-        words.append(f"{count}, {shape}; licence: {licence}.")
+        lines.append(f"{count}, {shape}; licence: {licence}.")
         if not is_private and (shared := answers.overlap(private, part)):
-            words.append(f"{shared:,} of its images are private rows.")
-    return " ".join(words)
+            lines.append(f"{shared:,} of its images are private rows.")
+    return " ".join(lines)
 
 
 def own_sets() -> dict[str, Upload]:

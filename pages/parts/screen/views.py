@@ -25,14 +25,7 @@ from pillar_core.studies.screening import benefit as experiments
 from pillar_core.studies.screening.answers import OWN_HALF, OWN_PART
 from pillar_core.types import Values
 
-VIEWS = {
-    "angles": "Compare directions one by one",
-    "spectra": "Look at the spectra of all gradients",
-    "pairs": "Compare every pair of sets",
-    "bound": "Project private gradients on public directions",
-    "training": "Train a model and measure again",
-    "energy": "Train AdaMix and watch its gradients",
-}
+VIEWS: dict[str, str] = words.WORDS["screen_views"]
 """Views behind a ranking beside that of accuracy, and what is done for each."""
 SAMPLES = 6
 """Images of a candidate's card."""
