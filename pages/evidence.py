@@ -9,7 +9,6 @@ from pages.parts.evidence import attacks as evidence_attacks
 from pages.parts.evidence import audits as evidence_audits
 from pages.parts.evidence import reconstruction as evidence_reconstruction
 from pages.parts.evidence import score as evidence_score
-from pages.parts.evidence import verdict as evidence_verdict
 from pages.parts.learn import lesson
 from pillar_core.errors import PillarError
 
@@ -30,7 +29,7 @@ VIEWS = {
     "blind": evidence_audits.blind_spots,
 }
 with contextlib.suppress(PillarError):  # the view says what is wrong
-    st.markdown(evidence_verdict.sentence(settings))
+    st.markdown(evidence_audits.verdict(settings))
 with failures.show_refusal("This evidence could not be gathered."):
     VIEWS[local.choice("evidence-view")](settings)
 

@@ -8,12 +8,15 @@ import streamlit as st
 from pages.frame import badges, core, local, memory, theme, words
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
+from pages.frame.shares import UsedUpError
 from pages.parts.evidence import attacks as evidence_attacks
 from pillar_core import accounting, auditing, plots
 from pillar_core.auditing import Audit, Fault
+from pillar_core.errors import UnsupportedError
 from pillar_core.numerics import round_up
 from pillar_core.studies import privacy_tables
 from pillar_core.studies.evidence import attacks as evidence
+from pillar_core.studies.evidence import verdict as verdicts
 from pillar_core.studies.evidence.attacks import CanaryAudit
 from pillar_core.studies.evidence.one_run import OneRunAudit, one_run_audit
 
@@ -56,6 +59,21 @@ def audits_so_far(settings: Settings) -> tuple[OneRunAudit, CanaryAudit | None]:
     key, wanted_key = core.run_key(settings), local.value("evidence-audit", "")
     wanted, _, trials = wanted_key.rpartition("-")
     return _audit_once(key, settings), _audit_many(wanted_key, int(trials), settings) if wanted == key else None
+
+
+def verdict(settings: Settings) -> str:
+    """One sentence on the sidebar's run over all views; it waits for one training with canaries, and for what you asked for already."""
+    if math.isinf(settings.epsilon):
+        return verdicts.without_claim()
+    record = core.run(settings)
+    try:
+        single, many = audits_so_far(settings)
+    except UsedUpError:
+        raise
+    except UnsupportedError as reason:
+        return verdicts.without_audit(record.guarantee.epsilon.upper, str(reason))
+    rates = evidence.rates_under(evidence_attacks.attacks_so_far(settings), evidence_attacks.ceiling_of(record))
+    return verdicts.sentence(single, many, rates)
 
 
 def fault_injection(settings: Settings) -> None:
