@@ -26,8 +26,7 @@ EXTRAS: Mapping[str, tuple[str, str]] = {
 def needed(what: str) -> Iterator[None]:
     """Around an import that `what` cannot do without.
 
-    Raises:
-        MissingDependencyError: a package is absent; the message says how to get it.
+    Raises MissingDependencyError: a package is absent; the message says how to get it.
     """
     try:
         yield
@@ -38,8 +37,7 @@ def needed(what: str) -> Iterator[None]:
 def hidden(package: str, source: Any, name: str) -> Any:
     """An attribute of a package's object that no public name gives.
 
-    Raises:
-        MissingDependencyError: the installed version has no such attribute.
+    Raises MissingDependencyError: the installed version has no such attribute.
     """
     try:
         return getattr(source, name)

@@ -18,9 +18,7 @@ def fingerprint(*values: object) -> str:
     Covers None, bool, int, float, str, bytes, enums, numpy arrays and scalars, tuples, lists, mappings with string
     keys, and dataclasses (the class's qualified name is part of the hash).
 
-    Raises:
-        TypeError: a type that has no canonical form.
-        ValueError: NaN, which equals nothing.
+    Raises TypeError: a type that has no canonical form. ValueError: NaN, which equals nothing.
     """
     digest = hashlib.sha256()
     for value in values:

@@ -71,8 +71,7 @@ def binds() -> bool:
 def limit(name: str) -> float:
     """The number of `LIMITS` that holds here, infinite where it is off.
 
-    Raises:
-        SettingError: the environment sets something that is no number from 0 on.
+    Raises SettingError: the environment sets something that is no number from 0 on.
     """
     variable, (usual, _) = f"PILLAR_LIMIT_{name.upper()}", LIMITS[name]
     written = os.environ.get(variable, "")
@@ -88,8 +87,7 @@ def limit(name: str) -> float:
 def refuse(what: str) -> None:
     """Refuses one of `OFF` to a visitor.
 
-    Raises:
-        UnsupportedError: a visitor asks.
+    Raises UnsupportedError: a visitor asks.
     """
     if binds():
         number = limit(what) if what in LIMITS else 0
@@ -99,8 +97,7 @@ def refuse(what: str) -> None:
 def check_server(address: str | None) -> None:
     """Refuses a server at an address that others reach, unless it is a demo or was bound on purpose, with a token.
 
-    Raises:
-        SettingError: it is such a server, or one of the limits is no number.
+    Raises SettingError: it is such a server, or one of the limits is no number.
     """
     for name in LIMITS:
         limit(name)
@@ -118,8 +115,7 @@ class Jobs:
     def admit(self, job_id: str, spec: Mapping[str, Json], unfinished: Collection[str]) -> None:
         """Counts a job as the session's own; one that is under way is joined by whoever asks for the same.
 
-        Raises:
-            UnsupportedError: the session, or all together, have as many as they may.
+        Raises UnsupportedError: the session, or all together, have as many as they may.
         """
         if not binds() or job_id in unfinished:
             return

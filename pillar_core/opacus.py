@@ -32,8 +32,7 @@ def register(name: str, *, relation: str = "add_or_remove_one", rows_per_person:
 
     rows_per_person: rows of one person, all added or removed at once. ε is then a person's.
 
-    Raises:
-        SettingError: a name that Opacus has, persons under replace-one, or fewer than one row.
+    Raises SettingError: a name that Opacus has, persons under replace-one, or fewer than one row.
     """
     from opacus.accountants import registry
     from opacus.accountants.accountant import IAccountant

@@ -41,8 +41,7 @@ def clean(text: object) -> str:
 def blocks(texts: Iterable[object]) -> Iterator[Array]:
     """(m, 256) float32 of some hundred texts at a time. A text without signs is zero.
 
-    Raises:
-        MissingDependencyError, DataError: the package is absent, or has other files.
+    Raises MissingDependencyError, DataError: the package is absent, or has other files.
     """
     tokenizer, vectors = _opened()
     rest = iter(texts)

@@ -79,8 +79,7 @@ class Backbone:
     def weights_file(self, weights: str | Path | None = None, *, network: bool = False) -> Path | None:
         """The file with this backbone's weights: `weights`, else the one in its name, else the hub's; None where it has none.
 
-        Raises:
-            SettingError: a file for a backbone that has no weights, two different ones, or none where one is needed.
+        Raises SettingError: a file for a backbone that has no weights, two different ones, or none where one is needed.
         """
         named = address(self.name).weights
         if weights is not None and named is not None and Path(weights).expanduser() != Path(named).expanduser():
@@ -118,8 +117,7 @@ def card_with_options(card: Backbone, name: str) -> Backbone:
 def identity_of(name: str, weights: str | Path | None = None) -> dict[str, Any]:
     """What decides a backbone's features: its name without folders, its version and the SHA-256 of its weights.
 
-    Raises:
-        SettingError: weights are needed and not on this disk.
+    Raises SettingError: weights are needed and not on this disk.
     """
     card, spot = BACKBONES[name], address(name)
     file = card.weights_file(weights)

@@ -21,8 +21,7 @@ OUT_OF_MEMORY = re.compile(r"DefaultCPUAllocator: (can't allocate|not enough) me
 def chosen_device(device: str) -> str:
     """cuda, mps or cpu: `asked`, or with "auto" the first of these that is here.
 
-    Raises:
-        SettingError: a device that this machine does not have.
+    Raises SettingError: a device that this machine does not have.
     """
     present = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     names = [name for name in DEVICES if present[name]]
@@ -67,8 +66,7 @@ def encoder(
 def pool(answer: Any, *, n: int) -> Array:
     """(n, width) float32 from a network's answer: rows as they are, maps (n, c, h, w) averaged over their pixels.
 
-    Raises:
-        DataError: an answer of another shape.
+    Raises DataError: an answer of another shape.
     """
     if isinstance(answer, torch.Tensor) and answer.ndim == 4:
         answer = answer.mean(dim=(2, 3))

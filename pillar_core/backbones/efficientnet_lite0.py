@@ -23,8 +23,7 @@ PREPARING = Preparing(input_size=128, mean=(0.5,) * 3, std=(0.5,) * 3)
 def network(path: Path) -> "torch.nn.Module":
     """The network without its classifier.
 
-    Raises:
-        DataError: other tensors than the network's, in number or shape.
+    Raises DataError: other tensors than the network's, in number or shape.
     """
     module: torch.nn.Module = build_model("tf_efficientnet_lite0", {}, num_classes=1000)
     wanted, tensors = module.state_dict(), list(read_tensors(path).values())

@@ -52,8 +52,7 @@ class Journal:
     def append(self, rows: Array) -> None:
         """Keep the next rows, (b, width), on the disk.
 
-        Raises:
-            StoreError: the disk is full or refuses; what was kept before stays good.
+        Raises StoreError: the disk is full or refuses; what was kept before stays good.
         """
         path = self._folder / _BATCH.format(self.done)
         try:
@@ -86,8 +85,7 @@ def lock_folder(root: Path, key: str, *, wait: Any) -> Iterator[Path]:
 
     wait: called now and then while another process holds it, with the rows that this one has kept; it may raise to give up.
 
-    Raises:
-        StoreError: a disk that refuses.
+    Raises StoreError: a disk that refuses.
     """
     folder = root / "extraction" / key
     with waiting_for(lambda: _lock(folder, root), told=lambda: wait(_rows_kept(folder))):
@@ -174,12 +172,9 @@ def extract(
 
     From the cache where they are there; else extracted, going on where a killed extraction of the same stopped.
 
-    Raises:
-        UnknownNameError: no such backbone.
-        SettingError: device, batch size, weights or an option of the name out of range.
-        DataError: rows that the backbone cannot take, weights of another network, or features that are not finite.
-        StoreError: a disk that refuses; what was done is kept.
-        Cancelled: `cancelled` said so; what was done is kept.
+    Raises UnknownNameError: no such backbone. SettingError: device, batch size, weights or an option of the name out of range. DataError:
+    rows that the backbone cannot take, weights of another network, or features that are not finite. StoreError: a disk that refuses; what
+    was done is kept. Cancelled: `cancelled` said so; what was done is kept.
     """
     plan = _plan_of(dataset, backbone, weights, device, batch_size, network=True)
     plan.progress, plan.cancelled = progress or plan.progress, cancelled or plan.cancelled
@@ -203,8 +198,7 @@ def extract(
 def is_ready(dataset: Dataset, *, backbone: str, weights: str | Path | None = None, device: str = "auto") -> bool:
     """Whether `extract` would return without running a network: features in the cache, or too cheap to be kept.
 
-    Raises:
-        UnknownNameError, SettingError, DataError: as `extract`.
+    Raises UnknownNameError, SettingError, DataError: as `extract`.
     """
     card = BACKBONES[backbone]
     if weights is None and card.needs_fetching:

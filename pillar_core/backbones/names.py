@@ -61,8 +61,7 @@ class Address:
 def address(name: str) -> Address:
     """The parts of a backbone's name.
 
-    Raises:
-        SettingError: an option without a value, or given twice.
+    Raises SettingError: an option without a value, or given twice.
     """
     base, _, query = name.partition("?")
     family, colon, model = base.partition(":")
@@ -79,8 +78,7 @@ def address(name: str) -> Address:
 def is_plain(name: str, *, models: Container[str], arguments: Container[str] = ()) -> bool:
     """Whether a name says a listed model (of any tag), options that prepare images and these arguments, and no file.
 
-    Raises:
-        SettingError: options that cannot be read.
+    Raises SettingError: options that cannot be read.
     """
     spot = address(name)
     return spot.weights is None and spot.model.split(".")[0] in models and all(argument in arguments for argument in spot.arguments)

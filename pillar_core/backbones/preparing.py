@@ -34,8 +34,7 @@ class Preparing:
     def with_options(self, options: Mapping[str, str]) -> Preparing:
         """This with the options of a backbone's name.
 
-        Raises:
-            SettingError: an option out of range.
+        Raises SettingError: an option out of range.
         """
         changes: dict[str, Any] = {}
         for name in names.PREPARING:
@@ -83,8 +82,7 @@ IMAGENET = Preparing()
 def three(values: Sequence[float]) -> Numbers:
     """Three channels' values from one or three.
 
-    Raises:
-        SettingError: another number of them.
+    Raises SettingError: another number of them.
     """
     if len(values) not in (1, 3):
         raise SettingError(f"mean and std are one number or three, for red, green and blue; got {len(values)}.")

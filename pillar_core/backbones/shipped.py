@@ -20,8 +20,7 @@ NOTE = "These features came with the library, at 5 bits a value."
 def pack_features(features: Array) -> bytes:
     """The bytes that ship for (n, d) features.
 
-    Raises:
-        ValueError: a negative value.
+    Raises ValueError: a negative value.
     """
     if features.min() < 0:
         raise ValueError("features that ship are not negative")

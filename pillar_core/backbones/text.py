@@ -25,10 +25,8 @@ def text_embeddings(classes: Sequence[str], source: str | Path, *, weights: str 
     the order could differ, `classes`. weights: a file of weights, or a tag that open_clip fetches from its hub; only for models.
     template: the sentence around a class name, with {} in its place.
 
-    Raises:
-        SettingError: no class, a template without {}, a source of neither kind, or a model without weights.
-        MissingDependencyError: open_clip is not installed.
-        DataError: a file without these vectors, or vectors for other classes.
+    Raises SettingError: no class, a template without {}, a source of neither kind, or a model without weights. MissingDependencyError:
+    open_clip is not installed. DataError: a file without these vectors, or vectors for other classes.
     """
     if not classes:
         raise SettingError("classes must name at least one class; got none.")

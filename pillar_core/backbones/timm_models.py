@@ -29,11 +29,8 @@ LINKABLE = ("pad_type", "global_pool", "img_size", "dynamic_img_size", "output_s
 def network(name: str, path: Path) -> "tuple[torch.nn.Module, tuple[str, ...]]":
     """(the model that `name` says, without its classifier, its weights from `path`; what was decided, in words).
 
-    Raises:
-        UnknownNameError: timm has no such model.
-        SettingError: an argument that the model does not take.
-        DataError: weights of another model.
-        MissingDependencyError: timm is not installed.
+    Raises UnknownNameError: timm has no such model. SettingError: an argument that the model does not take. DataError: weights of another
+    model. MissingDependencyError: timm is not installed.
     """
     spot = address(name)
     model = build_model(spot.model, spot.arguments)
@@ -43,8 +40,7 @@ def network(name: str, path: Path) -> "tuple[torch.nn.Module, tuple[str, ...]]":
 def check_arguments(names: Iterable[str]) -> None:
     """Refuses what timm would load from: arguments of `create_model` itself, such as checkpoint_path, and not of the model.
 
-    Raises:
-        SettingError: one of them.
+    Raises SettingError: one of them.
     """
     refused = set(names) & (set(inspect.signature(_timm().create_model).parameters) - {"kwargs"})
     if refused:
@@ -89,8 +85,7 @@ def build_model(model: str, arguments: Mapping[str, Any], *, num_classes: int = 
 def _facts(model: str) -> Any:
     """timm's card of the model.
 
-    Raises:
-        UnknownNameError: there is none.
+    Raises UnknownNameError: there is none.
     """
     timm = _timm()
     known = timm.list_models()

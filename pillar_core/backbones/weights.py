@@ -38,8 +38,7 @@ _SHOWN = 5
 def content_hash(path: Path) -> str:
     """SHA-256 of the file, remembered by this process until it changes.
 
-    Raises:
-        DataError: it cannot be read.
+    Raises DataError: it cannot be read.
     """
     try:
         about = path.stat()
@@ -53,10 +52,8 @@ def keep_upload(content: bytes) -> Path:
 
     They are parsed before anything is written. No program is opened from below that folder, whatever a tensor's bytes spell.
 
-    Raises:
-        DataError: not a safetensors file from the first byte to the last.
-        StoreError: a disk that refuses.
-        MissingDependencyError: safetensors is not installed.
+    Raises DataError: not a safetensors file from the first byte to the last. StoreError: a disk that refuses. MissingDependencyError:
+    safetensors is not installed.
     """
     safetensors = _library()
     try:
@@ -77,9 +74,8 @@ def keep_upload(content: bytes) -> Path:
 def read_tensors(path: Path) -> Tensors:
     """Every tensor in the file, by its path through the nested containers, joined with dots.
 
-    Raises:
-        DataError: truncated or damaged, no tensors, or Python objects whose reading could run code.
-        MissingDependencyError: safetensors is not installed.
+    Raises DataError: truncated or damaged, no tensors, or Python objects whose reading could run code. MissingDependencyError: safetensors
+    is not installed.
     """
     try:
         nested = _safetensors(path) if path.suffix == ".safetensors" else _pytorch(path)
@@ -101,9 +97,8 @@ def read_tensors(path: Path) -> Tensors:
 def fill(network: "torch.nn.Module", path: Path, *, title: str) -> tuple[str, ...]:
     """What was decided, in words, after every parameter and buffer of `network` was set from the file, widened to float32.
 
-    Raises:
-        DataError: tensors of the network that the file lacks or holds in another shape, or tensors of the file that belong to
-            another network, each by name.
+    Raises DataError: tensors of the network that the file lacks or holds in another shape, or tensors of the file that belong to another
+    network, each by name.
     """
     wanted = network.state_dict()
     tensors = {FORMER.sub(r"\1", name): tensor for name, tensor in read_tensors(path).items()}
@@ -189,8 +184,7 @@ _SHA256_DIGITS = 64
 def hub_file(repository: str | None, filename: str, *, network: bool) -> Path | None:
     """The file of a Hugging Face repository; None where it is not here and `network` is false, or no repository is known.
 
-    Raises:
-        DataError: it could not be fetched; the message says what to do instead.
+    Raises DataError: it could not be fetched; the message says what to do instead.
     """
     if not repository:
         return None

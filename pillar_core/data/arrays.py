@@ -29,8 +29,7 @@ class Checked:
     def require(self) -> FeatureSet:
         """The feature set.
 
-        Raises:
-            DataError: everything that is wrong.
+        Raises DataError: everything that is wrong.
         """
         if self.features is None:
             raise DataError(*self.problems)
@@ -54,8 +53,7 @@ def features(
         y_test: (m,) labels that occur among the classes.
         classes: names in the order of the codes; with words as labels, the words themselves.
 
-    Raises:
-        DataError: everything that is wrong, one line each, with row numbers.
+    Raises DataError: everything that is wrong, one line each, with row numbers.
     """
     return check(x_train, y_train, x_test, y_test, classes).require()
 

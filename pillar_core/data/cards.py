@@ -122,8 +122,7 @@ class DatasetCard:
     def fill(self, place: Path, fetch: Callable[[], object], *, is_there: Callable[[], bool]) -> None:
         """Has `fetch` fill `place`, unless what is wanted is there; one process does at a time.
 
-        Raises:
-            DataError, Cancelled: as `places.fetching`.
+        Raises DataError, Cancelled: as `places.fetching`.
         """
         if not is_there():
             with places.fetching(self.title, place, self.by_hand):
@@ -133,9 +132,8 @@ class DatasetCard:
     def load(self, settings: Any = None, *, seed: int = 0, download: bool = False) -> Dataset:
         """The rows under `settings` (defaults where None), which are checked first.
 
-        Raises:
-            SettingError: a setting or the seed is out of range.
-            DataError: files that are not here, damaged, or cannot be fetched; the message says what to do.
+        Raises SettingError: a setting or the seed is out of range. DataError: files that are not here, damaged, or cannot be fetched; the
+        message says what to do.
         """
         chosen = check_settings(self.settings() if settings is None else settings)
         number = int(_SEED.check(seed) or 0)
@@ -173,10 +171,8 @@ def load_dataset(name: str, *, seed: int = 0, download: bool = False, **settings
         download: whether the network may be used; the embedded sets never need it.
         settings: the dataset's own: n, d, C … of a generator (`n_classes` is accepted for C), `root` of one that lies in files.
 
-    Raises:
-        UnknownNameError: no such dataset.
-        SettingError: a setting that the dataset does not have, or one out of range.
-        DataError: files that are not here, damaged, or cannot be fetched; the message says what to do.
+    Raises UnknownNameError: no such dataset. SettingError: a setting that the dataset does not have, or one out of range. DataError: files
+    that are not here, damaged, or cannot be fetched; the message says what to do.
     """
     card = DATASETS[name]
     chosen = {SPELLINGS.get(key, key): os.fspath(value) if isinstance(value, os.PathLike) else value for key, value in settings.items()}

@@ -69,8 +69,7 @@ def report_progress(progress: Progress, cancelled: StopRequested = lambda: False
 def report(count: int = 0, total: int = 0, message: str = "") -> None:
     """Tells whoever watches how far it is.
 
-    Raises:
-        Cancelled: they want it stopped.
+    Raises Cancelled: they want it stopped.
     """
     watch = _WATCH.get()
     if watch is None:
@@ -98,9 +97,8 @@ def get(url: str, path: Path, *, checksum: str = "", size: int | None = None, mi
 
     size: bytes of the data set that it is part of, as its card says. mirrored: what a mirror is asked for, where not for the name.
 
-    Raises:
-        DownloadFailedError: the source or the line does not give it, it is another file, or it does not fit on the disk.
-        Cancelled: who watches wants it stopped.
+    Raises DownloadFailedError: the source or the line does not give it, it is another file, or it does not fit on the disk. Cancelled: who
+    watches wants it stopped.
     """
     mirror = os.environ.get(MIRROR_VARIABLE, "").rstrip("/")
     url = f"{mirror}/{mirrored or path.name}" if mirror else url

@@ -99,8 +99,7 @@ def columns_of(frame: pd.DataFrame, label: str, *, public: pd.DataFrame | None =
 def learn_recipe(public: pd.DataFrame, columns: Sequence[Column], *, label: str, left_out: Sequence[str]) -> Recipe:
     """The recipe that public rows give: their words are the categories, their medians fill gaps.
 
-    Raises:
-        DataError: the public rows lack a column.
+    Raises DataError: the public rows lack a column.
     """
     used = _used_columns(columns, left_out)
     absent = [column.name for column in used if column.name not in public.columns]
@@ -144,8 +143,7 @@ def encode_columns(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recip
 
     A word that is no category, and an empty cell among words, is 0 in all of them.
 
-    Raises:
-        DataError: the table lacks a column, or nothing is left.
+    Raises DataError: the table lacks a column, or nothing is left.
     """
     parts: list[Array] = []
     names = []
@@ -197,8 +195,7 @@ def private_parts(
     person: the column that says whose the rows are, where `first_rows` kept up to `most` of each. Names are replaced by numbers.
     by_coin: see `tables.partition`.
 
-    Raises:
-        DataError: as `encode_columns`; labels that are none, or too few rows of a class.
+    Raises DataError: as `encode_columns`; labels that are none, or too few rows of a class.
     """
     x, names = encode_columns(frame, columns, recipe)
     notes = [f"Labels come from column {recipe.label!r}. Features: {join(_titles(names))}.", *unknown_word_notes(frame, columns, recipe)]
@@ -223,8 +220,7 @@ def private_parts(
 def public_parts(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe) -> Parts:
     """A public table through the same recipe: all its rows, labelled where it has the label column.
 
-    Raises:
-        DataError: as `encode_columns`; labels that are none.
+    Raises DataError: as `encode_columns`; labels that are none.
     """
     x, names = encode_columns(frame, columns, recipe)
     has_labels = recipe.label in frame.columns and frame[recipe.label].notna().any()
@@ -274,8 +270,7 @@ def split_off_public(frame: pd.DataFrame, label: str, share: float, *, person: s
     """(the private rows with all test rows, the public rows): a stratified share of the train rows, the same every time.
 
     All rows of one person, whom the column `person` names, are on one side.
-    Raises:
-        DataError: labels that are none.
+    Raises DataError: labels that are none.
     """
     y = labels_of(frame[label])
     of = None if person is None else frame[person].to_numpy()

@@ -52,8 +52,7 @@ def read_features(source: str | Path | bytes, *, filename: str = "") -> FeatureS
         source: a path, or the file's bytes.
         filename: the file's name, needed with bytes; its ending says the format.
 
-    Raises:
-        DataError: unreadable or pickled file, images instead of features, or anything that `features` refuses.
+    Raises DataError: unreadable or pickled file, images instead of features, or anything that `features` refuses.
     """
     name = filename or ("upload" if isinstance(source, bytes) else str(source))
     return checked_features(read_parts(source, filename=filename), name=Path(name).stem)
@@ -62,8 +61,7 @@ def read_features(source: str | Path | bytes, *, filename: str = "") -> FeatureS
 def checked_features(parts: Parts, *, name: str) -> FeatureSet:
     """The parts of a file as a feature set.
 
-    Raises:
-        DataError: images instead of features, or anything that `features` refuses.
+    Raises DataError: images instead of features, or anything that `features` refuses.
     """
     if parts.holds_images:
         shape = np.shape(parts.x_train)[1:]
@@ -80,8 +78,7 @@ def checked_features(parts: Parts, *, name: str) -> FeatureSet:
 def read_parts(source: str | Path | bytes, *, filename: str = "", keys: tuple[str, str | None] | None = None) -> Parts:
     """The arrays of a npz or a table, unchecked. keys: the names of rows and labels in a npz.
 
-    Raises:
-        DataError: no such file, another ending, or contents that cannot be read.
+    Raises DataError: no such file, another ending, or contents that cannot be read.
     """
     ending = _ending(filename or (source if not isinstance(source, bytes) else ""))
     content = open_source(source)
@@ -91,8 +88,7 @@ def read_parts(source: str | Path | bytes, *, filename: str = "", keys: tuple[st
 def read_rows(source: Any) -> Array:
     """The rows of a npz (the first of x, X, x_test, x_train), or those of a table without label and split, (n, d) float32.
 
-    Raises:
-        DataError: unreadable, words, or NaN in a table.
+    Raises DataError: unreadable, words, or NaN in a table.
     """
     is_frame = not isinstance(source, str | Path)
     ending = "" if is_frame else _ending(source)

@@ -60,8 +60,7 @@ def ending_of(name: str | Path) -> str:
 def frame_of(content: io.BytesIO | Path, ending: str, *, as_written: str | None = None) -> pd.DataFrame:
     """The table: numbers as numbers, words and dates as text, gaps as NaN. as_written: a column of a text file that stays text.
 
-    Raises:
-        DataError: it cannot be read, or is none. MissingDependencyError: a package that its format needs is absent.
+    Raises DataError: it cannot be read, or is none. MissingDependencyError: a package that its format needs is absent.
     """
     try:
         if ending in TEXTS:

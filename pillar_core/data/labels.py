@@ -49,8 +49,7 @@ def as_array(values: Any) -> Array:
 
     Tensors leave their graph and device, sparse matrices become dense, frames of numbers and booleans are numbers with NaN in gaps.
 
-    Raises:
-        DataError: a sparse matrix that takes more memory than there is.
+    Raises DataError: a sparse matrix that takes more memory than there is.
     """
     if hasattr(values, "toarray") and hasattr(values, "nnz"):
         room.check_memory(f"A sparse matrix of shape {values.shape} takes", 4 * math.prod(values.shape))

@@ -28,8 +28,7 @@ def duplicates(x_a: Array, x_b: Array) -> Array:
         x_a: (n, d) numbers.
         x_b: (m, d) numbers.
 
-    Raises:
-        DataError: the widths differ, or an array is not a matrix.
+    Raises DataError: the widths differ, or an array is not a matrix.
     """
     if np.ndim(x_a) != 2 or np.ndim(x_b) != 2 or np.shape(x_a)[1] != np.shape(x_b)[1]:
         raise DataError(f"duplicates needs two matrices of equal width; got shapes {np.shape(x_a)} and {np.shape(x_b)}.")
@@ -48,8 +47,7 @@ def are_by_chance(pairs: Array, x_a: Array, x_b: Array, *, are_texts: bool = Fal
 def by_name(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, tuple[str, ...]]:
     """The public features with the private ones' columns in their order, where both have names; and a note where that changed them.
 
-    Raises:
-        DataError: columns that the public rows lack, or that have one name.
+    Raises DataError: columns that the public rows lack, or that have one name.
     """
     if public.names is None or private.names is None or public.names == private.names:
         return public, (BY_PLACE,) if public.names is None and private.names is not None and public.d == private.d else ()

@@ -45,8 +45,7 @@ def read_npz(content: io.BytesIO | Path, *, keys: tuple[str, str | None] | None 
 
     keys: the names of rows and labels (None: no labels), where others hold them. What scipy's `save_npz` wrote are rows without labels.
 
-    Raises:
-        DataError: not a npz, pickled, truncated, without rows that are certain; as `persons_in`.
+    Raises DataError: not a npz, pickled, truncated, without rows that are certain; as `persons_in`.
     """
     shapes = shapes_of(content)
     if keys is None and set(shapes) >= SPARSE_KEYS:
@@ -95,8 +94,7 @@ def _saved(arrays: Mapping[str, Array]) -> dict[str, Any]:
 def uncertain(content: io.BytesIO | Path) -> dict[str, tuple[int, ...]]:
     """The shape of each array of a npz whose names do not say which are the rows; {} where they do.
 
-    Raises:
-        DataError: not a npz, or damaged.
+    Raises DataError: not a npz, or damaged.
     """
     shapes = shapes_of(content)
     return {} if set(shapes) >= SPARSE_KEYS or "x_train" in _names_of(shapes, None) else shapes
@@ -105,8 +103,7 @@ def uncertain(content: io.BytesIO | Path) -> dict[str, tuple[int, ...]]:
 def shapes_of(content: io.BytesIO | Path) -> dict[str, tuple[int, ...]]:
     """The shape of each array of a npz by its name.
 
-    Raises:
-        DataError: not a npz, or damaged.
+    Raises DataError: not a npz, or damaged.
     """
     with _open_archive(content) as archive:
         shapes = {}
@@ -209,8 +206,7 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
 def persons_in(arrays: Mapping[str, Array], rows: Array) -> Persons | None:
     """Whose the train rows are that a npz holds, where it says so: of each person `rows_per_person` count, or one.
 
-    Raises:
-        DataError: see `persons_of`; how many count, and not whose they are.
+    Raises DataError: see `persons_of`; how many count, and not whose they are.
     """
     if not {"persons", "rows_per_person"} & set(arrays):
         return None

@@ -48,8 +48,7 @@ def table_of_texts(rows: Any, y: Any = None) -> Any:
 def read_object(source: Any) -> Any:
     """A Dataset or FeatureSet of an object; a DataFrame where the rows are one, whose last column then holds the labels.
 
-    Raises:
-        DataError: no object of these kinds, or rows and labels that cannot be used.
+    Raises DataError: no object of these kinds, or rows and labels that cannot be used.
     """
     first = next(iter(source.values()), None) if isinstance(source, Mapping) else source
     if type(first).__module__.startswith("datasets."):
@@ -89,8 +88,7 @@ def read_object(source: Any) -> Any:
 def read_array(content: Any, *, name: str) -> Dataset | FeatureSet:
     """The rows of a .npy file, which holds no labels.
 
-    Raises:
-        DataError: no array, or one that holds Python objects.
+    Raises DataError: no array, or one that holds Python objects.
     """
     parts = Parts(array_of(content), notes=("A .npy file holds rows without labels. Give a pair (rows.npy, labels.npy) for both.",))
     return checked_images(parts, name=name) if parts.holds_images else files.checked_features(parts, name=name)
@@ -125,8 +123,7 @@ def read(
     filename: an upload's name, whose ending says the format; a path needs none. keys: of rows and labels in a npz. progress: counts images.
     Labelled rows without test rows give a stratified fifth of themselves to the test.
 
-    Raises:
-        DataError: a file or rows that cannot be used.
+    Raises DataError: a file or rows that cannot be used.
     """
     if isinstance(source, Dataset | FeatureSet):
         return source

@@ -43,8 +43,7 @@ def draw_of(arrays: Mapping[str, Array]) -> bool | str:
 def unpack(arrays: Mapping[str, Array], *, title: str = "") -> FeatureSet | Dataset:
     """The set that `pack` took apart; `title` is its name and title where the arrays do not say them.
 
-    Raises:
-        DataError: persons without a number of rows, or the other way round.
+    Raises DataError: persons without a number of rows, or the other way round.
     """
     texts = ("classes", "notes", "stored_rows", "caveats")
     classes, notes, decoded, caveats = (tuple(str(word) for word in arrays.get(part, ())) for part in texts)

@@ -56,8 +56,7 @@ def toss(n_rows: int, *, persons: Array | None = None) -> tuple[Array, Array]:
 def with_tossed_test(data: FeatureSet | Dataset) -> FeatureSet | Dataset:
     """`data`, whose test rows were drawn while reading, with those that `toss` draws in their place.
 
-    Raises:
-        DataError: test rows of the source's own, persons, whom test rows do not name, or features of images.
+    Raises DataError: test rows of the source's own, persons, whom test rows do not name, or features of images.
     """
     if not data.test_drawn or data.persons is not None or (isinstance(data, FeatureSet) and data.images):
         raise DataError("coins are for test rows that were drawn while reading, and here neither for persons nor for features of images.")
@@ -101,8 +100,7 @@ def without_drawn_test(data: Rows) -> Rows:
 def with_test_rows(data: Dataset, *, seed: int) -> Dataset:
     """`data` with a stratified fifth of its train rows as its test rows, and a note that says so.
 
-    Raises:
-        DataError: the rows have no labels.
+    Raises DataError: the rows have no labels.
     """
     if data.y_train is None:
         raise DataError(f"the table {data.name} has no labels.")

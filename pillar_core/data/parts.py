@@ -57,8 +57,7 @@ class Parts:
 def place_of(path: str | Path) -> Path:
     """The path as this machine has it, `~` expanded; whether anything lies there is another question.
 
-    Raises:
-        DataError: no text of a path, a user that is not there, or a path that this machine cannot look at.
+    Raises DataError: no text of a path, a user that is not there, or a path that this machine cannot look at.
     """
     if isinstance(path, str) and not path.strip():
         raise DataError("the path is empty: say which file or folder.")
@@ -73,8 +72,7 @@ def place_of(path: str | Path) -> Path:
 def open_source(source: str | Path | bytes) -> io.BytesIO | Path:
     """Something that readers accept: bytes as a stream, or a path to a file that exists.
 
-    Raises:
-        DataError: no such file.
+    Raises DataError: no such file.
     """
     if isinstance(source, bytes):
         return io.BytesIO(source)

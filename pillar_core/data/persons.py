@@ -27,9 +27,8 @@ WHOSE = "persons must hold a word or a whole number for each train row: whose it
 def persons_of(names: Iterable[Any], most: int, *, n_rows: int) -> Persons:
     """The persons of `n_rows` train rows from a word or whole number for each row, of which `most` rows count.
 
-    Raises:
-        DataError: another number of names, something else than words and whole numbers, a row that names nobody, names that could be one
-            person's or cannot be told apart, or no whole number of rows.
+    Raises DataError: another number of names, something else than words and whole numbers, a row that names nobody, names that could be one
+    person's or cannot be told apart, or no whole number of rows.
     """
     try:
         values = names if isinstance(names, np.ndarray) else np.fromiter(names, dtype=object)
@@ -68,8 +67,7 @@ def first_rows(frame: pd.DataFrame, column: str, identities: tuple[Array, Array]
     One person more or less is then at most so many rows more or less, all of them on one side.
     identities: as `names_of_persons` reads `column`, which then holds its numbers. theirs: who has public rows (`named_in`), and none here.
 
-    Raises:
-        DataError: nobody is left.
+    Raises DataError: nobody is left.
     """
     codes, persons = identities
     is_left = np.array([name not in theirs for name in persons.tolist()])
@@ -86,8 +84,7 @@ def first_rows(frame: pd.DataFrame, column: str, identities: tuple[Array, Array]
 def named_in(table: pd.DataFrame, column: str) -> tuple[frozenset[str], bool]:
     """(the canonical names of the persons in a public table, whether every row names one).
 
-    Raises:
-        DataError: names that cannot be told apart.
+    Raises DataError: names that cannot be told apart.
     """
     if column not in table:
         return frozenset(), False
@@ -97,8 +94,7 @@ def named_in(table: pd.DataFrame, column: str) -> tuple[frozenset[str], bool]:
 def names_of_persons(names: pd.Series) -> tuple[Array, Array]:
     """((n,) int64 numbers of the rows' persons, in the order of their names as written; the canonical names by number).
 
-    Raises:
-        DataError: a row that names nobody, names that could be one person's or cannot be told apart.
+    Raises DataError: a row that names nobody, names that could be one person's or cannot be told apart.
     """
     codes, distinct = distinct_of(names)
     persons, written = pd.Series(_canonical_names(distinct)), distinct.astype(str).str.strip()

@@ -115,8 +115,7 @@ def foreign() -> tuple[type[Exception], ...]:
 def readable(place: Path) -> Iterator[None]:
     """Turns what readers raise on damaged or foreign files into a refusal that names the place.
 
-    Raises:
-        DataError: any such error. MissingDependencyError: a package that the reader needs is absent.
+    Raises DataError: any such error. MissingDependencyError: a package that the reader needs is absent.
     """
     try:
         yield
@@ -138,9 +137,7 @@ def fetching(title: str, place: Path, by_hand: str) -> Iterator[None]:
     A folder that already holds files of the user's own is never marked, so nothing of theirs is ever thrown away. One fills a place at
     a time: whoever asks meanwhile waits, and should look inside whether there is anything left to fetch.
 
-    Raises:
-        DataError: no network, a wrong checksum, or no room.
-        Cancelled: whoever watches (`downloading.report_progress`) stopped it.
+    Raises DataError: no network, a wrong checksum, or no room. Cancelled: whoever watches (`downloading.report_progress`) stopped it.
     """
     marker = place / UNFINISHED
     with contextlib.ExitStack() as stack:

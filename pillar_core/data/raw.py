@@ -57,8 +57,8 @@ def read_private(source: Any, roles: Roles, public: Sequence[Any] = ()) -> Featu
 
     Whom any of the public tables names has no rows here.
 
-    Raises:
-        DataError: a table, recipe or role that cannot be used; words and gaps of which neither recipe nor public rows say what they mean.
+    Raises DataError: a table, recipe or role that cannot be used; words and gaps of which neither recipe nor public rows say what they
+    mean.
     """
     written = None if roles.recipe is None else recipes.recipe_of(roles.recipe)
     person = roles.person or (written.person if written else None)
@@ -96,8 +96,7 @@ def read_private(source: Any, roles: Roles, public: Sequence[Any] = ()) -> Featu
 def read_public(source: Any, private: FeatureSet) -> FeatureSet:
     """The public table `source` through the recipe of private features: all its rows, labelled where it has their labels.
 
-    Raises:
-        DataError: a table that cannot be read, or lacks a column.
+    Raises DataError: a table that cannot be read, or lacks a column.
     """
     recipe = recipes.recipe_of(private.recipe or {})
     frame, title = _table(source, recipe.person)
@@ -109,8 +108,7 @@ def read_public(source: Any, private: FeatureSet) -> FeatureSet:
 def new_rows(source: Any, recipe: Recipe) -> tuple[Array, tuple[str, ...]]:
     """((n, d) float32 rows of a table through a model's recipe, notes). Columns are found by name; others are left aside.
 
-    Raises:
-        DataError: columns that the table lacks, by name; gaps that the recipe does not fill, or words among numbers.
+    Raises DataError: columns that the table lacks, by name; gaps that the recipe does not fill, or words among numbers.
     """
     frame, text = _table(source, None)[0], encoding.text_column(recipe.columns)
     names, frame = [column.name for column in recipe.columns], encoding.with_text_column(frame, text)
@@ -133,8 +131,7 @@ def new_rows(source: Any, recipe: Recipe) -> tuple[Array, tuple[str, ...]]:
 def learnt_recipe(frame: pd.DataFrame, roles: Roles, public: pd.DataFrame | None = None) -> tuple[Recipe, list[str]]:
     """The recipe of a private table and notes on it: what public rows say, else plain numbers as they are.
 
-    Raises:
-        DataError: no label column, columns that public rows lack, or words and gaps without public rows, each by name.
+    Raises DataError: no label column, columns that public rows lack, or words and gaps without public rows, each by name.
     """
     label, seen = tables.label_column(frame, roles.label), frame.drop(columns=[roles.person] if roles.person else [])
     if public is None:
@@ -167,8 +164,7 @@ def template(source: Any, roles: Roles, public: pd.DataFrame | None = None) -> t
     """(the recipe of a table, what is still to fill in, a line each).
 
     Without public rows, nothing that the rows hold is written but the columns' names, their kinds and the classes.
-    Raises:
-        DataError: as `learnt_recipe`; dates and copies.
+    Raises DataError: as `learnt_recipe`; dates and copies.
     """
     frame, _ = _table(source, roles.person)
     label = tables.label_column(frame, roles.label)
@@ -189,8 +185,7 @@ def template(source: Any, roles: Roles, public: pd.DataFrame | None = None) -> t
 def private_features(frame: pd.DataFrame, recipe: Recipe, *, name: str, caveats: tuple[str, ...] = (), by_coin: bool = False) -> FeatureSet:
     """The features of a private table whose rows `first_rows` took, where it names persons; by_coin: see `tables.partition`.
 
-    Raises:
-        DataError: as `encoding.private_parts`; words without categories and gaps without fills, by column.
+    Raises DataError: as `encoding.private_parts`; words without categories and gaps without fills, by column.
     """
     if recipe.label not in frame.columns:
         raise DataError(f"the table has no column {recipe.label!r}, the recipe's label; it has {join(frame.columns)}.")
@@ -207,8 +202,7 @@ def private_features(frame: pd.DataFrame, recipe: Recipe, *, name: str, caveats:
 def public_features(frame: pd.DataFrame, recipe: Recipe, *, name: str, apart_from: tuple[str, ...] = ()) -> FeatureSet:
     """The features of a public table, all of its rows; `apart_from`: see `FeatureSet`.
 
-    Raises:
-        DataError: as `encoding.public_parts`.
+    Raises DataError: as `encoding.public_parts`.
     """
     parts = encoding.public_parts(_without_gaps(frame, recipe), recipe.columns, recipe)
     features = files.checked_features(parts, name=name)
@@ -221,8 +215,7 @@ def public_features(frame: pd.DataFrame, recipe: Recipe, *, name: str, apart_fro
 def plain_features(frame: pd.DataFrame, *, name: str) -> FeatureSet:
     """The features of a table of numbers as it is, or of unlabelled texts alone.
 
-    Raises:
-        DataError: no label column that is certain, words or gaps, each column by name.
+    Raises DataError: no label column that is certain, words or gaps, each column by name.
     """
     if len(frame.columns) == 1:  # such a table holds texts
         return public_features(frame, Recipe("label", columns=(Column(frame.columns[0], encoding.TEXT, 0),)), name=name)

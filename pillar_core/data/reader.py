@@ -63,8 +63,7 @@ class Reading:
     def table(self) -> pd.DataFrame:
         """The table in the file.
 
-        Raises:
-            DataError: why it cannot be read; or the file is no table.
+        Raises DataError: why it cannot be read; or the file is no table.
         """
         if self._ending not in TABLES:
             raise DataError(f"{self._title} is no table: beside a private table, public rows must be a table, too.")
@@ -75,8 +74,7 @@ class Reading:
     def rows(self) -> FeatureSet | Dataset:
         """What the file holds, checked.
 
-        Raises:
-            DataError: why it cannot be used.
+        Raises DataError: why it cannot be used.
         """
         content = self._outcome()
         if self._ending in TABLES:

@@ -35,8 +35,7 @@ def form_of(recipe: Recipe) -> dict[str, Any]:
 def recipe_of(source: str | Path | Mapping[str, Any]) -> Recipe:
     """The recipe in a file, or in the JSON form at hand.
 
-    Raises:
-        DataError: no such file, no recipe, or a damaged one.
+    Raises DataError: no such file, no recipe, or a damaged one.
     """
     title = "the recipe" if isinstance(source, Mapping) else str(source)
     try:

@@ -17,8 +17,7 @@ _LIMITS: list[int] = []
 def memory_limit() -> int:
     """Bytes that reading a brought file may take now.
 
-    Raises:
-        SettingError: PILLAR_MEMORY is no size.
+    Raises SettingError: PILLAR_MEMORY is no size.
     """
     setting = os.environ.get(VARIABLE)
     if setting:
@@ -50,8 +49,7 @@ def limit_to(size: int) -> None:
 def check_memory(subject: str, size: int, limit: int | None = None) -> None:
     """Refuses what takes more memory than `limit`, or than this process may. what: subject and verb.
 
-    Raises:
-        DataError: so.
+    Raises DataError: so.
     """
     limit = limit or (_LIMITS[0] if _LIMITS else size)
     if size > limit:

@@ -26,9 +26,7 @@ def is_large(shape: tuple[int, ...], itemsize: int = 1) -> bool:
 def on_disk(pieces: Iterable[Any], dtype: Any, shape: tuple[int, ...], *, order: str = "C") -> Array:
     """The array of `pieces` (bytes or contiguous arrays) one after the other; a first side of −1 is as long as they make it.
 
-    Raises:
-        StoreError: no room, or a folder that cannot be written.
-        ValueError: the pieces do not make the shape.
+    Raises StoreError: no room, or a folder that cannot be written. ValueError: the pieces do not make the shape.
     """
     root = store.default().root
     try:

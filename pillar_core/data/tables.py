@@ -36,8 +36,7 @@ def parts_of(frame: pd.DataFrame, label: str | None = None) -> Parts:
 
     label: the column of labels (default: the one that is certain). An empty one means unlabelled rows.
 
-    Raises:
-        DataError: no label column, text among the numbers, values that are missing, or an unknown split.
+    Raises DataError: no label column, text among the numbers, values that are missing, or an unknown split.
     """
     notes = notes_of(frame)
     frame = without_row_numbers(frame, notes)
@@ -76,8 +75,7 @@ def find_column(frame: pd.DataFrame, names: tuple[str, ...]) -> str | None:
 def label_column(frame: pd.DataFrame, label: str | None = None) -> str:
     """The column of labels: the one that is named, else the one that is certain.
 
-    Raises:
-        DataError: no such column; or none is certain, with the columns to choose from.
+    Raises DataError: no such column; or none is certain, with the columns to choose from.
     """
     names = [str(name) for name in frame.columns]
     if label is not None:
@@ -98,8 +96,7 @@ def label_column(frame: pd.DataFrame, label: str | None = None) -> str:
 def bins(column: pd.Series, edges: Sequence[float]) -> pd.Series:
     """A number to predict as a class: the words "up to a", "a to b", … "above z" for rising `edges`; gaps stay.
 
-    Raises:
-        DataError: no numbers, or edges that do not rise.
+    Raises DataError: no numbers, or edges that do not rise.
     """
     if is_text(column) or not len(edges) or any(low >= high for low, high in itertools.pairwise(edges)):
         raise DataError(f"bins need a column of numbers and rising edges; got {column.dtype} and {list(edges)}.")
@@ -202,8 +199,7 @@ def partition(
 def read_arff(path: Path) -> tuple[pd.DataFrame, str]:
     """(frame, label column) of an ARFF file: the column named class, else the last that is not numeric.
 
-    Raises:
-        DataError: no ARFF, sparse rows, or no label column.
+    Raises DataError: no ARFF, sparse rows, or no label column.
     """
     names: list[str] = []
     texts: list[str] = []

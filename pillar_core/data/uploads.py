@@ -63,8 +63,7 @@ def is_name(text: object) -> bool:
 def key_of(name: str) -> str:
     """The key of a kept set in the store.
 
-    Raises:
-        StoreError: not the name of one.
+    Raises StoreError: not the name of one.
     """
     match = _NAME.fullmatch(name)
     if match is None:
@@ -78,8 +77,7 @@ def keep(data: FeatureSet | Dataset, *, title: str = "") -> str:
     title: what people call them, such as the file's name (default: that of the same rows kept before, else the set's own title or
     name); a number is added to a title that another set has.
 
-    Raises:
-        StoreError: a disk that refuses.
+    Raises StoreError: a disk that refuses.
     """
     mode.refuse("upload")
     cache = store.default()
@@ -113,8 +111,7 @@ def is_here(name: object) -> bool:
 def refuse_missing(value: object) -> None:
     """Refuses a set in `value`, however deep, that is not here.
 
-    Raises:
-        StoreError: there is one.
+    Raises StoreError: there is one.
     """
     for name in names_in(value):
         if not is_here(name):
@@ -148,8 +145,7 @@ def title_of(name: str) -> str:
 def load(name: str) -> Dataset | FeatureSet:
     """The rows kept under `name`; they stay on the disk until they are touched.
 
-    Raises:
-        StoreError: they are not in this cache (any more).
+    Raises StoreError: they are not in this cache (any more).
     """
     arrays = store.default().get_arrays(key_of(name), mmap=True) if is_here(name) else None
     if arrays is None or "x_train" not in arrays:

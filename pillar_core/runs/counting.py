@@ -28,8 +28,7 @@ def largest_count(fits: Callable[[int], bool], *, ceiling: int) -> int:
 def solved_count(learner: Method[S], name: str, settings: S, cost_of: Callable[[S], DpEvent], budget: PrivacyBudget, accountant: str) -> S:
     """`settings` with the setting `name` at the largest whole number whose cost stays within the budget.
 
-    Raises:
-        BudgetError: one already exceeds it (the message says which noise one would need), or the budget is infinite.
+    Raises BudgetError: one already exceeds it (the message says which noise one would need), or the budget is infinite.
     """
     if math.isinf(budget.epsilon):
         raise BudgetError(f"an infinite epsilon bounds no {name}; pass {name} without epsilon, or leave the preset out.")

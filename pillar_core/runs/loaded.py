@@ -51,8 +51,7 @@ class Model:
     def predict(self, rows: Any) -> Array:
         """(n,) int64 labels of rows: of a table by its columns' names, else (n, d) numbers in the features that the model was trained on.
 
-        Raises:
-            DataError, SettingError: no such rows: columns that are absent, by name, another dimension, NaN, pixels out of range.
+        Raises DataError, SettingError: no such rows: columns that are absent, by name, another dimension, NaN, pixels out of range.
         """
         return np.concatenate([p.argmax(axis=1) for p in self.blocks(rows)])
 
@@ -90,8 +89,7 @@ class Model:
     def save_onnx(self, path: str | Path) -> Path:
         """Writes a model of images as ONNX, images to probabilities with the backbone inside, to `path` and returns it.
 
-        Raises:
-            UnsupportedError: a model of other rows, or a backbone that cannot be written so. MissingDependencyError: no extra `onnx`.
+        Raises UnsupportedError: a model of other rows, or a backbone that cannot be written so. MissingDependencyError: no extra `onnx`.
         """
         from pillar_core.runs.onnx_file import onnx_bytes
 
@@ -159,8 +157,7 @@ class Model:
 def load_model(path: Any) -> Model:
     """The model in the file that `save_model` or the app's download made.
 
-    Raises:
-        DataError: not such a file, damaged, or of another format.
+    Raises DataError: not such a file, damaged, or of another format.
     """
     from safetensors.numpy import load
 
@@ -173,8 +170,7 @@ def load_model(path: Any) -> Model:
 def states(source: Any) -> tuple[dict[str, str], tuple[str, ...], list[str]]:
     """(what a model's zip states of itself by name, its assumptions, what is missing, added or changed in it); nothing of it is verified.
 
-    Raises:
-        DataError: no model's zip.
+    Raises DataError: no model's zip.
     """
     with _reading(source) as (archive, card):
         filed = {name.replace("_", " "): value for name, value in dict(card["deployment"]).items() if name != "assumptions"}

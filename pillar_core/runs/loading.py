@@ -55,11 +55,9 @@ def load_features(
         public: a table whose rows say that instead. Persons who have rows there lose theirs here.
         text: the column of a table whose texts become numbers, each by itself; a list of texts, or a pair (texts, labels), needs no name.
 
-    Raises:
-        DataError: a file or rows that cannot be used, every reason with row numbers; or weights of another network.
-        SettingError: a backbone for what is features already, or a device, batch size or weights out of range.
-        UnknownNameError: no such backbone.
-        StoreError: a disk that refuses; what was extracted is kept.
+    Raises DataError: a file or rows that cannot be used, every reason with row numbers; or weights of another network. SettingError: a
+    backbone for what is features already, or a device, batch size or weights out of range. UnknownNameError: no such backbone. StoreError:
+    a disk that refuses; what was extracted is kept.
     """
     checks.within(batch_size=(batch_size, COUNT))
     checks.one_of(("auto", "cpu", "cuda", "mps"), device=device)

@@ -49,10 +49,9 @@ def model_bytes(
     split: what the run was trained on, which names the classes and says how raw rows become features. Without it the file takes features.
     onnx: whether a model of images comes as model.onnx, too, with its backbone; where that cannot be, the README says why.
 
-    Raises:
-        UnsupportedError: a seeded run (its noise can be subtracted), one whose ε is no bound, one whose settings were chosen on test
-            rows and not paid for, one that claims to cover a choice made in sight of test accuracy, or a classifier of an unknown kind.
-        SettingError: neither a split nor classes.
+    Raises UnsupportedError: a seeded run (its noise can be subtracted), one whose ε is no bound, one whose settings were chosen on test
+    rows and not paid for, one that claims to cover a choice made in sight of test accuracy, or a classifier of an unknown kind.
+    SettingError: neither a split nor classes.
     """
     from safetensors.numpy import save
 
@@ -94,8 +93,7 @@ def model_bytes(
 def in_sight(record: RunRecord, seen: str = IN_SIGHT) -> RunRecord:
     """The record, its guarantee declared to cover the training alone; `what` was in sight when its settings were moved.
 
-    Raises:
-        UnsupportedError: a run that no declaration makes a release, because settings were picked as the best on test rows.
+    Raises UnsupportedError: a run that no declaration makes a release, because settings were picked as the best on test rows.
     """
     declared = record.guarantee
     if declared.covers_choice is False:
@@ -114,8 +112,7 @@ def save_model(
 ) -> Path:
     """Writes `model_bytes` to `path` and returns it. split: what the run was trained on; with it the cache gets the training's receipt.
 
-    Raises:
-        UnsupportedError, SettingError: as `model_bytes`. DataError, StoreError: a path that cannot be, or not be written; or the cache.
+    Raises UnsupportedError, SettingError: as `model_bytes`. DataError, StoreError: a path that cannot be, or not be written; or the cache.
     """
     path, content = place_of(path), model_bytes(record, classes=classes, split=split, onnx=onnx)
     if split is not None:
@@ -126,8 +123,7 @@ def save_model(
 def write_model(path: str | Path, content: bytes) -> Path:
     """Writes a model's zip to `path` and returns it.
 
-    Raises:
-        DataError, StoreError: a path that cannot be, or not be written.
+    Raises DataError, StoreError: a path that cannot be, or not be written.
     """
     path = place_of(path)
     try:

@@ -24,9 +24,8 @@ TOLERANCE = 1e-4
 def onnx_bytes(head: LinearClassifier | NetworkClassifier, form: Form, weights: str | Path | None = None) -> bytes:
     """The ONNX file of a model of images: `images` (n, h, w[, 3]) uint8 to `probabilities` (n, C). form: the card's `input`.
 
-    Raises:
-        UnsupportedError: a model of other rows, a backbone that cannot be written so, or a file that does not agree with the library.
-        MissingDependencyError: the extra `onnx` is not installed.
+    Raises UnsupportedError: a model of other rows, a backbone that cannot be written so, or a file that does not agree with the library.
+    MissingDependencyError: the extra `onnx` is not installed.
     """
     if form["kind"] != "pixels" and "backbone" not in form:
         raise UnsupportedError("it is for models of images")

@@ -71,8 +71,7 @@ def model_of(classifier: Classifier) -> str:
 def keep(rows: str, test: PrivateTest) -> None:
     """Writes a test of these rows down, before anyone sees what it says.
 
-    Raises:
-        StoreError: a disk that refuses, or another test of these rows at the same time.
+    Raises StoreError: a disk that refuses, or another test of these rows at the same time.
     """
     spent.append(_KIND, rows, dataclasses.asdict(test))
 

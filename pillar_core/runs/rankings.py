@@ -28,8 +28,7 @@ class Ranking:
 def keep(rows: str, ranking: Ranking) -> None:
     """Writes a ranking of these private rows down, before anyone sees what it says.
 
-    Raises:
-        StoreError: a disk that refuses, or another ranking of these rows at the same time.
+    Raises StoreError: a disk that refuses, or another ranking of these rows at the same time.
     """
     spent.append(_KIND, rows, dataclasses.asdict(ranking))
 

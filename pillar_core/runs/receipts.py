@@ -48,8 +48,7 @@ def content_of(features: FeatureSet) -> str:
 def keep(rows: str, training: Training, *, place: int | None = None) -> None:
     """Writes a training down before it begins. place: how many came before it, as whoever asks for it knows.
 
-    Raises:
-        StoreError: a disk that refuses, or another training of these rows meanwhile.
+    Raises StoreError: a disk that refuses, or another training of these rows meanwhile.
     """
     spent.append(_KIND, rows, dataclasses.asdict(training), place=place)
 
@@ -57,8 +56,7 @@ def keep(rows: str, training: Training, *, place: int | None = None) -> None:
 def keep_saved(record: RunRecord, split: SemiPrivateSplit) -> None:
     """Writes down the training of a model that leaves by `save_model`, once for each model.
 
-    Raises:
-        StoreError: a disk that refuses.
+    Raises StoreError: a disk that refuses.
     """
     guarantee = record.guarantee
     if record.classifier is None or not guarantee.has_releases:

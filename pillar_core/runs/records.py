@@ -102,8 +102,7 @@ def estimate(grid: Values, runs: pd.DataFrame) -> dict[str, float]:
 
     Times are the means of the same learner's runs on this machine, or a second.
 
-    Raises:
-        SettingError, UnknownNameError: a grid that cannot be.
+    Raises SettingError, UnknownNameError: a grid that cannot be.
     """
     cells = sweep.cells(grid)
     cache = store.default()

@@ -108,8 +108,7 @@ def run(
 
     Guarantee: `record.guarantee`; its upper ε is at most `epsilon`.
 
-    Raises:
-        SettingError, BudgetError, DataError, UnknownNameError, UnsupportedError: each says what would do.
+    Raises SettingError, BudgetError, DataError, UnknownNameError, UnsupportedError: each says what would do.
     """
     return run_declared(RunSpec(method, epsilon, delta, relation, accountant, seed, preset, settings), split, chosen_beforehand)
 
@@ -188,8 +187,7 @@ def public_facts(learner: Method[Any], settings: Any, view: View) -> PublicFacts
 def run_many(solved: Sequence[RunPlan], split: SemiPrivateSplit) -> list[RunRecord]:
     """The records of runs of one method on one split, trained in one batched call where the method has one.
 
-    Raises:
-        LedgerError: a method spent something else than its declared cost.
+    Raises LedgerError: a method spent something else than its declared cost.
     """
     first = solved[0]
     ledgers = [Ledger() for _ in solved]

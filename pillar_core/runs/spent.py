@@ -12,8 +12,7 @@ from pillar_core.store import upkeep
 def append(kind: str, rows: str, form: dict[str, Any], *, place: int | None = None) -> None:
     """Writes one spending on these rows down, before anyone sees what it buys. place: how many there are, as whoever asks knows.
 
-    Raises:
-        StoreError: a disk that refuses, or another spending at this place.
+    Raises StoreError: a disk that refuses, or another spending at this place.
     """
     place = sum(1 for _ in entries(kind, rows)) if place is None else place
     word = kind.split()[-1]

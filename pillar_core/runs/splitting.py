@@ -52,9 +52,8 @@ def split(
     private as a whole, at most `rows_per_person` of their private rows are kept (the first ones; where the data declare persons, 1 keeps
     as many as they declare), and ε of every run on the split is that of a person.
 
-    Raises:
-        SettingError, DataError: see `split_features`; also where a public row that is not boolean is, bit by bit, a private one: of rows
-            of at most 32 numbers, which are equal by chance, more than one in twenty.
+    Raises SettingError, DataError: see `split_features`; also where a public row that is not boolean is, bit by bit, a private one: of rows
+    of at most 32 numbers, which are equal by chance, more than one in twenty.
     """
     checks.within(seed=(seed, SEED), public_per_class=(public_per_class, COUNT))
     private = load_features(data, public=public if raw.is_table(data) and raw.is_table(public) else None)
@@ -150,8 +149,7 @@ def match_private(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, 
     """The public features as the private rows' own: with test rows that were drawn from them, columns matched by name, and pixels of
     images of the private ones' size; and notes where that changed them.
 
-    Raises:
-        DataError: columns that the public rows lack, by name.
+    Raises DataError: columns that the public rows lack, by name.
     """
     public, notes = matching.by_name(without_drawn_test(public), private)
     notes = (*notes, *matching.of_other_units(public, private))
@@ -164,8 +162,7 @@ def match_private(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, 
 def _overlap(parts: SemiPrivateSplit) -> tuple[str, ...]:
     """A note where a few private rows of few numbers, or of texts, equal public ones.
 
-    Raises:
-        DataError: more rows are equal, or longer ones, which do not meet by chance.
+    Raises DataError: more rows are equal, or longer ones, which do not meet by chance.
     """
     private = parts.features.x_train[parts.private]
     pairs = duplicates(private, parts.public_x)

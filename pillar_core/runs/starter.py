@@ -61,8 +61,7 @@ DRAWN, DRAWN_IMAGES = ("drawn_letters", "drawn_textures", "drawn_noise"), 350
 def hero_table() -> pd.DataFrame:
     """The starter records as one tidy table: one row per run, columns as `sweep`.
 
-    Raises:
-        StoreError: a record is missing for the current code.
+    Raises StoreError: a record is missing for the current code.
     """
     cache = store.default()
     records = [cache.get_json("record", cell_key(cell)) for grid in GRIDS for cell in cells(grid)]
@@ -94,8 +93,7 @@ def missing() -> list[RunSpec]:
 def rebuild(*, progress: Progress | None = None) -> int:
     """Trains every starter record anew and replaces those that ship; returns their number.
 
-    Raises:
-        StoreError: a disk that refuses.
+    Raises StoreError: a disk that refuses.
     """
     groups = [group for grid in grids() for group in trials(grid)]
     total, count, records = sum(map(len, groups)), 0, {}
@@ -116,9 +114,7 @@ def rebuild_features(*, progress: Progress | None = None) -> int:
     """Extracts the features of every embedded image set, and of Screen's first drawn ones, anew and replaces those that ship; returns
     their number.
 
-    Raises:
-        MissingDependencyError: the backbone's weights are not installed.
-        StoreError: a disk that refuses.
+    Raises MissingDependencyError: the backbone's weights are not installed. StoreError: a disk that refuses.
     """
     folder = _folder()
     images = [*(load_dataset(name) for name in embedded.NAMES), *(_draw_candidate(name) for name in DRAWN)]

@@ -53,8 +53,7 @@ def sweep(grid: Values, *, progress: Progress | None = None) -> pd.DataFrame:
     run; `split_seed` pins the split.
     A cell that cannot run (an infeasible budget, say) is a row with `error_message` and no metrics, cached like the others.
 
-    Raises:
-        SettingError: an axis that no method in the grid knows.
+    Raises SettingError: an axis that no method in the grid knows.
     """
     groups = trials(grid)
     total, finished = sum(len(group) for group in groups), 0
@@ -87,8 +86,7 @@ def trials(grid: Values) -> list[list[RunSpec]]:
 def cells(grid: Values) -> list[RunSpec]:
     """Every run of the grid once, in order.
 
-    Raises:
-        SettingError, UnknownNameError: a grid that cannot be, or of more than MOST_CELLS runs.
+    Raises SettingError, UnknownNameError: a grid that cannot be, or of more than MOST_CELLS runs.
     """
     checks.of(Mapping, grid=grid)
     grid = dict(grid)
@@ -313,8 +311,7 @@ def _values(value: Any) -> list[Any]:
 def _axis(name: str, value: Any) -> list[Any]:
     """The values of an axis, each of the axis' type.
 
-    Raises:
-        SettingError: none at all, or one of another type.
+    Raises SettingError: none at all, or one of another type.
     """
     values, hint = _values(value), AXES.get(name, SETTING)
     if not values:

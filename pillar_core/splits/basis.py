@@ -47,8 +47,7 @@ class PublicBasis:
     def transform(self, k: int | None, *, normalise: bool) -> Transform:
         """The preprocessing onto the first k directions (k None: no projection).
 
-        Raises:
-            DataError: k above the rank.
+        Raises DataError: k above the rank.
         """
         if k is None:
             return Transform(self.mean, self.scale, None, normalise)
@@ -88,8 +87,7 @@ def public_basis(x: Array, *, standardise: bool, centre: bool, block: slice | No
 
     Works on the smaller of the (d, d) moment and the (m, m) Gram matrix, in float64.
 
-    Raises:
-        DataError: no public rows, or rows that are all equal.
+    Raises DataError: no public rows, or rows that are all equal.
     """
     if not len(x):
         raise DataError("a public projection needs public rows; split with public_fraction, public_per_class or public.")

@@ -29,9 +29,8 @@ def split_features(
     counted by their first row; of each private person the first `rows_per_person` rows (default: as many as persons declare) are kept and
     the others used nowhere.
 
-    Raises:
-        SettingError: more than one source, a fraction out of range, or rows_per_person without persons or above the declared bound.
-        DataError: too few rows of a class, another dimension, nothing left private.
+    Raises SettingError: more than one source, a fraction out of range, or rows_per_person without persons or above the declared bound.
+    DataError: too few rows of a class, another dimension, nothing left private.
     """
     chosen = {"public_fraction": public_fraction, "public_per_class": public_per_class, "public": public}
     sources = [name for name, value in chosen.items() if value is not None]

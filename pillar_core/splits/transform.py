@@ -33,8 +33,7 @@ class Transform:
     def __call__(self, x: Array) -> Array:
         """(n, k) float32 rows.
 
-        Raises:
-            DataError: rows of another dimension.
+        Raises DataError: rows of another dimension.
         """
         return self.rows(x, None)
 

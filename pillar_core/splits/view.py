@@ -66,8 +66,7 @@ class View:
     def prepare(self, *, standardise: bool | None, centre: bool | None, normalise: bool, k: int | None = None) -> Prepared:
         """Private and public rows standardised, centred, projected on the public top k (k None: not projected), normalised.
 
-        Raises:
-            DataError: k above the rank of the public rows, or a projection without public rows.
+        Raises DataError: k above the rank of the public rows, or a projection without public rows.
         """
         settings = self.resolve(standardise, centre)
         if k is None:
@@ -105,8 +104,7 @@ def view_of(split: SemiPrivateSplit, use: PublicUse) -> View:
     Unlabelled rows stay in the view of every method, because preprocessing needs them; labels only for labelled methods,
     which also see text embeddings: class names are no more than labels say.
 
-    Raises:
-        DataError: the split lacks what the method declares, or private rows have no labels.
+    Raises DataError: the split lacks what the method declares, or private rows have no labels.
     """
     if split.features.y_train is None:
         raise DataError("the private rows have no labels; learners need y_train.")

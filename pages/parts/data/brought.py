@@ -57,8 +57,7 @@ class File:
     def rows(self) -> FeatureSet | Dataset:
         """The rows, checked.
 
-        Raises:
-            PillarError: they cannot be read.
+        Raises PillarError: they cannot be read.
         """
         if self.content is None and self.name in pc.DATASETS:
             return pc.load_dataset(self.name)
@@ -122,8 +121,7 @@ def let_go(files: Sequence[File]) -> None:
 def take(private: FeatureSet | Dataset, candidates: Sequence[Maker], name: str, public: str = PART) -> None:
     """Keeps private rows and public sets, which become the data of every page; public rows are made and kept set by set.
 
-    Raises:
-        DataError: private rows without labels, or a public set that is the private one.
+    Raises DataError: private rows without labels, or a public set that is the private one.
     """
     if private.y_train is None:
         raise DataError(f"{Path(name).name} has no labels, which private rows need. Were private and public files swapped?")

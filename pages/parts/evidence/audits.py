@@ -53,8 +53,7 @@ def audit(settings: Settings) -> None:
 def audits_so_far(settings: Settings) -> tuple[OneRunAudit, CanaryAudit | None]:
     """The audit of one training of the sidebar's run, and that of many trainings if you ran it.
 
-    Raises:
-        UnsupportedError: a learner or a run that is not audited.
+    Raises UnsupportedError: a learner or a run that is not audited.
     """
     key, wanted_key = core.run_key(settings), local.value("evidence-audit", "")
     wanted, _, trials = wanted_key.rpartition("-")

@@ -56,8 +56,7 @@ def eigengap(k: int, *, theta: float) -> float:
 def distance_margin(quantile: float = QUANTILE, *, sigma: float) -> float:
     """The γ that y⟨μ, x⟩ falls below with probability `quantile` in (0, 1): 1 + σ·Φ⁻¹(quantile), exact.
 
-    Raises:
-        SettingError: `quantile` outside (0, 1).
+    Raises SettingError: `quantile` outside (0, 1).
     """
     if not 0 < quantile < 1:
         raise SettingError(f"quantile must be in (0, 1); got {quantile!r}.")

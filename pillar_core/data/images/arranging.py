@@ -40,8 +40,7 @@ def arrange(members: Sequence[Member]) -> Layout:
 
     A single folder around everything is looked through.
 
-    Raises:
-        DataError: no images, images that lie in no class folder and in no table, or folders of which some look like splits.
+    Raises DataError: no images, images that lie in no class folder and in no table, or folders of which some look like splits.
     """
     visible = [member for member in members if not any(part.startswith((".", "__MACOSX")) for part in member.path.parts)]
     images = [member for member in visible if member.is_image]

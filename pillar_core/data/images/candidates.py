@@ -23,8 +23,7 @@ def load_candidate(source: str | Path | bytes, *, filename: str = "") -> Dataset
 
     One unreadable file among few is skipped, named and counted in the notes.
 
-    Raises:
-        DataError: no images, or most of them unreadable.
+    Raises DataError: no images, or most of them unreadable.
     """
     name = filename or ("" if isinstance(source, bytes) else str(source))
     try:
@@ -39,8 +38,7 @@ def load_candidate(source: str | Path | bytes, *, filename: str = "") -> Dataset
 def load_unlabelled(source: Path, shape: Sequence[int] | None) -> tuple[Array, tuple[str, ...]]:
     """((n, h, w[, 3]) uint8 images of a folder or zip in the order of their paths, of `shape` where given; notes).
 
-    Raises:
-        DataError: no images, or one that does not decode: leaving it out would move the labels of the others.
+    Raises DataError: no images, or one that does not decode: leaving it out would move the labels of the others.
     """
     with folders.listing(source, filename=source.name) as members:
         pictures = [member.picture for member in members if member.is_image]

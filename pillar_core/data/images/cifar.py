@@ -50,8 +50,7 @@ def read_cifar(place: Path, version: Version, *, official: bool = False) -> Part
     Args:
         official: compare every file with the sums that the source publishes.
 
-    Raises:
-        DataError: a file is missing, has another checksum, or holds something else.
+    Raises DataError: a file is missing, has another checksum, or holds something else.
     """
     for name, expected in version.md5.items() if official else ():
         path = place / name

@@ -87,8 +87,7 @@ class Decoded:
 def pixel_formats(pictures: Sequence[Picture]) -> list[PixelFormat | None]:
     """What the headers say; None for a file that is no image, or damaged.
 
-    Raises:
-        DataError: too many of the files are; the rest is not opened. Or one image takes more memory than there is.
+    Raises DataError: too many of the files are; the rest is not opened. Or one image takes more memory than there is.
     """
     formats: list[PixelFormat | None] = []
     bad: list[PurePosixPath] = []
@@ -146,9 +145,7 @@ def decode(
     Args:
         key: names the content in the store, for rows too many for memory; None keeps them until the process ends.
 
-    Raises:
-        DataError: too many of the files do not decode.
-        StoreError: no room on the disk of the cache.
+    Raises DataError: too many of the files do not decode. StoreError: no room on the disk of the cache.
     """
     n = sum(map(len, parts))
     count = itertools.count(1)
@@ -256,8 +253,7 @@ def resize(dataset: Dataset, shape: tuple[int, ...]) -> tuple[Dataset, str]:
 
     Bilinear, with antialiasing where smaller. Grey images become three equal channels, colour becomes grey by the mean of its channels.
 
-    Raises:
-        DataError: rows that are no images.
+    Raises DataError: rows that are no images.
     """
     if not dataset.is_images:
         raise DataError(f"only images can be resized; {dataset.name!r} holds numbers (n, d).")

@@ -75,8 +75,7 @@ class Layout:
 def listing(source: str | Path | bytes, *, filename: str) -> Iterator[list[Member]]:
     """The files of a folder or zip, sorted by path, readable while the context is open.
 
-    Raises:
-        DataError: neither a folder nor a readable zip, paths that lead out of it, or encrypted files.
+    Raises DataError: neither a folder nor a readable zip, paths that lead out of it, or encrypted files.
     """
     if not isinstance(source, bytes) and place_of(source).is_dir():
         root = place_of(source)
@@ -102,8 +101,7 @@ def content_key(members: Sequence[Member], *more: str) -> str | None:
 def on_disk(path: Path, root: Path, *, label: str = "", in_test: bool = False) -> Member:
     """The file at `path`, named from `root` on.
 
-    Raises:
-        OSError: there is none.
+    Raises OSError: there is none.
     """
     status = path.stat()
     name = PurePosixPath(path.relative_to(root).as_posix())
@@ -157,8 +155,7 @@ def _leads_out(name: str) -> bool:
 def complete(members: Sequence[Member], absent: Sequence[object], *, classes: tuple[str, ...] = (), notes: tuple[str, ...] = ()) -> Layout:
     """The layout of images that a list names, unless more than 1 % of them are not there.
 
-    Raises:
-        DataError: so many are missing; it names some.
+    Raises DataError: so many are missing; it names some.
     """
     wanted = len(members) + len(absent)
     if not members or len(absent) > UNREADABLE_SHARE * wanted:

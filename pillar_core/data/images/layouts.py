@@ -74,8 +74,7 @@ def read(layout: TorchvisionLayout, root: Path, *, official: bool = False) -> Pa
     Args:
         official: compare CIFAR's files with the sums that the source publishes (torchvision compares its own for most sets).
 
-    Raises:
-        DataError: files are missing, damaged or arranged differently. MissingDependencyError: a package is absent.
+    Raises DataError: files are missing, damaged or arranged differently. MissingDependencyError: a package is absent.
     """
     place = root / layout.marker
     if layout.version is not None:
@@ -97,8 +96,7 @@ def read(layout: TorchvisionLayout, root: Path, *, official: bool = False) -> Pa
 def class_of(layout: TorchvisionLayout) -> Any:
     """torchvision's class.
 
-    Raises:
-        ImportError: a package that it needs is absent.
+    Raises ImportError: a package that it needs is absent.
     """
     import torchvision.datasets
 

@@ -27,8 +27,7 @@ def load_images(path: str | Path) -> Dataset:
     rows, and the notes say so. Images in no class folders have their classes in a csv inside, or in labels.csv beside the folder.
     A directory that torchvision would read (MNIST/raw, cifar-10-batches-py, gtsrb …) is read so.
 
-    Raises:
-        DataError: unreadable archive, too many files that do not decode, images that are not uint8, one class.
+    Raises DataError: unreadable archive, too many files that do not decode, images that are not uint8, one class.
     """
     return read_images(path)
 
@@ -59,9 +58,8 @@ def assemble(layout: Layout, *, name: str, seed: int = 0, progress: Progress = i
 
     Call it while the files are open: see `folders.listing`.
 
-    Raises:
-        DataError: too many files do not decode, no train images, one class.
-        StoreError: no room for the decoded rows on the disk of the cache.
+    Raises DataError: too many files do not decode, no train images, one class. StoreError: no room for the decoded rows on the disk of the
+    cache.
     """
     if not layout.members:
         raise DataError("there are no images with a label.")
@@ -89,8 +87,7 @@ def assemble(layout: Layout, *, name: str, seed: int = 0, progress: Progress = i
 def checked_images(parts: Parts, *, name: str, seed: int = 0, divide: bool = True) -> Dataset:
     """Image arrays as a dataset; without test rows, and with `divide`, a stratified fifth (by `seed`) becomes them.
 
-    Raises:
-        DataError: shapes or types that are no images, or labels that `features` would refuse.
+    Raises DataError: shapes or types that are no images, or labels that `features` would refuse.
     """
     train, test, notes = parts.x_train, parts.x_test, list(parts.all_notes)
     for title, rows in (("x_train", train), ("x_test", test)):

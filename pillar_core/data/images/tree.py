@@ -37,8 +37,7 @@ class Tree:
     def lines(self, name: str) -> list[str]:
         """The lines of a text file that are not empty.
 
-        Raises:
-            DataError: no such file, or no text.
+        Raises DataError: no such file, or no text.
         """
         member = self.find(name)
         if member is None:
@@ -54,8 +53,7 @@ class Tree:
     def table(self, name: str, columns: Sequence[str]) -> list[dict[str, str]]:
         """The rows of a table with commas, or with tabs.
 
-        Raises:
-            DataError: no such file, or a column is missing.
+        Raises DataError: no such file, or a column is missing.
         """
         lines = self.lines(name)
         rows = list(csv.DictReader(io.StringIO("\n".join(lines)), delimiter="\t" if "\t" in lines[0] else ","))
@@ -69,8 +67,7 @@ class Tree:
     ) -> Layout:
         """The images that a list names, found by path from the folder `below` on; None: by their bare names, in whatever folders they lie.
 
-        Raises:
-            DataError: more than 1 % of them are not there.
+        Raises DataError: more than 1 % of them are not there.
         """
         if below is None:
             by_path, root = {PurePosixPath(member.path.name): member for member in self.members}, PurePosixPath()
@@ -101,8 +98,7 @@ class Tree:
 def open_tree(place: Path) -> Iterator[Tree]:
     """The files at `place`, readable while the context is open: a folder, a zip, or a folder that holds nothing but one zip.
 
-    Raises:
-        DataError: neither, or a zip that is damaged or unsafe.
+    Raises DataError: neither, or a zip that is damaged or unsafe.
     """
     inside = list(place.iterdir()) if place.is_dir() else []
     source = inside[0] if len(inside) == 1 and inside[0].suffix.lower() == ".zip" else place

@@ -69,8 +69,7 @@ def dataset_of(
 ) -> Dataset:
     """The images or numbers of the library's splits by their names; files that a table names lie below `place`.
 
-    Raises:
-        DataError: no column of images or numbers, or of labels.
+    Raises DataError: no column of images or numbers, or of labels.
     """
     train, test, notes = _sides(splits)
     column = _column(train, image, "Image")
@@ -131,8 +130,7 @@ def _refuse_elsewhere(rows: Any, places_: tuple[Path, ...]) -> None:
 def size_and_licence(repository: str) -> tuple[int, str]:
     """Bytes of all files of a repository and its licence, "" where it says none; asks the hub.
 
-    Raises:
-        DataError: it does not answer, or has no such repository for everybody.
+    Raises DataError: it does not answer, or has no such repository for everybody.
     """
     import huggingface_hub
 
