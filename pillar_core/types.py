@@ -454,6 +454,12 @@ class SemiPrivateSplit:
         return PublicFacts(len(self.private), len(self.public_x), self.features.d, self.features.n_classes)
 
     @property
+    def carved(self) -> Array:
+        """(m,) int64 places of the public rows among the train rows; none where they came from elsewhere or persons were declared."""
+        rest = np.setdiff1d(np.arange(len(self.features.x_train)), np.concatenate([self.private, self.validation]))
+        return rest if len(rest) == len(self.public_x) and self.settings["public"] is None else rest[:0]
+
+    @property
     def has_public_labels(self) -> bool:
         """Whether labelled methods can use the public rows."""
         return self.public_y is not None and len(self.public_x) > 0

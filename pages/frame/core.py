@@ -15,7 +15,7 @@ import pillar_core as pc
 from pages.frame import memory, shares
 from pages.frame.settings import AUTO, PART, RULE, Settings
 from pillar_core import store
-from pillar_core.arrays import Json
+from pillar_core.arrays import Array, Json
 from pillar_core.backbones import is_ready
 from pillar_core.data import uploads
 from pillar_core.data.cards import default_backbone, number_of
@@ -34,6 +34,8 @@ Axes = dict[str, Json]
 """The values of a sweep's axes by name."""
 Record = dict[str, Json]
 """A run's record as the store has it."""
+_MAPPED = 2000
+"""Public rows of a map, at most."""
 _LOADED: set[str] = set()
 """The splits, by `key`, that some session of this process has loaded."""
 
@@ -186,11 +188,20 @@ def spectrum(settings: Settings) -> pd.DataFrame:
 def public_map(settings: Settings) -> pd.DataFrame:
     """Public rows in their first two directions: columns x, y, class. Public only."""
     parts = split(settings)
-    rows = parts.public_x[:2000]
+    rows = parts.public_x[:_MAPPED]
     places = _basis(settings).transform(2, normalise=False)(rows)
     names = parts.features.classes
-    labels = [""] * len(rows) if parts.public_y is None else [names[label] for label in parts.public_y[:2000]]
+    labels = [""] * len(rows) if parts.public_y is None else [names[label] for label in parts.public_y[:_MAPPED]]
     return pd.DataFrame({"x": places[:, 0], "y": places[:, 1], "class": labels})
+
+
+def public_images(settings: Settings) -> Array | None:
+    """The pictures of the rows of `public_map`, where there are any."""
+    parts = split(settings)
+    images = (parts.features if settings.public == PART else candidate(settings.public, settings)).images
+    if images is None:
+        return None
+    return images.x_train[:_MAPPED] if settings.public != PART else images.x_train[parts.carved[:_MAPPED]]
 
 
 def may_be_public(upload: Upload, settings: Settings) -> bool:

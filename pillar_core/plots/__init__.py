@@ -9,7 +9,7 @@ from pillar_core.plots.accuracy import Here, accuracy_against_k
 from pillar_core.plots.answers import accuracy_by, total_budget
 from pillar_core.plots.bars import comparison, expected, overlay
 from pillar_core.plots.budgets import error_against_epsilon
-from pillar_core.plots.classes import class_balance, confusion, per_class
+from pillar_core.plots.classes import class_balance, confusion, per_class, possible_answers
 from pillar_core.plots.effect import effect
 from pillar_core.plots.evidence import (
     audit_power,

@@ -8,9 +8,11 @@ import plotly.graph_objects as go
 from pillar_core.numerics import wilson
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
-from pillar_core.plots.theme import INK, Mode, fade, finish_by_name
+from pillar_core.plots.theme import INK, Mode, as_text, epsilon_value, fade, finish_by_name
 
 _MANY = 24
+_ACROSS = 5
+"""Dots side by side at one answer."""
 
 
 def class_balance(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
@@ -117,3 +119,33 @@ def confusion(table: pd.DataFrame, *, classes: Sequence[str], mode: Mode = "ligh
     worst = [f"{pair.rows} of {sizes[pair[0]]} {pair[0]} taken for {pair[1]}" for pair in wrong.head(3).itertuples(index=False)]
     fields = {"rows": int(sizes.sum()), "classes": len(names), "worst": "; ".join(worst) or "no row"}
     return finish_by_name(figure, "confusion", mode=mode, height=230 + 34 * len(names) if is_few else 700, **fields)
+
+
+def possible_answers(table: pd.DataFrame, *, label: str = "", mode: Mode = "light") -> go.Figure:
+    """Every possible model as a dot at the class that it answers, a line of dots for each ε; the row's own class stands out.
+
+    table: columns epsilon, draw, class; from `studies.possible_models.answers`. label: the row's class, "" where it is not known.
+    """
+    names = [str(name) for name in table["class"].value_counts().index]
+    names = sorted({*names, label} - {""}, key=lambda name: (name != label, names.index(name) if name in names else -1))
+    budgets, ink, figure = sorted(table["epsilon"].unique()), INK[mode], go.Figure()
+    for place, ((epsilon, name), dots) in enumerate(table.groupby(["epsilon", "class"], sort=False)):
+        x = [names.index(str(name)) + (number % _ACROSS - (_ACROSS - 1) / 2) / (_ACROSS + 2) for number in range(len(dots))]
+        y = [budgets.index(epsilon) + (number // _ACROSS - 1.5) / 6 for number in range(len(dots))]
+        colour = ink.muted if label and str(name) != label else ink.accent
+        hover = f"{len(dots)} of {(table['epsilon'] == epsilon).sum()} models say {as_text(str(name))}"
+        marks.dots(figure, x, y, colour, size=9, hover=hover, showlegend=False, meta=place)
+    figure.update_xaxes(
+        tickvals=list(range(len(names))), ticktext=names, range=[-0.6, max(len(names), 3) - 0.4], showgrid=False, title_text="answer"
+    )
+    figure.update_yaxes(
+        tickvals=list(range(len(budgets))),
+        ticktext=[epsilon_value(epsilon) for epsilon in budgets],
+        title_text="ε",
+        range=[-0.6, len(budgets) - 0.4],
+    )
+    shares = table.groupby("epsilon")["class"].agg(lambda said: said.value_counts(normalize=True).max())
+    summary = "; ".join(f"ε = {epsilon_value(epsilon)}: {100 * shares[epsilon]:.0f} percent agree" for epsilon in budgets)
+    draws = int(table.groupby("epsilon").size().max())
+    least = f"{draws} possible models at ε = {epsilon_value(budgets[0])}: {100 * shares[budgets[0]]:.0f} % give the same answer"
+    return finish_by_name(figure, "possible_answers", mode=mode, title=least, draws=draws, summary=summary)

@@ -217,11 +217,11 @@ _MOST_CLASSES = 12
 _COLOURED_OF_MANY = 6
 
 
-def map_2d(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
-    """Points in the plane, one per public row.
+def map_2d(table: pd.DataFrame, *, said_by: str = "", mode: Mode = "light") -> go.Figure:
+    """Points in the plane, one per public row, whose number is its customdata; said_by: whose answers the classes are.
 
     table: columns x, y and class (text; empty where there is no label). Beyond twelve classes only the six most
-    frequent keep a colour. Public only.
+    frequent keep a colour.
     """
     labels = table["class"].astype(str)
     most = _MOST_CLASSES if labels.nunique() <= _MOST_CLASSES else _COLOURED_OF_MANY
@@ -233,7 +233,8 @@ def map_2d(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
         _points(figure, rest, name=f"{labels.nunique() - len(frequent)} other classes", colour=INK[mode].grid, symbol="circle")
     for name, colour, symbol in zip(order, categorical(len(order), mode), class_symbols(len(order)), strict=True):
         _points(figure, table[labels == name], name=name or "no label", colour=colour, symbol=symbol)
-    return finish_by_name(figure, "map_2d", mode=mode, rows=len(table), classes=labels.nunique())
+    colours = f"Coloured by what {as_text(said_by)} says." if said_by else "Public only."
+    return finish_by_name(figure, "map_2d", mode=mode, rows=len(table), classes=labels.nunique(), colours=colours)
 
 
 def _points(figure: go.Figure, rows: pd.DataFrame, *, name: str, colour: str, symbol: str) -> None:
@@ -242,6 +243,7 @@ def _points(figure: go.Figure, rows: pd.DataFrame, *, name: str, colour: str, sy
         y=rows["y"],
         mode="markers",
         name=name,
+        customdata=rows.index,
         marker={"size": 6, "opacity": 0.75, "color": colour, "symbol": symbol},
         hovertemplate=f"{name}<extra></extra>",
     )

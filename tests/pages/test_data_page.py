@@ -1,6 +1,7 @@
 """Data & backbone: rows by path, the choice of public rows, a backbone with its weights, extraction, and what is told meanwhile."""
 
 import io
+import json
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from safetensors.torch import save_file
 
 import pillar_core as pc
 from page_reading import Start, linked, metric, words
+from pages.frame import core, hovering
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pillar_core.backbones import names
@@ -150,3 +152,16 @@ def test_memory_that_runs_out_is_one_sentence(start: Start, monkeypatch: pytest.
     monkeypatch.setattr(reader, "_take_process", granted)
     app.file_uploader(key="upload").set_value([("mine.csv", b"a,label\n1,x\n2,y\n", "")]).run()
     assert "not enough free memory" in words(app)
+
+
+def test_the_map_s_points_have_the_pictures_of_their_rows_and_a_model_s_answers(start: Start) -> None:
+    app = start("data", data="digits", k="8", controls="map-colour:model", v="2")
+    assert not app.exception
+    settings = Settings(data="digits", k=8)
+    split = core.split(settings)
+    pixels = core.public_images(settings).reshape(len(split.public_x), -1) / 255
+    assert np.allclose(pixels, split.public_x, atol=1e-6)
+    figure = json.loads(next(item.proto.spec for item in app.get("plotly_chart") if item.key == "chart-public_map"))
+    assert "says" in figure["layout"]["title"]["subtitle"]["text"]
+    assert all("customdata" in trace for trace in figure["data"])
+    assert hovering.sheet(np.zeros((3, 8, 8), dtype=np.uint8), 2).startswith("data:image/jpeg;base64,")

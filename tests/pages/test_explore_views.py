@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
 import zipfile
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 import streamlit as st
 
+import pillar_core as pc
 from page_reading import Start, metric, words
+from pages.frame import settings as codec
 from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.studies.tuning.ways import Choosing
 
@@ -89,3 +93,25 @@ def test_misread_rows_are_as_many_as_the_accuracy_says(start: Start) -> None:
     app.run()
     wrong, rows = map(int, re.findall(r"(\d+) of (\d+) test rows are misread", words(app))[0])
     assert round(100 * (1 - wrong / rows), 1) == float(app.dataframe[0].value["%"].iloc[0])
+
+
+def test_rows_that_disagree_are_those_of_the_two_models_and_sixty_models_read_an_edited_one(start: Start) -> None:
+    app = start("explore", data="breast_cancer", k="4", epsilon="0.1", view="rows", v="2")
+    assert not app.exception
+    split = pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.1, seed=0)
+    private, plain = (pc.run("pillar", split, epsilon=epsilon, k=4).classifier for epsilon in (0.1, math.inf))
+    test = split.features.x_test
+    changed = np.flatnonzero(private.predict(test) != plain.predict(test))
+    assert f"**{len(changed)} of {len(test)} test rows get another answer**" in words(app)
+    assert app.selectbox(key="local-widget.one-row").options[0].startswith(f"test row {changed[0]}:")
+    assert not any(item.key == "chart-possible_answers" for item in app.get("plotly_chart"))
+    app.button(key="train-possible").click().run()
+    assert not app.exception
+    assert any(item.key == "chart-possible_answers" for item in app.get("plotly_chart"))
+
+
+def test_a_pinned_setting_of_the_same_data_is_a(start: Start) -> None:
+    pinned = codec.pin(codec.Settings(data="digits", method="dp_sgd", epsilon=3.0))
+    assert "A: DP-SGD at ε = 3. B: PILLAR at ε = 0.3." in words(start("explore", k="10", view="rows", a=pinned))
+    elsewhere = codec.pin(codec.Settings(data="breast_cancer", epsilon=3.0))
+    assert "A: PILLAR at ε = ∞ (no noise)." in words(start("explore", k="10", view="rows", a=elsewhere))

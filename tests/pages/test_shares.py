@@ -207,7 +207,7 @@ def test_who_has_spent_the_seconds_still_gets_what_ran_before(public: None, star
             (page, [{"controls": f"{page}-view:{view}{SOLVED.get(page, '')}"} for view in CONTROLS[f"{page}-view"]["options"]])
             for page in WITH_VIEWS
         ),
-        *(("explore", [{"view": view}]) for view in ("noise", "why")),
+        *(("explore", [{"view": view}]) for view in ("noise", "rows", "why")),
         ("screen", [{}, {"screen": "m:linear_head;n:100;k:4;e:no;s:gsd;p:digits;c:drawn_letters,drawn_noise"}]),
         ("answer", [{}]),
         ("learn", [{"lesson": "3"}]),

@@ -2,12 +2,14 @@
 
 import streamlit as st
 
-from pages.frame import core, plain, theme, words
+import pillar_core as pc
+from pages.frame import badges, core, hovering, local, memory, plain, theme, words
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pages.parts.data import samples
 from pillar_core import plots
 from pillar_core.data import uploads
+from pillar_core.errors import DataError
 from pillar_core.types import Provenance
 
 
@@ -32,7 +34,22 @@ def panel(settings: Settings) -> None:
         drawn = plots.class_balance(counts, mode=theme.mode())
         show_figure(drawn, counts, FigureInfo("class_balance", settings, [Provenance.NON_PRIVATE]))
     with right:
-        places = core.public_map(settings)
-        drawn = plots.map_2d(places, mode=theme.mode())
-        show_figure(drawn, places, FigureInfo("public_map", settings, [Provenance.PUBLIC]))
+        places, said_by, badge = core.public_map(settings), "", str(Provenance.PUBLIC)
+        if local.choice("map-colour") == "model":
+            said_by, badge = f"{pc.METHODS[settings.method].title} at {plots.epsilon_label(settings.epsilon)}", badges.EXPERIMENT
+            places = places.assign(**{"class": _answers(core.run_key(settings), settings)[: len(places)]})
+        info = FigureInfo("public_map", settings, [badge])
+        show_figure(plots.map_2d(places, said_by=said_by, mode=theme.mode()), places, info)
+        images = core.public_images(settings)
+        if images is not None and len(images):
+            hovering.pictures(info.chart, images)
     samples.panel(settings)
+
+
+@memory.of_rows(max_entries=8, show_spinner="Asking a private model about the public rows …")
+def _answers(key_: str, _settings: Settings) -> list[str]:
+    """What the settings' model says of each public row; a function of the model, so it spends nothing more."""
+    classifier, parts = core.train_run(_settings).classifier, core.split(_settings)
+    if classifier is None:
+        raise DataError("This learner gives no model.")
+    return [parts.features.classes[label] for label in classifier.predict(parts.public_x)]

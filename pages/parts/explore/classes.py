@@ -47,7 +47,7 @@ def panel(record: RunRecord, settings: Settings) -> None:
     misread = st.expander(title, icon=":material/grid_view:", key="misread", on_change="rerun")
     if misread.open:
         with misread, failures.show_refusal("The run could not be trained again."):
-            tested, labels, read = _read(core.run_key(settings), settings)
+            tested, labels, read = answers(core.run_key(settings), settings)
             texts = core.raw(settings).texts[-len(tested) :]
             pairs = pd.DataFrame({"class": [names[label] for label in labels], "taken for": [names[label] for label in read]})
             counts = pairs.value_counts(sort=False).rename("rows").reset_index()
@@ -83,7 +83,7 @@ def _recalls(record: RunRecord, settings: Settings) -> tuple[pd.DataFrame, int]:
 
 
 @memory.of_rows(max_entries=16, show_spinner="Training the run again, for what it says of each test row …")
-def _read(fingerprint_: str, _settings: Settings) -> tuple[Array, Array, Array]:
+def answers(fingerprint_: str, _settings: Settings) -> tuple[Array, Array, Array]:
     """(the test rows as they are, their labels, what the run says of each): records hold no classifier."""
     classifier, data, tested = core.train_run(_settings).classifier, core.features(_settings), core.raw(_settings).x_test
     if classifier is None or data.x_test is None or data.y_test is None or tested is None:

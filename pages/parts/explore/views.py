@@ -10,7 +10,7 @@ from pages.frame import badges, core, history, memory, navigation, odds, plain, 
 from pages.frame import settings as codec
 from pages.frame.figures import FigureInfo, show_figure, take_point
 from pages.frame.settings import Settings
-from pages.parts.explore import budgets, classes, costs, kalman, noise, result
+from pages.parts.explore import budgets, classes, costs, kalman, noise, result, rows
 from pages.parts.explore.curves import Curves, method_of, read
 from pillar_core import plots, store
 from pillar_core.params import params_of
@@ -50,6 +50,8 @@ def draw(view: str, curves: Curves, record: RunRecord, settings: Settings) -> No
             noise.panel(settings)
         case "classes":
             classes.panel(record, settings)
+        case "rows":
+            rows.panel(settings)
         case "odds":
             _odds(record, settings)
         case _:
@@ -128,10 +130,10 @@ def _odds(record: RunRecord, settings: Settings) -> None:
 def _why(record: RunRecord, settings: Settings) -> None:
     st.markdown("## Why these settings")
     st.markdown("\n".join(f"- {plain.text(reason)}" for reason in record.why) or "Every setting was given; no rule chose one.")
-    rows = _settings_table(record)
+    table = _settings_table(record)
     left, right = st.columns([3, 2])
     columns = {"setting": st.column_config.TextColumn(width=125), "value": st.column_config.TextColumn(width=85)}
-    left.dataframe(rows, hide_index=True, key="run-settings", height=38 + 35 * len(rows), column_config=columns)
+    left.dataframe(table, hide_index=True, key="run-settings", height=38 + 35 * len(table), column_config=columns)
     with right:
         st.markdown("**What the guarantee assumes**")
         st.markdown("\n".join(f"- {plain.text(line)}" for line in record.guarantee.assumptions))

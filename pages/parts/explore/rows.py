@@ -1,0 +1,75 @@
+"""Explore's rows: test rows whose answer privacy changed, and one row, perhaps edited, read by the models a release could have been."""
+
+import dataclasses
+import math
+
+import pandas as pd
+import streamlit as st
+
+import pillar_core as pc
+from pages.frame import badges, core, local, memory, plain, theme
+from pages.frame import settings as codec
+from pages.frame.figures import FigureInfo, show_figure
+from pages.frame.settings import Settings
+from pages.parts.data import samples
+from pages.parts.explore import classes
+from pillar_core import plots
+from pillar_core.arrays import Array
+from pillar_core.studies import possible_models
+from pillar_core.studies.possible_models import DRAWS, EPSILONS, Models
+
+_SHOWN, _FIELDS = 20, 12
+
+
+def panel(settings: Settings) -> None:
+    """Rows on which A and the present model disagree; without a pinned A of these data, A is the same learner without noise."""
+    pinned = codec.unpin(settings.a)
+    a = pinned if pinned is not None and pinned.data == settings.data else dataclasses.replace(settings, epsilon=math.inf)
+    tested, labels, now = classes.answers(core.run_key(settings), settings)
+    before = classes.answers(core.run_key(a), a)[2]
+    names, changed = core.features(settings).classes, (now != before).nonzero()[0]
+    with st.container(border=True, key="changed-rows"):
+        badges.show_row(*badges.DIAGNOSTIC)
+        lost, won = (int((says[changed] == labels[changed]).sum()) for says in (before, now))
+        st.markdown(f"**{len(changed):,} of {len(now):,} test rows get another answer**: {lost} were right in A, {won} are right in B.")
+        st.caption(f"A: {_words(a)}. B: {_words(settings)}. *Pin as A* in the sidebar takes another A. These rows are for your eyes.")
+        shown = changed[:_SHOWN].tolist()
+        texts = core.raw(settings).texts[-len(tested) :]
+        if shown:
+            words = [f"{names[labels[row]]}: A {names[before[row]]}, B {names[now[row]]}" for row in shown]
+            samples.rows(tested, shown, words, texts)
+    _one_row(shown or list(range(min(_SHOWN, len(now)))), tested, labels, settings)
+
+
+def _one_row(offered: list[int], tested: Array, labels: Array, settings: Settings) -> None:
+    """One of the offered test rows, its fields to edit where it has any, and what possible models say of it."""
+    st.markdown(f"## One row, read by {DRAWS} possible models at each ε")
+    data = core.features(settings)
+    if data.x_test is None:
+        return
+    row = int(local.select("one-row", {row: f"test row {row}: {data.classes[labels[row]]}" for row in offered}, offered[0]))
+    numbers, label = data.x_test[row].copy(), data.classes[labels[row]]
+    if tested.ndim > 2:
+        st.image(tested[row], width=112, caption=plain.text(label))
+    elif tested.shape == data.x_test.shape and not data.texts:
+        names = [plain.text(name) for name in (data.names or [f"x{place}" for place in range(data.d)])[:_FIELDS]]
+        fields = pd.DataFrame([numbers[:_FIELDS]], columns=names)
+        edited = st.data_editor(fields, hide_index=True, key=local.unlinked_key(f"fields-{row}", "No value of a row is in a link."))
+        numbers[:_FIELDS] = edited.fillna(0).to_numpy(dtype="float32")[0]
+        label = label if edited.equals(fields) else ""
+    key = core.run_key(settings)
+    if local.value("possible-models", "") != key:
+        title, hint = f"Train {DRAWS * len(EPSILONS)} possible models", f"{DRAWS} draws of the noise at each of three ε: experiments."
+        st.button(title, icon=":material/scatter_plot:", key="train-possible", on_click=local.put, args=("possible-models", key), help=hint)
+        return
+    table = possible_models.answers(_models(key, settings), numbers, data.classes)
+    show_figure(plots.possible_answers(table, label=label, mode=theme.mode()), table, FigureInfo("possible_answers", settings))
+
+
+def _words(settings: Settings) -> str:
+    return f"{plain.text(pc.METHODS[settings.method].title)} at {plots.epsilon_label(settings.epsilon)}"
+
+
+@memory.of_rows(max_entries=2, show_spinner="Drawing possible models …")
+def _models(key_: str, _settings: Settings) -> Models:
+    return possible_models.possible_models(core.spec(_settings), core.split(_settings))

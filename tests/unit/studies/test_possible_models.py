@@ -1,0 +1,41 @@
+"""Models that a release could have been: as many as wanted, the first the record's own, equal without noise; and dots of what they say."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+import pillar_core as pc
+from pillar_core import plots
+from pillar_core.errors import DataError
+from pillar_core.studies import possible_models
+from pillar_core.types import RunSpec
+
+
+def test_possible_models_differ_by_noise_alone() -> None:
+    split = pc.split(pc.load_dataset("digits"), public_fraction=0.1, seed=0)
+    spec = RunSpec.of("pillar", epsilon=1.0, k=8)
+    models = possible_models.possible_models(spec, split, (0.1, math.inf), 4)
+    own = pc.run("pillar", split, epsilon=0.1, k=8).classifier
+    weights = {epsilon: np.stack([model.weights for model in drawn]) for epsilon, drawn in models.items()}
+    assert np.allclose(weights[0.1][0], own.weights, atol=1e-5)
+    assert np.ptp(weights[math.inf], axis=0).max() < 1e-5
+    assert len(np.unique(weights[0.1].reshape(4, -1), axis=0)) == 4
+    table = possible_models.answers(models, split.features.x_test[0], split.features.classes)
+    assert table.groupby("epsilon").size().to_dict() == {0.1: 4, math.inf: 4}
+    assert table[np.isinf(table["epsilon"])]["class"].nunique() == 1
+    with pytest.raises(DataError, match="seed"):
+        possible_models.possible_models(dataclasses.replace(spec, seed=None), split)
+
+
+def test_every_model_is_one_dot_and_names_with_markup_are_text() -> None:
+    import pandas as pd
+
+    said = [(0.1, draw, "<script>x" if draw % 3 else "b") for draw in range(20)] + [(math.inf, draw, "b") for draw in range(20)]
+    table = pd.DataFrame(said, columns=["epsilon", "draw", "class"])
+    figure = plots.possible_answers(table, label="b")
+    assert sum(len(trace.x) for trace in figure.data) == 40
+    assert len({(x, y) for trace in figure.data for x, y in zip(trace.x, trace.y, strict=True)}) == 40
+    assert figure.layout.xaxis.ticktext[0] == "b"
+    assert "<script" not in figure.to_json()
