@@ -1,29 +1,11 @@
 """Commands of `python -m pillar_core`, a file each or two that go together, which declares their options."""
 
 import argparse
-
-from pillar_core.commands import (
-    advise,
-    cache,
-    check,
-    compare,
-    data,
-    epsilon,
-    extract,
-    html,
-    listing,
-    machine,
-    papers,
-    predict,
-    recipe,
-    run,
-    screen,
-    sweep,
-)
+import importlib
 
 _MODULES = (
-    *(run, compare, sweep, papers, html, data, extract, screen, advise, recipe),
-    *(listing, epsilon, check, predict, cache, machine),
+    *("run", "compare", "sweep", "papers", "html", "data", "extract", "screen", "advise", "recipe"),
+    *("listing", "epsilon", "check", "predict", "cache", "machine"),
 )
 """In the order of the help."""
 
@@ -32,6 +14,6 @@ def parser() -> argparse.ArgumentParser:
     """The parser of every command."""
     top = argparse.ArgumentParser(prog="python -m pillar_core", description="Semi-private learning from the command line.")
     commands = top.add_subparsers(required=True, metavar="command")
-    for module in _MODULES:
-        module.add_to(commands)
+    for name in _MODULES:
+        importlib.import_module(f"{__name__}.{name}").add_to(commands)
     return top

@@ -17,8 +17,6 @@ def add_to(commands: Commands) -> None:
     """Adds the commands and their options."""
     parser = commands.add_parser("advise", help="which learner and public set to take, and what accuracy to expect")
     shared.add_data_options(parser)
-    shared.add_column_options(parser)
-    shared.add_person_options(parser)
     parser.add_argument("--candidates", nargs="+", default=[], help="public sets to weigh: registered names or files")
     parser.add_argument(
         "--alike", nargs="+", default=[], metavar="NAME", help="candidates that you state to be like the private rows (own: --public)"
@@ -32,8 +30,6 @@ def add_to(commands: Commands) -> None:
     parser.set_defaults(command=_advise)
     parser = commands.add_parser("choose", help="private rows choose among public sets within ε, and the model is trained")
     shared.add_data_options(parser)
-    shared.add_column_options(parser)
-    shared.add_person_options(parser)
     parser.add_argument("--candidates", nargs="+", default=[], help="public sets to choose among: registered names or files")
     parser.add_argument("--backbones", nargs="+", help="backbones of the images to choose among, without ε; the first is the default")
     parser.add_argument("--epsilon", type=float, required=True, help="privacy budget ε of choice and training together")

@@ -14,9 +14,8 @@ UNITS = {"kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 def add_to(commands: Commands) -> None:
     """Adds the commands and their options."""
-    actions = commands.add_parser("cache", help="list, verify, prune, export or import cached results").add_subparsers(
-        required=True, metavar="action"
-    )
+    parser = commands.add_parser("cache", help="list, verify, prune, export or import cached results")
+    actions = parser.add_subparsers(required=True, metavar="action")
     parser = actions.add_parser("ls", help="what the cache holds, by kind")
     parser.add_argument("--kind", choices=store.KINDS, help="its entries one by one, longest unused first")
     parser.set_defaults(command=_print_entries)

@@ -26,8 +26,6 @@ def add_to(commands: Commands) -> None:
     """Adds the command and its options."""
     parser = commands.add_parser("compare", help="every learner that fits the data, at the same budgets")
     shared.add_data_options(parser)
-    shared.add_column_options(parser)
-    shared.add_person_options(parser)
     views = "; ".join(f"{name}: {view.title} ({view.source})" for name, view in COMPARE_VIEWS.items())
     parser.add_argument("--view", default=BUDGETS, choices=(BUDGETS, *COMPARE_VIEWS), help=f"what varies (budgets: ε; {views})")
     parser.add_argument("--other", help="for the view shift: the data set or file whose rows become public instead")

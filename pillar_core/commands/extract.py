@@ -35,14 +35,8 @@ def add_to(commands: Commands) -> None:
 def command(options: argparse.Namespace) -> int:
     """Extracts and says what came of it."""
     started = time.monotonic()
-    features = through_backbone(
-        _images(options),
-        options.backbone,
-        weights=options.weights,
-        device=options.device,
-        batch_size=options.batch_size,
-        progress=shared.printer(),
-    )
+    how = {name: getattr(options, name) for name in ("weights", "device", "batch_size")}
+    features = through_backbone(_images(options), options.backbone, **how, progress=shared.printer())
     n_test = 0 if features.x_test is None else len(features.x_test)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)  # bytes of this process
     lines = {

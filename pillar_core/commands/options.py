@@ -28,7 +28,7 @@ _SECONDS_BETWEEN_LINES = 1.0
 
 
 def add_data_options(parser: argparse.ArgumentParser) -> None:
-    """Options that name the rows and which of them are public."""
+    """Options that name the rows, which of them are public, what columns of a table mean, and whose the rows are."""
     group = parser.add_argument_group("data")
     group.add_argument("--dataset", default="digits", help="a registered data set, or a file: npz, csv, parquet, folder or zip of images")
     group.add_argument("--dataset-setting", action="append", default=[], metavar="NAME=VALUE", help="a setting of a generated data set")
@@ -38,6 +38,10 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--public", help="another data set or file whose train rows are public, instead")
     group.add_argument("--allow-overlap", action="store_true", help="accept public rows that are private rows")
     group.add_argument("--split-seed", type=int, help="seed of the split (default: the run's seed)")
+    add_column_options(parser)
+    group = parser.add_argument_group("several rows of one person")
+    group.add_argument("--persons", metavar="FILE", help="text with a line for each train row that names its person")
+    group.add_argument("--rows-per-person", type=int, default=1, help="rows of a person that are kept (1: the first, or as declared)")
 
 
 def add_column_options(parser: argparse.ArgumentParser) -> None:
@@ -48,13 +52,6 @@ def add_column_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--leave-out", metavar="COLUMN", nargs="+", action="extend", default=[], help="columns of a table to leave out")
     group.add_argument("--text", metavar="COLUMN", help="of a table: whose texts become numbers, each by itself")
     group.add_argument("--recipe", metavar="FILE", help="how a table becomes numbers (default: as the first public table)")
-
-
-def add_person_options(parser: argparse.ArgumentParser) -> None:
-    """Options that say which rows belong to one person."""
-    group = parser.add_argument_group("several rows of one person")
-    group.add_argument("--persons", metavar="FILE", help="text with a line for each train row that names its person")
-    group.add_argument("--rows-per-person", type=int, default=1, help="rows of a person that are kept (1: the first, or as declared)")
 
 
 def add_export_options(parser: argparse.ArgumentParser) -> None:

@@ -77,17 +77,9 @@ def _count_lines(path: str) -> int:
 
 def _test(options: argparse.Namespace) -> int:
     """Prints the figure, its ends and what it cost."""
-    figure = private_test(
-        options.model,
-        options.rows,
-        epsilon=options.epsilon,
-        relation=options.relation,
-        rows_per_person=options.rows_per_person,
-        person=options.person,
-        metric=options.metric,
-        seed=options.seed,
-    )
-    form = {"metric": figure.metric, "value": figure.value, "low": figure.low, "high": figure.high, "level": figure.level}
+    asked = {name: getattr(options, name) for name in ("epsilon", "relation", "rows_per_person", "person", "metric", "seed")}
+    figure = private_test(options.model, options.rows, **asked)
+    form = {name: getattr(figure, name) for name in ("metric", "value", "low", "high", "level")}
     form |= {"epsilon": figure.guarantee.epsilon.upper, "delta": 0.0, "unit": figure.guarantee.unit.definition}
     form |= {"relation": str(figure.guarantee.relation), "assumptions": list(figure.guarantee.assumptions), "cells": figure.cells.tolist()}
     print(json.dumps(form) if options.json else printable(figure.text))

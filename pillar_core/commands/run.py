@@ -19,8 +19,6 @@ def add_to(commands: Commands) -> None:
     """Adds the command and its options."""
     parser = commands.add_parser("run", help="train one learner within a privacy budget")
     shared.add_data_options(parser)
-    shared.add_column_options(parser)
-    shared.add_person_options(parser)
     group = parser.add_argument_group("class names")
     group.add_argument("--text-embeddings", metavar="SOURCE", help="vectors of class names: npz, or open_clip:<model>")
     group.add_argument("--text-weights", metavar="FILE_OR_TAG", help="weights of open_clip: a file, or a tag of its hub")
@@ -62,16 +60,8 @@ def command(options: argparse.Namespace) -> int:
 
 
 def _plain(record: RunRecord) -> dict[str, Json]:
-    return {
-        "method": record.method,
-        "accuracy": record.accuracy,
-        "metrics": dict(record.metrics),
-        "guarantee": guarantee_card(record.guarantee),
-        "settings": dict(record.settings),
-        "why": list(record.why),
-        "notes": list(record.notes),
-        "seconds": record.seconds,
-    }
+    plain = {name: getattr(record, name) for name in ("method", "accuracy", "metrics", "guarantee", "settings", "why", "notes", "seconds")}
+    return plain | {"guarantee": guarantee_card(record.guarantee)}
 
 
 def _words(record: RunRecord) -> str:

@@ -13,4 +13,4 @@ from pillar_core.data.images.candidates import load_candidate
 from pillar_core.data.images.loading import checked_images, load_images, read_images
 from pillar_core.data.matching import duplicates
 from pillar_core.data.places import forget, state_of
-from pillar_core.data.reports import Report, dry_run
+from pillar_core.data.reports import Report

@@ -1,6 +1,5 @@
 """The user's arrays as a checked `FeatureSet`. Every check happens here, at loading, for the curator's eyes."""
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,25 +14,6 @@ from pillar_core.types import FeatureSet
 CHUNK = 4_096
 ROWS_NAMED = 20
 NO_TEST = "No test rows: accuracy is not measured."
-
-
-@dataclasses.dataclass(frozen=True)
-class Checked:
-    """The outcome of all checks: a feature set where nothing is wrong, else the problems; notes in both cases."""
-
-    features: FeatureSet | None
-    problems: tuple[str, ...]
-    notes: tuple[str, ...]
-    classes: tuple[str, ...]
-
-    def require(self) -> FeatureSet:
-        """The feature set.
-
-        Raises DataError: everything that is wrong.
-        """
-        if self.features is None:
-            raise DataError(*self.problems)
-        return self.features
 
 
 def features(
@@ -55,7 +35,7 @@ def features(
 
     Raises DataError: everything that is wrong, one line each, with row numbers.
     """
-    return check(x_train, y_train, x_test, y_test, classes).require()
+    return check(x_train, y_train, x_test, y_test, classes)
 
 
 def check(
@@ -66,11 +46,8 @@ def check(
     classes: Sequence[Any] | None = None,
     *,
     is_divided_later: bool = False,
-) -> Checked:
-    """All checks of `features` without raising: the feature set, or every problem found.
-
-    is_divided_later: the caller sets test rows apart, so that absent ones are no note.
-    """
+) -> FeatureSet:
+    """As `features`. is_divided_later: the caller sets test rows apart, so that absent ones are no note."""
     train, problems = matrix(x_train, "x_train")
     test, more = (None, []) if x_test is None else matrix(x_test, "x_test")
     problems += more
@@ -86,8 +63,8 @@ def check(
     if x_test is None and not is_divided_later:
         notes.append(NO_TEST)
     if problems or train is None:
-        return Checked(None, tuple(problems), tuple(notes), names)
-    return Checked(FeatureSet(train, y, test, y_of_test, names, notes=tuple(notes)), (), tuple(notes), names)
+        raise DataError(*problems)
+    return FeatureSet(train, y, test, y_of_test, names, notes=tuple(notes))
 
 
 def matrix(values: Any, name: str) -> tuple[Array | None, list[str]]:

@@ -3,13 +3,11 @@
 import dataclasses
 import itertools
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pillar_core.arrays import Array
-from pillar_core.data.objects import read
 from pillar_core.data.wording import join
 from pillar_core.errors import DataError, PillarError
 from pillar_core.types import Dataset, FeatureSet
@@ -21,7 +19,7 @@ FEWEST_PUBLIC = 3
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """The outcome of a dry run.
+    """What an upload holds.
 
     `ok` means that the rows can be loaded and split. `rows` counts train and test rows; `dims` is (d,) for features, (h, w)
     or (h, w, 3) for images. `problems` and `notes` are one line each; `preview` holds the first train rows as tidy mappings.
@@ -60,22 +58,6 @@ def understood(data: Dataset | FeatureSet) -> str:
     return f"{target}. {share}."
 
 
-def dry_run(path_or_bytes: str | Path | bytes, filename: str = "", *, public_fraction: float | None = 0.1) -> Report:
-    """The report on a npz, csv, parquet, zip or folder; never raises for what the data hold.
-
-    Args:
-        path_or_bytes: where the data lie, or an upload's bytes.
-        filename: the upload's name, whose ending says the format; a path needs none.
-        public_fraction: share of the train rows that the split would make public (the app's default); None: none of them,
-            because public rows come from elsewhere.
-    """
-    try:
-        data = read(path_or_bytes, filename=filename)
-    except PillarError as error:
-        return refusal_report(error)
-    return describe_rows(data, data.notes, public_fraction)
-
-
 def refusal_report(error: PillarError) -> Report:
     """The report on rows that cannot be used."""
     return Report(ok=False, problems=error.problems if isinstance(error, DataError) else (str(error),))
@@ -88,7 +70,10 @@ def public_rows(labels: Array | None, n_train: int, public_fraction: float) -> i
 
 
 def describe_rows(data: Dataset | FeatureSet, notes: tuple[str, ...], public_fraction: float | None) -> Report:
-    """The report on rows that were read."""
+    """The report on rows that were read.
+
+    public_fraction: share of the train rows that the split would make public; None: none, because public rows come from elsewhere.
+    """
     n_train, n_test = len(data.x_train), 0 if data.x_test is None else len(data.x_test)
     shape = tuple(int(size) for size in data.x_train.shape[1:])
     preview = tuple(_row(data, number) for number in range(min(PREVIEW_ROWS, n_train)))

@@ -9,6 +9,8 @@ import numpy as np
 from PIL import Image
 
 from pillar_core.arrays import Array
+from pillar_core.data import objects, reports
+from pillar_core.errors import PillarError
 
 
 def encoded(pixels: Array, kind: str = "png") -> bytes:
@@ -54,3 +56,12 @@ def images_of(n: int, shape: tuple[int, ...], classes: int, seed: int = 0) -> tu
     """(n, *shape) uint8 random images and (n,) int64 labels that cover all classes."""
     pixels = np.frombuffer(np.random.RandomState(seed).bytes(n * int(np.prod(shape))), dtype=np.uint8)
     return pixels.reshape(n, *shape).copy(), np.arange(n) % classes
+
+
+def report_on(content: Any, filename: str = "", *, public_fraction: float | None = 0.1) -> reports.Report:
+    """What the app says of a path or of an upload's bytes."""
+    try:
+        data = objects.read(content, filename=filename)
+    except PillarError as error:
+        return reports.refusal_report(error)
+    return reports.describe_rows(data, data.notes, public_fraction)

@@ -98,7 +98,7 @@ def checked_images(parts: Parts, *, name: str, seed: int = 0, divide: bool = Tru
     # One column stands for the pixels, so that images and features share one set of label checks.
     stand_in = [None if rows is None else np.zeros((len(rows), 1), dtype=np.float32) for rows in (train, test)]
     divides = divide and test is None and parts.y_train is not None
-    labels = arrays.check(stand_in[0], parts.y_train, stand_in[1], parts.y_test, parts.classes, is_divided_later=divides).require()
+    labels = arrays.check(stand_in[0], parts.y_train, stand_in[1], parts.y_test, parts.classes, is_divided_later=divides)
     y_train, y_test, persons = labels.y_train, labels.y_test, parts.persons
     if divides and y_train is not None:
         rest, held_out = stratify(y_train, seed=seed, name="images", persons=None if persons is None else persons.of)

@@ -245,7 +245,7 @@ def _table(repository: str, train: Any, test: Any, label: str | None, seed: int,
     train_labels, names = _words(train, column)
     x = [numbers_of(frame, list(map(str, frame.columns))) for frame in frames]
     labels = None if test is None else _words(test, column)[0]
-    checked = arrays.check(x[0], train_labels, x[1] if len(x) > 1 else None, labels, names or None, is_divided_later=True).require()
+    checked = arrays.check(x[0], train_labels, x[1] if len(x) > 1 else None, labels, names or None, is_divided_later=True)
     rows = (checked.x_train, checked.y_train, checked.x_test, checked.y_test)
     notes = (*notes, *notes_of(frames[0]), *checked.notes)
     data = Dataset(repository, *rows, checked.classes, notes=notes, names=tuple(map(str, frames[0].columns)))

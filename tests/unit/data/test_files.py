@@ -14,11 +14,11 @@ import pytest
 
 import pillar_core as pc
 from pillar_core import data
-from pillar_core.data import dry_run, read_features
+from pillar_core.data import read_features
 from pillar_core.data.frames import frame_of
 from pillar_core.errors import DataError, PillarError
 from pillar_core.runs import loading
-from unit.image_files import npz
+from unit.image_files import npz, report_on
 
 X = np.arange(40, dtype=np.float32).reshape(20, 2)
 Y = np.arange(20) % 2
@@ -131,7 +131,7 @@ def test_bad_files_are_refused_with_the_reason(case: str) -> None:
     content, filename, message = BAD[case]
     with pytest.raises(DataError, match=message):
         read_features(content, filename=filename)
-    report = dry_run(content, filename)
+    report = report_on(content, filename)
     if case not in ("images", "ending", "no name"):
         assert not report.ok
         assert report.problems
@@ -140,11 +140,11 @@ def test_bad_files_are_refused_with_the_reason(case: str) -> None:
 def test_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="there is no file"):
         read_features(tmp_path / "absent.npz")
-    assert not dry_run(tmp_path / "absent.csv").ok
+    assert not report_on(tmp_path / "absent.csv").ok
 
 
-def test_dry_run_describes_a_good_file() -> None:
-    report = dry_run(npz(x_train=X, y_train=Y, x_test=X[:3], y_test=Y[:3], classes=["n", "y"]), "mine.npz", public_fraction=0.2)
+def test_the_report_describes_a_good_file() -> None:
+    report = report_on(npz(x_train=X, y_train=Y, x_test=X[:3], y_test=Y[:3], classes=["n", "y"]), "mine.npz", public_fraction=0.2)
     assert report.ok
     assert (report.rows, report.n_train, report.n_test, report.dims, report.classes) == (23, 20, 3, (2,), ("n", "y"))
     assert report.preview[1] == {"row": 1, "label": "y", "x0": 2.0, "x1": 3.0}
@@ -153,10 +153,10 @@ def test_dry_run_describes_a_good_file() -> None:
 
 @pytest.mark.parametrize("fraction", [0.01, 0.1, 0.25, 0.5])
 @pytest.mark.parametrize("sizes", [(10, 10), (40, 3, 17), (3, 2, 2, 2), (99, 1, 1)])
-def test_dry_run_counts_the_public_rows_of_the_split(sizes: tuple[int, ...], fraction: float) -> None:
+def test_the_report_counts_the_public_rows_of_the_split(sizes: tuple[int, ...], fraction: float) -> None:
     labels = np.repeat(np.arange(len(sizes)), sizes)
     rows = np.arange(2.0 * len(labels)).reshape(-1, 2)
-    report = dry_run(npz(x_train=rows, y_train=labels, x_test=rows[:1], y_test=labels[:1]), "mine.npz", public_fraction=fraction)
+    report = report_on(npz(x_train=rows, y_train=labels, x_test=rows[:1], y_test=labels[:1]), "mine.npz", public_fraction=fraction)
     made = pc.split(pc.features(rows, labels), public_fraction=fraction)
     assert report.n_public == len(made.public_x)
     assert report.ok == (len(made.public_x) >= 3)
@@ -181,7 +181,7 @@ def test_an_archive_may_say_whose_its_rows_are(is_image: bool) -> None:
     assert np.bincount(read.persons.of, minlength=50).tolist().count(4) == 40
     split = pc.split(read, public_fraction=0.2)
     assert split.rows_per_person == 3
-    report = dry_run(npz(**whole, rows_per_person=3), "mine.npz", public_fraction=0.2)
+    report = report_on(npz(**whole, rows_per_person=3), "mine.npz", public_fraction=0.2)
     persons = 40
     assert report.notes[0].startswith(f"{report.n_public} of these {persons} persons with train rows become public")
     assert len(split.public_x) == 4 * report.n_public
@@ -203,34 +203,34 @@ def test_persons_that_fit_no_row_are_refused(wrong: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("most", [np.array(101), np.array(2**64 - 1, dtype=np.uint64), np.array(0), np.array(3.0), np.array([3, 4])])
 def test_more_rows_of_a_person_than_any_run_takes_are_refused_before_they_are_kept(most: np.ndarray) -> None:
-    report = dry_run(npz(x_train=X, y_train=Y, persons=np.arange(len(X)), rows_per_person=most), "mine.npz")
+    report = report_on(npz(x_train=X, y_train=Y, persons=np.arange(len(X)), rows_per_person=most), "mine.npz")
     assert not report.ok
     assert any("rows_per_person must be a whole number from 1 to 100" in problem for problem in report.problems)
 
 
-def test_dry_run_refuses_three_rows_with_the_reason() -> None:
-    report = dry_run(npz(x_train=X[:3], y_train=[0, 1, 0], x_test=X[:1], y_test=[0]), "mine.npz")
+def test_the_report_refuses_three_rows_with_the_reason() -> None:
+    report = report_on(npz(x_train=X[:3], y_train=[0, 1, 0], x_test=X[:1], y_test=[0]), "mine.npz")
     assert not report.ok
     assert (report.n_train, report.n_public) == (3, 2)
     assert "at least 3 public rows" in report.problems[0]
     assert "another data set" in report.problems[0]
 
 
-def test_dry_run_with_public_rows_from_elsewhere_says_that_all_are_private() -> None:
-    report = dry_run(npz(x_train=X, y_train=Y, x_test=X, y_test=Y), "mine.npz", public_fraction=None)
+def test_the_report_with_public_rows_from_elsewhere_says_that_all_are_private() -> None:
+    report = report_on(npz(x_train=X, y_train=Y, x_test=X, y_test=Y), "mine.npz", public_fraction=None)
     assert report.ok
     assert report.notes[0].startswith("All 20 train rows are private")
 
 
-def test_dry_run_counts_unlabelled_rows_too() -> None:
-    report = dry_run(npz(x_train=X[:18]), "mine.npz", public_fraction=0.25)
+def test_the_report_counts_unlabelled_rows_too() -> None:
+    report = report_on(npz(x_train=X[:18]), "mine.npz", public_fraction=0.25)
     assert report.n_public == len(pc.split(pc.features(X[:18], None), public_fraction=0.25).public_x) == 4
 
 
-def test_dry_run_tells_every_bad_row() -> None:
+def test_the_report_tells_every_bad_row() -> None:
     bad = X.copy()
     bad[[2, 9]] = np.nan
-    report = dry_run(npz(x_train=bad, y_train=Y, x_test=X[:, :1]), "mine.npz")
+    report = report_on(npz(x_train=bad, y_train=Y, x_test=X[:, :1]), "mine.npz")
     assert not report.ok
     assert [problem.split(" is ")[0] for problem in report.problems[:2]] == ["x_train row 2", "x_train row 9"]
     assert "as many columns" in report.problems[2]
@@ -242,7 +242,7 @@ def test_what_is_no_data_set_is_refused_in_our_own_words(path, tmp_path, monkeyp
     for load in (pc.load_features, pc.load_images):
         with pytest.raises(PillarError):
             load(path)
-    assert not dry_run(path).ok
+    assert not report_on(path).ok
 
 
 def test_the_state_of_a_folder_asks_for_few_files_and_sees_them_change(tmp_path: Path) -> None:
@@ -274,7 +274,7 @@ def test_records_in_the_cells_of_a_parquet_table_are_refused() -> None:
 @pytest.mark.parametrize(("header", "problem"), [("a,label", "not finite in columns a"), ("label,a", "one row each")])
 def test_a_number_of_hundreds_of_digits_is_refused_in_our_words(header: str, problem: str) -> None:
     rows = f"{'9' * 400},0\n" + "1,1\n2,0\n" * 10
-    assert problem in dry_run(f"{header}\n{rows}".encode(), "a.csv").problems[0]
+    assert problem in report_on(f"{header}\n{rows}".encode(), "a.csv").problems[0]
     with pytest.raises(DataError, match="whole numbers or words"):
         pc.features(np.zeros((20, 2)), [10**400, 1] * 10)
 
@@ -284,7 +284,7 @@ def test_a_class_of_one_train_row_is_named() -> None:
     labels = np.arange(40) % 2
     labels[3] = 2
     np.savez(file, x_train=np.eye(40, dtype=np.float32), y_train=labels)
-    report = dry_run(file.getvalue(), "mine.npz")
+    report = report_on(file.getvalue(), "mine.npz")
     assert report.ok
     assert any(note.startswith("One train row alone has the class 2:") for note in report.notes)
 
@@ -315,7 +315,7 @@ def test_words_that_are_no_utf8_are_refused(is_coded: bool) -> None:
 
 def test_no_labels_beside_a_list_of_classes_are_refused() -> None:
     content = npz(x_train=np.zeros((0, 2)), y_train=np.zeros(0, bool), classes=np.array(["a", "b"]))
-    assert "x_train must have at least one row" in dry_run(content, "a.npz").problems[0]
+    assert "x_train must have at least one row" in report_on(content, "a.npz").problems[0]
 
 
 def test_the_state_of_a_link_is_that_of_the_file_it_names(tmp_path: Path) -> None:

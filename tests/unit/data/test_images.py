@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pillar_core.data import dry_run, load_candidate, load_images, read_images
+from pillar_core.data import load_candidate, load_images, read_images
 from pillar_core.data.images import folders
 from pillar_core.data.parts import COLOUR_SEEN, NO_EPSILON, SIZE_SEEN
 from pillar_core.errors import DataError
-from unit.image_files import written, zipped
+from unit.image_files import report_on, written, zipped
 
 
 def _png(value: int, size: tuple[int, int] = (5, 4), mode: str = "L") -> bytes:
@@ -68,14 +68,12 @@ def test_colour_and_sizes_are_brought_together() -> None:
         ({"cat/1.png": _png(1), "cat/2.png": _png(2)}, "at least two classes"),
         (_classes("test/"), "no train images"),
         (_classes("train/") | {"test/emu/1.png": _png(1)}, "emu"),
-        (_classes() | {"../up/1.png": _png(1)}, "lead out of it"),
-        (_classes() | {"/etc/1.png": _png(1)}, "lead out of it"),
     ],
 )
 def test_bad_archives_are_refused(files: dict[str, bytes], message: str) -> None:
     with pytest.raises(DataError, match=message):
         read_images(zipped(files), filename="pets.zip")
-    assert not dry_run(zipped(files), "pets.zip").ok
+    assert not report_on(zipped(files), "pets.zip").ok
 
 
 def _npz(tmp_path: Path, **arrays: object) -> Path:
@@ -89,7 +87,7 @@ def test_npz_of_images(tmp_path: Path) -> None:
     dataset = load_images(path)
     assert dataset.x_train.shape == (8, 2, 3)
     assert len(dataset.x_test) == 2
-    report = dry_run(path, public_fraction=0.5)
+    report = report_on(path, public_fraction=0.5)
     assert report.ok
     assert report.is_images
     assert (report.rows, report.dims) == (10, (2, 3))
@@ -120,7 +118,7 @@ def test_of_many_broken_files_few_are_opened(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(folders.Member, "_image", counted)
     content = zipped({f"{animal}/{number:04}.png": b"no image" for animal in ("cat", "dog") for number in range(2000)})
-    report = dry_run(content, "pets.zip")
+    report = report_on(content, "pets.zip")
     assert report.problems[0].startswith("256 of 256 images do not decode, more than 40 (the other 3,744 were not opened): cat/0000.png")
     assert len(opened) == 256
 
@@ -129,7 +127,7 @@ def test_only_the_formats_that_endings_name_are_opened(monkeypatch: pytest.Monke
     """Pillow would hand PostScript, whatever its ending, to another program."""
     monkeypatch.setattr("PIL.EpsImagePlugin.Ghostscript", None)
     postscript = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 5 5\n%%EndComments\nshowpage\n%%EOF\n"
-    report = dry_run(zipped({f"c{number % 2}/{number}.png": postscript for number in range(4)}), "a.zip")
+    report = report_on(zipped({f"c{number % 2}/{number}.png": postscript for number in range(4)}), "a.zip")
     assert not report.ok
     assert "4 of 4 images do not decode" in report.problems[0]
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from pillar_core.arrays import Array
-from pillar_core.data import dry_run, load_dataset, load_images
-from unit.image_files import encoded, written, zipped
+from pillar_core.data import load_dataset, load_images
+from unit.image_files import encoded, report_on, written, zipped
 
 N = 200
 
@@ -45,7 +45,7 @@ def test_npz_folder_and_zip_hold_the_same(real: dict[str, Array], tmp_path: Path
         codes = np.unique(real["y_train"])
         for rows, labels, side in ((found.x_train, found.y_train, "train"), (found.x_test, found.y_test, "test")):
             assert _sorted(rows, codes[labels]) == _sorted(real[f"x_{side}"], real[f"y_{side}"])
-        assert dry_run(place, public_fraction=0.5).ok
+        assert report_on(place, public_fraction=0.5).ok
 
 
 def test_torchvision_layout_of_real_grey_images(shared: Path, tmp_path: Path) -> None:
