@@ -36,11 +36,7 @@ class Preparing:
 
         Raises SettingError: an option out of range.
         """
-        changes: dict[str, Any] = {}
-        for name in names.PREPARING:
-            if name in options:
-                changes[name] = _READ[name](options[name])
-        return dataclasses.replace(self, **changes)
+        return dataclasses.replace(self, **{name: _READ[name](options[name]) for name in names.PREPARING if name in options})
 
     def __call__(self, images: torch.Tensor) -> torch.Tensor:
         """(b, 3, input_size, input_size) float32 from (b, h, w) or (b, h, w, 3) uint8."""

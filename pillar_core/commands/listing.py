@@ -22,17 +22,8 @@ from pillar_core.studies.papers import TABLES
 from pillar_core.theory import CALCULATORS
 
 _REGISTRIES: tuple[Registry[Any], ...] = (
-    METHODS,
-    DATASETS,
-    BACKBONES,
-    ACCOUNTANTS,
-    SCORES,
-    MODELS,
-    METRICS,
-    CALCULATORS,
-    COMPARE_VIEWS,
-    TABLES,
-    JOB_KINDS,
+    *(METHODS, DATASETS, BACKBONES, ACCOUNTANTS, SCORES, MODELS, METRICS),
+    *(CALCULATORS, COMPARE_VIEWS, TABLES, JOB_KINDS),
 )
 WHAT: Mapping[str, Registry[Any]] = {f"{registry.noun.replace(' ', '-')}s": registry for registry in _REGISTRIES}
 """Every registry by the word that `list` takes."""

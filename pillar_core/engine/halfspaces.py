@@ -16,13 +16,12 @@ from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine.device import training_device
 from pillar_core.engine.gradient import clipped_residuals, exact_products, row_sum, squared_lengths, squared_residuals
+from pillar_core.engine.train import CHUNK_FLOATS, CHUNK_FLOATS_DEVICE, HeadPlan, per_head
 from pillar_core.grouping import grouped
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism, draw_batch
 from pillar_core.rng import Stream
 from pillar_core.threads import threads_for
-
-CHUNK_FLOATS, CHUNK_FLOATS_DEVICE = 1 << 19, 1 << 27
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,22 +60,11 @@ def ramp(margin: float) -> Loss:
     )
 
 
-@dataclasses.dataclass(frozen=True)
-class HalfspacePlan:
-    """How one head is trained; all of it public. Step t takes learning_rate/√t on the mean gradient in units of the loss's L."""
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class HalfspacePlan(HeadPlan):
+    """A plan whose step t takes learning_rate/√t on the mean gradient in units of the loss's L."""
 
-    steps: int
-    learning_rate: float
-    noise_multiplier: float
-    l2_clip_norm: float
-    n_private: int
     loss: Loss
-    batch_size: int | None = None
-
-    @property
-    def sampling_probability(self) -> float:
-        """q = batch_size / n_private, at most 1."""
-        return 1.0 if self.batch_size is None else min(1.0, self.batch_size / self.n_private)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,8 +150,7 @@ def _train_group(z: torch.Tensor, signs: torch.Tensor, heads: list[HalfspaceHead
     first, ledgers = heads[0].plan, [head.ledger for head in heads]
     squared_rows = squared_lengths(z)
     mechanisms = [GaussianMechanism(h.plan.noise_multiplier, h.plan.l2_clip_norm, h.noise, h.ledger) for h in heads]
-    lengths = [h.plan.learning_rate / (h.plan.sampling_probability * h.plan.n_private) for h in heads]
-    rates = torch.tensor(lengths, device=z.device)[:, None, None]
+    rates = per_head([h.plan.learning_rate / h.plan.expected_rows for h in heads], z)
     clip = torch.tensor([h.plan.l2_clip_norm for h in heads], dtype=torch.float32, device=z.device)
     state = torch.zeros((len(heads), len(signs), z.shape[1]), device=z.device)
     with threads_for(2 * first.sampling_probability * z.numel() * len(heads) * len(signs)):

@@ -30,9 +30,9 @@ def clipped_difference_sum(
     labels: torch.Tensor,
     weights: torch.Tensor,
     clip: torch.Tensor,
-    reference: torch.Tensor | None,
+    reference: torch.Tensor,
 ) -> torch.Tensor:
-    """Σ_i clip(g_i − reference) for every head, (H, C, k) float64; without a reference the plain clipped sum.
+    """Σ_i clip(g_i − reference) for every head, (H, C, k) float64.
 
     ‖r ⊗ z − G‖² = ‖r‖²‖z‖² − 2 rᵀGz + ‖G‖²: one more matrix product, no per-example gradient. With s = ‖r‖²‖z‖² + ‖G‖², float32
     sums of k products and of C classes lose at most (k + C)·UNIT·s of 2 rᵀGz (Cauchy–Schwarz), C·UNIT·s of ‖r‖², and single
@@ -41,15 +41,12 @@ def clipped_difference_sum(
     heads, classes, k = weights.shape
     logits = bounded_logits(z, squared_rows, weights)
     residuals = cross_entropy_residuals(logits, labels)
-    squared_norms = squared_residuals(residuals, 1) * squared_rows
-    if reference is not None:
-        inner = exact_products(reference.reshape(heads * classes, k), z).float().view(heads, classes, -1)
-        size = squared_norms + reference.square().sum((1, 2), dtype=torch.float64).float()[:, None]
-        guard = (k + 2 * classes + 16) * UNIT
-        squared_norms = (size - 2 * (residuals * inner).sum(1)).clamp_(min=0.0) + guard * size
+    inner = exact_products(reference.reshape(heads * classes, k), z).float().view(heads, classes, -1)
+    size = squared_residuals(residuals, 1) * squared_rows + reference.square().sum((1, 2), dtype=torch.float64).float()[:, None]
+    squared_norms = (size - 2 * (residuals * inner).sum(1)).clamp_(min=0.0) + (k + 2 * classes + 16) * UNIT * size
     residuals, factors = clipped_residuals(residuals, squared_norms, clip)
     total = row_sum(residuals.view(heads * classes, -1), z).view(heads, classes, k)
-    return total if reference is None else total - factors.sum(1, dtype=torch.float64)[:, None, None] * reference
+    return total - factors.sum(1, dtype=torch.float64)[:, None, None] * reference
 
 
 RANK_TOLERANCE = 1e-5

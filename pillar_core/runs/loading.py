@@ -98,29 +98,16 @@ def through_backbone(
         as `load_features`; and Cancelled.
     """
     chosen = backbone or ("raw_pixels" if dataset.is_images else "identity")
-    x_train, x_test, notes = extract(
-        dataset,
-        backbone=chosen,
-        weights=weights,
-        device=device,
-        batch_size=batch_size,
-        progress=progress,
-        cancelled=cancelled,
-    )
+    how: Values = {"weights": weights, "device": device, "batch_size": batch_size, "progress": progress, "cancelled": cancelled}
+    x_train, x_test, notes = extract(dataset, backbone=chosen, **how)
     checked = data.features(x_train, dataset.y_train, x_test, dataset.y_test, dataset.classes or None)
+    same = ("name", "synthetic", "known", "persons", "caveats", "test_drawn", "texts", "recipe")
     return dataclasses.replace(
         checked,
-        name=dataset.name,
+        **{field: getattr(dataset, field) for field in same},
         backbone=address(chosen).canonical,
-        synthetic=dataset.synthetic,
         notes=dataset.notes + checked.notes + notes,
         images=dataset if dataset.is_images else None,
         made_by=identity_of(chosen, weights) if dataset.is_images else None,
-        known=dataset.known,
-        persons=dataset.persons,
-        caveats=dataset.caveats,
-        test_drawn=dataset.test_drawn,
-        texts=dataset.texts,
-        recipe=dataset.recipe,
         names=dataset.names if chosen == "identity" else None,
     )

@@ -164,17 +164,8 @@ def solve_spec(spec: RunSpec, split: SemiPrivateSplit) -> RunPlan:
     spent = cost(finished.settings)
     is_exact = spec.seed is None and learner.is_exact(finished.settings)
     guarantee = _guarantee(spec, spent, budget, split, is_exact=is_exact)
-    return RunPlan(
-        learner,
-        params.check_settings(finished.settings),
-        view,
-        spent,
-        guarantee,
-        prepared.why + finished.why,
-        spec.seed,
-        split.fingerprint,
-        is_exact,
-    )
+    checked, why = params.check_settings(finished.settings), prepared.why + finished.why
+    return RunPlan(learner, checked, view, spent, guarantee, why, spec.seed, split.fingerprint, is_exact)
 
 
 def public_facts(learner: Method[Any], settings: Any, view: View) -> PublicFacts:

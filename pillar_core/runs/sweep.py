@@ -45,16 +45,7 @@ _splits, _rows = Memo(slots=1), Memo(slots=1)
 
 
 def sweep(grid: Values, *, progress: Progress | None = None) -> pd.DataFrame:
-    """One row per run, tidy, metrics as columns, trained in this process; runs that are in the cache are not run again.
-
-    grid: `dataset` (names, or one FeatureSet or SemiPrivateSplit), `dataset_settings` (a mapping for generators), `backbone`,
-    split settings, `method`, `epsilon`, `delta`, `relation`, `accountant`, `preset`, `seed`, `split_seed`, and any setting
-    of the methods; each a value or a list. A setting that a method lacks does not multiply its runs. Seed s sets split and
-    run; `split_seed` pins the split.
-    A cell that cannot run (an infeasible budget, say) is a row with `error_message` and no metrics, cached like the others.
-
-    Raises SettingError: an axis that no method in the grid knows.
-    """
+    """`jobs.sweep.sweep` in this process."""
     groups = trials(grid)
     total, finished = sum(len(group) for group in groups), 0
     rows: list[Form] = []

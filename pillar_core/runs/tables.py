@@ -32,12 +32,7 @@ def record_json(record: RunRecord, cell: RunSpec, *, features: str) -> Form:
         "accuracy": record.accuracy,
         "metrics": dict(record.metrics),
         "seconds": record.seconds,
-        "facts": {
-            "n_private": record.facts.n_private,
-            "n_public": record.facts.n_public,
-            "d": record.facts.d,
-            "n_classes": record.facts.n_classes,
-        },
+        "facts": {name: getattr(record.facts, name) for name in ("n_private", "n_public", "d", "n_classes")},
         "public_use": str(record.public_use),
         "notes": list(record.notes),
         "why": list(record.why),
@@ -58,12 +53,8 @@ def record_of(stored: Values, *, facts: PublicFacts, data: str) -> RunRecord:
         rows_per_person=spent.get("rows_per_person"),
     )
     return RunRecord(
-        method=stored["method"],
-        settings=stored["settings"],
+        **{name: stored[name] for name in ("method", "settings", "accuracy", "metrics", "seconds")},
         guarantee=guarantee,
-        accuracy=stored["accuracy"],
-        metrics=stored["metrics"],
-        seconds=stored["seconds"],
         seed=stored["cell"]["seed"],
         facts=facts,
         data=data,

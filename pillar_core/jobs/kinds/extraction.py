@@ -1,7 +1,5 @@
 """Extraction as a job: a data set's images through a backbone, into the store, where every page and run finds the features."""
 
-from collections.abc import Mapping
-
 from pillar_core.arrays import Json
 from pillar_core.backbones import is_ready, revision
 from pillar_core.data import uploads
@@ -13,24 +11,10 @@ from pillar_core.types import Dataset, Progress, StopRequested
 KIND = "extract"
 
 
-def specification(
-    dataset: str,
-    backbone: str,
-    *,
-    settings: Mapping[str, Json] | None = None,
-    device: str = "auto",
-    batch_size: int = 64,
-) -> dict[str, Json]:
+def specification(dataset: str, backbone: str) -> dict[str, Json]:
     """What to submit for a data set's features, by names; other weights under the backbone's name make it another job."""
-    return {
-        "kind": KIND,
-        "dataset": dataset,
-        "dataset_settings": dict(settings or {}),
-        "backbone": backbone,
-        "revision": revision(backbone),
-        "device": device,
-        "batch_size": batch_size,
-    }
+    names = {"kind": KIND, "dataset": dataset, "dataset_settings": {}, "backbone": backbone, "revision": revision(backbone)}
+    return names | {"device": "auto", "batch_size": 64}
 
 
 def run(task: Task, progress: Progress, cancelled: StopRequested) -> dict[str, Json]:
@@ -43,14 +27,8 @@ def run(task: Task, progress: Progress, cancelled: StopRequested) -> dict[str, J
     dataset = uploads.load_rows(str(task["dataset"]), task["dataset_settings"])
     if not isinstance(dataset, Dataset):
         raise DataError(f"{task['dataset']} holds features already: there is nothing to extract.")
-    features = through_backbone(
-        dataset,
-        str(task["backbone"]),
-        device=str(task["device"]),
-        batch_size=int(task["batch_size"]),
-        progress=progress,
-        cancelled=cancelled,
-    )
+    how = {"device": str(task["device"]), "batch_size": int(task["batch_size"])}
+    features = through_backbone(dataset, str(task["backbone"]), progress=progress, cancelled=cancelled, **how)
     n_test = 0 if features.x_test is None else len(features.x_test)
     return {"n_train": len(features.x_train), "n_test": n_test, "width": features.d, "notes": list(features.notes)}
 

@@ -11,7 +11,6 @@ from pillar_core.jobs.kind import JOB_KINDS, Asked, JobKind, Task
 from pillar_core.runs import sweep
 from pillar_core.types import Progress, RunSpec, StopRequested
 
-POLL_SECONDS = 0.5
 TASK_CELLS = 24
 """Cells of one task, and of one batched call: many enough to train together, few enough that another job's work need not wait long."""
 SMALL_TASK_CELLS, MANY_CELLS = 8, 64

@@ -78,15 +78,8 @@ def resolve_hyperparameters(settings: H, facts: PublicFacts) -> Plan[H]:
 
 def plan_of(settings: HalfspaceSettings, facts: PublicFacts, loss: Loss) -> HalfspacePlan:
     """The engine's plan for settings whose rules have been applied."""
-    return HalfspacePlan(
-        int(settings.steps or 0),
-        settings.learning_rate or 0.0,
-        settings.noise_multiplier or 0.0,
-        settings.l2_clip_norm,
-        facts.n_private,
-        loss,
-        settings.batch_size,
-    )
+    steps, rate, noise = int(settings.steps or 0), settings.learning_rate or 0.0, settings.noise_multiplier or 0.0
+    return HalfspacePlan(steps, rate, noise, settings.l2_clip_norm, facts.n_private, settings.batch_size, loss=loss)
 
 
 def result_of(halfspaces: "torch.Tensor", prepared: Prepared, notes: tuple[str, ...] = ()) -> TrainResult:

@@ -164,7 +164,6 @@ def test_a_row_without_a_finite_norm_adds_nothing_to_any_kernel():
     z[2] = 1e30
     squared = z.square().sum(1)
     heavy = weights * 1e20
-    for reference in (None, torch.ones_like(weights)):
-        total = clipped_difference_sum(z, squared, y, heavy, torch.tensor([1.0, 1.0]), reference)
-        assert bool(torch.isfinite(total).all())
+    total = clipped_difference_sum(z, squared, y, heavy, torch.tensor([1.0, 1.0]), torch.ones_like(weights))
+    assert bool(torch.isfinite(total).all())
     assert bool(torch.isfinite(preconditioned_sum(z, y, heavy[0], torch.full_like(heavy[0], 1e10), l2_clip_norm=1.0)).all())

@@ -45,7 +45,7 @@ def test_images_kept_under_a_name_go_through_any_backbone_and_are_forgotten() ->
 
 def test_the_job_extracts_what_the_pages_then_find() -> None:
     name = uploads.keep(_images())
-    task = {key: value for key, value in jobs_extraction.specification(name, "scattering", batch_size=32).items() if key != "kind"}
+    task = {key: value for key, value in jobs_extraction.specification(name, "scattering").items() if key != "kind"} | {"batch_size": 32}
     told: list[tuple[int, int]] = []
     answer = pc.jobs.JOB_KINDS["extract"].run(task, lambda done, total, message="": told.append((done, total)), lambda: False)
     assert (answer["n_train"], answer["n_test"], answer["width"]) == (60, 20, 729)

@@ -116,18 +116,13 @@ def fit(settings: DeepSettings, view: View, streams: Streams, ledger: Ledger) ->
     return fit_privately(settings, view, streams, ledger, chosen, module, form)
 
 
-def private_rows(view: View, form: Input) -> PixelRows:
-    """The view's private rows."""
-    numbers = np.arange(len(view.x)) if view.rows is None else view.rows
-    return PixelRows(view.x, numbers, view.y, form)
-
-
 def fit_privately(
     settings: DeepSettings, view: View, streams: Streams, ledger: Ledger, chosen: Design, module: Any, form: Input
 ) -> TrainResult:
     """The private phase on a module that has its start, and the classifier of what comes out."""
     phase = PrivatePhase(head_plan(settings, view.facts), settings.copies, settings.mirror, settings.ema_decay)
-    notes = private_phase(module.to(training_device()), private_rows(view, form), phase, streams, ledger)
+    rows = PixelRows(view.x, np.arange(len(view.x)) if view.rows is None else view.rows, view.y, form)
+    notes = private_phase(module.to(training_device()), rows, phase, streams, ledger)
     return TrainResult(NetworkClassifier.of(chosen, module), notes=notes)
 
 
