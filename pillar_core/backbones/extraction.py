@@ -88,7 +88,11 @@ def lock_folder(root: Path, key: str, *, wait: Any) -> Iterator[Path]:
     Raises StoreError: a disk that refuses.
     """
     folder = root / "extraction" / key
-    with waiting_for(lambda: _lock(folder, root), told=lambda: wait(_rows_kept(folder))):
+
+    def tell() -> None:  # the row that the last batch begins with: those before it are there
+        wait(max((int(path.stem) for path in folder.glob("[0-9]*.npy")), default=0))
+
+    with waiting_for(lambda: _lock(folder, root), told=tell):
         yield folder
 
 
@@ -114,11 +118,6 @@ def _lock(folder: Path, root: Path) -> int | None:
         return None  # whoever held it has finished and removes the folder
     except OSError as error:
         raise StoreError(f"{folder} could not be written ({error}); free space or set PILLAR_CACHE.") from error
-
-
-def _rows_kept(folder: Path) -> int:
-    """The row that the last batch begins with: those before it are there."""
-    return max((int(path.stem) for path in folder.glob("[0-9]*.npy")), default=0)
 
 
 VERSION = 1

@@ -4,8 +4,8 @@ import argparse
 import importlib
 
 _MODULES = (
-    *("run", "compare", "sweep", "papers", "html", "data", "extract", "screen", "advise", "recipe"),
-    *("listing", "epsilon", "check", "predict", "cache", "machine"),
+    *("run", "compare", "sweep", "papers", "html", "data", "screen", "advise"),
+    *("listing", "epsilon", "predict", "cache", "machine"),
 )
 """In the order of the help."""
 

@@ -1,11 +1,16 @@
-"""`epsilon` and `noise`: from noise to ε and back, for Gaussian steps on all rows or on Poisson samples."""
+"""`epsilon` and `noise`: from noise to ε and back, for Gaussian steps on all rows or on Poisson samples; `check`: the certified ε of a
+training run with another library, from numbers or from its script.
+"""
 
 import argparse
+from pathlib import Path
 
 from pillar_core import accounting, params
 from pillar_core.arrays import Json
 from pillar_core.commands.options import Commands
+from pillar_core.errors import DataError
 from pillar_core.numerics import round_up
+from pillar_core.studies.check import FIELDS, SAMPLERS, check_run
 
 
 def add_to(commands: Commands) -> None:
@@ -21,6 +26,13 @@ def add_to(commands: Commands) -> None:
         parser.add_argument("--accountant", default="auto", help="see `list accountants`")
         parser.add_argument("--relation", default="add_or_remove_one", help="add_or_remove_one or replace_one")
         parser.set_defaults(command=command)
+    parser = commands.add_parser("check", help="the certified ε of your own training, and what its library would say")
+    for field in FIELDS.values():
+        parser.add_argument(f"--{field.name.replace('_', '-')}", type=field.kind, help=field.help)
+    parser.add_argument("script", nargs="?", help="Python script or configuration; read, never run")
+    parser.add_argument("--sampler", choices=tuple(SAMPLERS), help="how batches are drawn (default: the script's, else poisson)")
+    parser.add_argument("--confirmed", action="store_true", help="the run has these numbers and meets the conditions: show its ε")
+    parser.set_defaults(command=check)
 
 
 def epsilon(options: argparse.Namespace) -> int:
@@ -40,3 +52,27 @@ def noise(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> dict[str, Json]:
     names = ("sampling_probability", "steps", "delta", "accountant", "relation")
     return {name: getattr(options, name) for name in names}
+
+
+def check(options: argparse.Namespace) -> int:
+    """Prints the numbers counted and what is wrong, then ε by relation, the libraries' figures and advice; 1 where no ε is shown."""
+    try:
+        script = None if options.script is None else Path(options.script).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{options.script} cannot be read as text: {error}.") from error
+    result = check_run(**{name: getattr(options, name) for name in FIELDS}, sampler=options.sampler, script=script)
+    print("counted: " + ", ".join(f"{name} = {value}" for name, value in result.counted.items()))
+    for line in result.problems:
+        print(f"! {line}")
+    for line in result.conditions:
+        print(f"if: {line}")
+    if script is not None and not options.confirmed and any(result.epsilon.values()):
+        print("Give --confirmed if the script's run has these numbers and meets these conditions: its epsilon is shown then.")
+        return 1
+    for relation, bounds in result.epsilon.items():
+        print(f"certified, {relation}: {'none' if bounds is None else f'epsilon <= {round_up(bounds.upper, 6)}'}. {result.known[relation]}")
+    for report in result.reported:
+        print(f"{report.library}: epsilon {report.epsilon:.6g}. {report.why}")
+    for line in result.advice:
+        print(f"> {line}")
+    return 0 if any(result.epsilon.values()) else 1

@@ -16,13 +16,7 @@ ROWS_NAMED = 20
 NO_TEST = "No test rows: accuracy is not measured."
 
 
-def features(
-    x_train: Any,
-    y_train: Any,
-    x_test: Any = None,
-    y_test: Any = None,
-    classes: Sequence[str | int] | None = None,
-) -> FeatureSet:
+def features(x_train: Any, y_train: Any, x_test: Any = None, y_test: Any = None, classes: Sequence[str | int] | None = None) -> FeatureSet:
     """The arrays as a feature set, after all checks.
 
     Args:

@@ -10,7 +10,7 @@ import zipfile
 import zlib
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -110,7 +110,7 @@ def shapes_of(content: io.BytesIO | Path) -> dict[str, tuple[int, ...]]:
         for member in archive.infolist():
             if member.filename.endswith(".npy"):
                 with archive.open(member) as stream:
-                    shapes[member.filename.removesuffix(".npy")] = _header(stream)[0]
+                    shapes[member.filename.removesuffix(".npy")] = codec.read_header(stream)[0]
         return shapes
 
 
@@ -172,18 +172,10 @@ def _sparse(content: io.BytesIO | Path) -> Array:
         raise DataError(f"the sparse matrix cannot be read ({error}): save it again with scipy.sparse.save_npz.") from error
 
 
-def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """(shape, whether columns come first, type) of an array, whose values follow."""
-    version = np.lib.format.read_magic(stream)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, is_fortran, dtype = read(stream)
-    return shape, is_fortran, dtype
-
-
 def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
     """One array of a npz; on the disk where it is too large for memory, unpacked piece by piece."""
     with archive.open(member) as stream:
-        shape, is_fortran, dtype = _header(stream)
+        shape, is_fortran, dtype = codec.read_header(stream)
         if dtype.hasobject:
             raise DataError(
                 "the npz holds Python objects (pickle), which can run code when read: refused. "

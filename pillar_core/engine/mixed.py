@@ -25,12 +25,7 @@ def public_gradients(
 
 
 def clipped_difference_sum(
-    z: torch.Tensor,
-    squared_rows: torch.Tensor,
-    labels: torch.Tensor,
-    weights: torch.Tensor,
-    clip: torch.Tensor,
-    reference: torch.Tensor,
+    z: torch.Tensor, squared_rows: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor, clip: torch.Tensor, reference: torch.Tensor
 ) -> torch.Tensor:
     """Σ_i clip(g_i − reference) for every head, (H, C, k) float64.
 

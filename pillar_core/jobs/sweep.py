@@ -35,11 +35,7 @@ def sweep(grid: Mapping[str, Json], *, scheduler: str | None = None, progress: P
 
 
 def run_through(
-    grid: Mapping[str, Json],
-    *,
-    scheduler: str = "jobs",
-    progress: Progress | None = None,
-    resources: Mapping[str, float] | None = None,
+    grid: Mapping[str, Json], *, scheduler: str = "jobs", progress: Progress | None = None, resources: Mapping[str, float] | None = None
 ) -> list[dict[str, Json]]:
     """The records of a grid, trained by the jobs process of this cache, on this machine ("jobs") or on a cluster (its address).
 

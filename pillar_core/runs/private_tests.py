@@ -6,14 +6,14 @@ from typing import Any
 
 from pillar_core.fingerprint import fingerprint
 from pillar_core.numerics import round_up
-from pillar_core.runs import spent
+from pillar_core.runs.spent import Spendings
 from pillar_core.types import Classifier, FeatureSet, NeighboringRelation, Provenance, RunRecord, Unit
 
 LARGER = "the larger of the two, as you state that a secret coin of each row or person alone decides between training and test"
 SUM = "their sum, because no secret coin of each row or person alone decides between training and test"
 SHOWN = "An exact figure of these test rows was shown, too, and no ε here covers it."
 UNTESTED = "; validation and test rows are not protected, and scores on them are non-private releases"
-_NAME, _KIND = "private_tests", "private test"
+_NAME = "private_tests"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,18 +68,10 @@ def model_of(classifier: Classifier) -> str:
     return fingerprint(*(getattr(classifier, name) for name in names if hasattr(classifier, name)))
 
 
-def keep(rows: str, test: PrivateTest) -> None:
-    """Writes a test of these rows down, before anyone sees what it says.
-
-    Raises StoreError: a disk that refuses, or another test of these rows at the same time.
-    """
-    spent.append(_KIND, rows, dataclasses.asdict(test))
-
-
-def of_rows(rows: str) -> tuple[PrivateTest, ...]:
-    """The private tests of these rows that this cache holds, oldest first."""
-    forms = spent.entries(_KIND, rows)
-    return tuple(PrivateTest(**form | {"cells": tuple(map(tuple, form["cells"])), "unclear": tuple(form["unclear"])}) for form in forms)
+_TESTS = Spendings(
+    "private test", lambda form: PrivateTest(**form | {"cells": tuple(map(tuple, form["cells"])), "unclear": tuple(form["unclear"])})
+)
+keep, of_rows = _TESTS.keep, _TESTS.of_rows
 
 
 def add_tests(record: RunRecord, tests: Sequence[PrivateTest], *, has_coin: bool, is_shown: bool) -> RunRecord:
@@ -133,7 +125,7 @@ def lines(record: RunRecord) -> list[str]:
     if total is None:
         words.append("Training and tests protect different units, so no one ε covers both.")
     else:
-        why = LARGER if _is_larger(record) else SUM
+        why = LARGER if form["has_coin"] and guarantee.relation == NeighboringRelation.ADD_OR_REMOVE_ONE else SUM
         words.append(f"Training and tests together: ε ≤ {round_up(total)} at δ = {guarantee.delta:g}, {why}.")
     return [*words, *([SHOWN] if form["is_shown"] else [])]
 
@@ -147,8 +139,3 @@ def fields(record: RunRecord) -> dict[str, Any]:
     model = model_of(record.classifier) if record.classifier is not None else ""
     figures = [{name: getattr(test, name) for name in names} for test in form["tests"] if test.model == model]
     return {"private_tests": figures, "epsilon_with_tests": epsilon_with_tests(record), "exact_figure_shown": form["is_shown"]}
-
-
-def _is_larger(record: RunRecord) -> bool:
-    is_added = record.guarantee.relation == NeighboringRelation.ADD_OR_REMOVE_ONE
-    return bool(record.diagnostics[_NAME][0]["has_coin"]) and is_added

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 from pillar_core import accounting
 from pillar_core.ledger import compose, describe, gaussian
-from pillar_core.runs import spent
 from pillar_core.runs.run import with_fast_part
+from pillar_core.runs.spent import Spendings
 from pillar_core.runs.statement import spent_event
 from pillar_core.types import NeighboringRelation, RunRecord
 
 RANKED = "public sets ({}) were ranked on these private rows by noised class sums with secret noise, and ε counts that release too"
 PART = "every tenth row of the private set counted as public in a ranking, so ε does not protect it there"
-_KIND = "paid ranking"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,17 +24,8 @@ class Ranking:
     has_part: bool
 
 
-def keep(rows: str, ranking: Ranking) -> None:
-    """Writes a ranking of these private rows down, before anyone sees what it says.
-
-    Raises StoreError: a disk that refuses, or another ranking of these rows at the same time.
-    """
-    spent.append(_KIND, rows, dataclasses.asdict(ranking))
-
-
-def of_rows(rows: str) -> tuple[Ranking, ...]:
-    """The rankings of these private rows that this cache holds, oldest first."""
-    return tuple(Ranking(**form | {"public": tuple(form["public"])}) for form in spent.entries(_KIND, rows))
+_RANKINGS = Spendings("paid ranking", lambda form: Ranking(**form | {"public": tuple(form["public"])}))
+keep, of_rows = _RANKINGS.keep, _RANKINGS.of_rows
 
 
 def epsilon_of(rankings: Sequence[Ranking], *, delta: float, relation: str) -> float:

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from pillar_core.fingerprint import fingerprint
 from pillar_core.methods import METHODS
 from pillar_core.numerics import round_up
-from pillar_core.runs import private_tests, spent
+from pillar_core.runs import private_tests
 from pillar_core.runs.private_tests import PrivateTest
+from pillar_core.runs.spent import Spendings
 from pillar_core.types import FeatureSet, RunRecord, SemiPrivateSplit, Unit
-
-_KIND = "training"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,12 +44,8 @@ def content_of(features: FeatureSet) -> str:
     return fingerprint((features if features.images is None else features.images).x_train)
 
 
-def keep(rows: str, training: Training, *, place: int | None = None) -> None:
-    """Writes a training down before it begins. place: how many came before it, as whoever asks for it knows.
-
-    Raises StoreError: a disk that refuses, or another training of these rows meanwhile.
-    """
-    spent.append(_KIND, rows, dataclasses.asdict(training), place=place)
+_TRAININGS = Spendings("training", lambda form: Training(**form))
+keep, of_rows = _TRAININGS.keep, _TRAININGS.of_rows
 
 
 def keep_saved(record: RunRecord, split: SemiPrivateSplit) -> None:
@@ -65,11 +60,6 @@ def keep_saved(record: RunRecord, split: SemiPrivateSplit) -> None:
     if model not in {training.model for training in of_rows(rows)}:
         budget = (guarantee.epsilon.upper, guarantee.delta, str(guarantee.relation))
         keep(rows, dataclasses.replace(training_on(split, METHODS[record.method].title, budget), model=model))
-
-
-def of_rows(rows: str) -> tuple[Training, ...]:
-    """The trainings on these rows that this cache holds, oldest first."""
-    return tuple(Training(**form) for form in spent.entries(_KIND, rows))
 
 
 def total(rows: str, tests: Sequence[PrivateTest], *, has_coin: bool = False) -> str:

@@ -17,7 +17,6 @@ from pillar_core.methods import METHODS, Method
 from pillar_core.methods.parts.fields import HasMoments
 from pillar_core.rng import Streams
 from pillar_core.runs import private_tests
-from pillar_core.runs.counting import solved_count
 from pillar_core.runs.models import in_sight
 from pillar_core.splits import View, view_of
 from pillar_core.types import (
@@ -154,7 +153,7 @@ def solve_spec(spec: RunSpec, split: SemiPrivateSplit) -> RunPlan:
     counted = _count_setting(learner, spec.preset, settings, spec.settings) if budget is not None else None
     if budget is not None and counted is not None:
         prepared = learner.resolve_schedule(dataclasses.replace(settings, **{counted: 1}), facts, budget)
-        solved = solved_count(learner, counted, prepared.settings, cost, budget, accountant)
+        solved = _solved_count(learner, counted, prepared.settings, cost, budget, accountant)
     else:
         prepared = learner.resolve_schedule(settings, facts, budget)
         if learner.budget_setting is not None:  # at any noise: what the rules refuse is refused before the noise is solved
@@ -269,6 +268,46 @@ def _solve_noise(spec: RunSpec, settings: S, cost: Callable[[S], DpEvent], budge
         return cost(params.replace_settings(settings, **{name: value}))
 
     return params.replace_settings(settings, **{name: calibrate_setting(at, budget, spec.accountant)}), budget
+
+
+def largest_count(fits: Callable[[int], bool], *, ceiling: int) -> int:
+    """The largest whole number up to `ceiling` for which the falling test `fits` holds; 0 where 1 already fails."""
+    passing, failing = 0, 1
+    while failing <= ceiling and fits(failing):
+        passing, failing = failing, 2 * failing
+    failing = min(failing, ceiling + 1)
+    while failing - passing > 1:
+        middle = (passing + failing) // 2
+        passing, failing = (middle, failing) if fits(middle) else (passing, middle)
+    return passing
+
+
+def _solved_count(learner: Method[S], name: str, settings: S, cost_of: Callable[[S], DpEvent], budget: PrivacyBudget, accountant: str) -> S:
+    """`settings` with the setting `name` at the largest whole number whose cost stays within the budget.
+
+    Raises BudgetError: one already exceeds it (the message says which noise one would need), or the budget is infinite.
+    """
+    if math.isinf(budget.epsilon):
+        raise BudgetError(f"an infinite epsilon bounds no {name}; pass {name} without epsilon, or leave the preset out.")
+
+    accounting.resolve_bound(cost_of(settings), relation=budget.relation, accountant=accountant)
+
+    def cost(**values: float) -> DpEvent:
+        return cost_of(params.replace_settings(settings, **values))
+
+    def fits(count: int) -> bool:
+        spent = accounting.epsilon(cost(**{name: count}), delta=budget.delta, relation=budget.relation, accountant=accountant)
+        return spent.upper <= budget.epsilon
+
+    count = largest_count(fits, ceiling=int(params.params_of(settings)[name].high))
+    if not count:
+        noise = str(learner.budget_setting)
+        least = accounting.calibrate(lambda value: cost(**{name: 1, noise: value}), budget, accountant=accountant)
+        raise BudgetError(
+            f"{noise} = {getattr(settings, noise):g} allows no single one of {name} at epsilon = {budget.epsilon:g}; one needs {noise} "
+            f"of at least {math.ceil(100 * least) / 100:g}. Raise {noise} or epsilon, or leave the preset out: then the noise is solved."
+        )
+    return params.replace_settings(settings, **{name: count})
 
 
 def calibrate_setting(cost: Callable[[float], DpEvent], budget: PrivacyBudget, accountant: str) -> float:

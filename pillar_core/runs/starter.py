@@ -14,7 +14,7 @@ from pillar_core.data import embedded, load_dataset
 from pillar_core.errors import StoreError
 from pillar_core.runs.sweep import cell_key, cells, run_trials, table, trials
 from pillar_core.runs.tables import record_of
-from pillar_core.types import Dataset, Progress, PublicFacts, RunRecord, RunSpec, Values
+from pillar_core.types import Progress, PublicFacts, RunRecord, RunSpec, Values
 
 BACKBONE = "efficientnet_lite0"
 SHARED: Values = {"dataset": "fashion_mnist_2k", "public_fraction": 0.1, "seed": [0, 1, 2, 3, 4]}
@@ -117,16 +117,13 @@ def rebuild_features(*, progress: Progress | None = None) -> int:
     Raises MissingDependencyError: the backbone's weights are not installed. StoreError: a disk that refuses.
     """
     folder = _folder()
-    images = [*(load_dataset(name) for name in embedded.NAMES), *(_draw_candidate(name) for name in DRAWN)]
+    drawn = (dataclasses.replace(load_dataset(name, seed=1, n=DRAWN_IMAGES), x_test=None, y_test=None) for name in DRAWN)
+    images = [*map(load_dataset, embedded.NAMES), *drawn]
     shipped = [to_ship(images_of_set, backbone=BACKBONE, progress=progress) for images_of_set in images]
     shutil.rmtree(folder / "blob", ignore_errors=True)
     for key, payload in shipped:
         store.entry.write_entry(folder, "blob", key, partial(_write, payload))
     return len(shipped)
-
-
-def _draw_candidate(name: str) -> Dataset:
-    return dataclasses.replace(load_dataset(name, seed=1, n=DRAWN_IMAGES), x_test=None, y_test=None)
 
 
 def _folder() -> Path:

@@ -225,7 +225,9 @@ def split_of(data: Values, split: Values, *, source: FeatureSet | SemiPrivateSpl
 
 
 def _make_split(data: Values, settings: Form, source: FeatureSet | None) -> SemiPrivateSplit:
-    features = source if source is not None else _rows.get(fingerprint(data, _states(data, {})), lambda: _load_rows(data))
+    names = (data["dataset"], data["backbone"], data["dataset_settings"])
+    if (features := source) is None:
+        features = _rows.get(fingerprint(data, _states(data, {})), lambda: splitting.load_named_features(*names))
     seed = settings.pop("split_seed")
     public = settings.pop("public", None)
     if public is not None:
@@ -239,10 +241,6 @@ def _states(data: Values, split: Values) -> list[str]:
     """The states of the files that the rows and public rows of another set lie in, which memory of them hangs on."""
     public = split.get("public")
     return [splitting.state(data["dataset"], data["dataset_settings"]), "" if public is None else splitting.state(public)]
-
-
-def _load_rows(data: Values) -> FeatureSet:
-    return splitting.load_named_features(data["dataset"], data["backbone"], data["dataset_settings"])
 
 
 def _source(grid: Values) -> FeatureSet | SemiPrivateSplit | None:

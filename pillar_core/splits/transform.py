@@ -44,7 +44,7 @@ class Transform:
         that depends on how many rows there are and where a row stands; of a row at right angles to the projection only that rounding
         is left, which unit norm would blow up, and one row more or less would turn many others. So products are made exact.
         """
-        expected = self._input_width()
+        expected = next((len(part) for part in (self.mean, self.scale, self.projection) if part is not None), None)
         if x.ndim != 2 or (expected is not None and x.shape[1] != expected):
             raise DataError(f"rows must have shape (n, {expected}); got {x.shape}.")
         n = len(x) if indices is None else len(indices)
@@ -64,12 +64,6 @@ class Transform:
                 rows = _exact_product(rows, *integers)
             np.clip(rows, -LARGEST, LARGEST, out=out[start:stop], casting="same_kind")
         return unit_rows(out) if self.normalise else out
-
-    def _input_width(self) -> int | None:
-        for part in (self.mean, self.scale, self.projection):
-            if part is not None:
-                return int(part.shape[0])
-        return None
 
 
 def _bits(terms: int) -> int:

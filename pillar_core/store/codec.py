@@ -6,7 +6,7 @@ import math
 import struct
 import zipfile
 from collections.abc import Mapping
-from typing import BinaryIO
+from typing import IO, Any, BinaryIO
 
 import numpy as np
 import yaml
@@ -119,10 +119,16 @@ def map_npz(path: str) -> dict[str, Array]:
     return arrays
 
 
+def read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """(shape, whether columns come first, type) of an array in a npy file, whose values follow."""
+    version = np.lib.format.read_magic(stream)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, is_fortran, dtype = read(stream)
+    return shape, is_fortran, dtype
+
+
 def _map_member(path: str, file: BinaryIO) -> Array:
-    major, _ = np.lib.format.read_magic(file)
-    read = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
-    shape, fortran, dtype = read(file)
+    shape, fortran, dtype = read_header(file)
     if dtype.hasobject or fortran:
         raise ValueError("an array of Python objects, or in Fortran order")
     if math.prod(shape) == 0:

@@ -213,11 +213,7 @@ def _layout(train: Any, test: Any, image: str, label: str | None, place: Path, n
         side = "test" if in_test else "train"
         members += [
             Member(
-                PurePosixPath(f"{side} row {number}"),
-                _stream(raw, number, image, place),
-                f"{content}:{number}",
-                labels[number],
-                in_test,
+                PurePosixPath(f"{side} row {number}"), _stream(raw, number, image, place), f"{content}:{number}", labels[number], in_test
             )
             for number in labelled
         ]

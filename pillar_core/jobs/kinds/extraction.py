@@ -13,8 +13,8 @@ KIND = "extract"
 
 def specification(dataset: str, backbone: str) -> dict[str, Json]:
     """What to submit for a data set's features, by names; other weights under the backbone's name make it another job."""
-    names = {"kind": KIND, "dataset": dataset, "dataset_settings": {}, "backbone": backbone, "revision": revision(backbone)}
-    return names | {"device": "auto", "batch_size": 64}
+    features: dict[str, Json] = {"dataset": dataset, "dataset_settings": {}, "backbone": backbone, "revision": revision(backbone)}
+    return {"kind": KIND} | features | {"device": "auto", "batch_size": 64}
 
 
 def run(task: Task, progress: Progress, cancelled: StopRequested) -> dict[str, Json]:
@@ -27,7 +27,7 @@ def run(task: Task, progress: Progress, cancelled: StopRequested) -> dict[str, J
     dataset = uploads.load_rows(str(task["dataset"]), task["dataset_settings"])
     if not isinstance(dataset, Dataset):
         raise DataError(f"{task['dataset']} holds features already: there is nothing to extract.")
-    how = {"device": str(task["device"]), "batch_size": int(task["batch_size"])}
+    how: Task = {"device": str(task["device"]), "batch_size": int(task["batch_size"])}
     features = through_backbone(dataset, str(task["backbone"]), progress=progress, cancelled=cancelled, **how)
     n_test = 0 if features.x_test is None else len(features.x_test)
     return {"n_train": len(features.x_train), "n_test": n_test, "width": features.d, "notes": list(features.notes)}

@@ -31,8 +31,8 @@ from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs, w
 from pillar_core.methods.parts import rules, voting
 from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.rng import Streams
-from pillar_core.splits import Prepared, View
-from pillar_core.types import Diagnostics, Provenance, PublicFacts, PublicUse, TrainResult
+from pillar_core.splits import View
+from pillar_core.types import Provenance, PublicFacts, PublicUse, TrainResult
 
 MOST_K = 16
 PENALTY = 0.3
@@ -114,16 +114,15 @@ def fit_many(view: View, runs: list[Run[PateSettings]]) -> Iterator[TrainResult]
     z_queries = np.ascontiguousarray(prepared.z_public[union])
     votes[union] = teacher_votes(z_queries, prepared.z, view.y, teacher, teachers=teachers, n_classes=view.facts.n_classes)
     for (settings, streams, ledger), rows in zip(runs, queries, strict=True):
-        yield _fit(settings, prepared, votes, rows, streams, ledger)
-
-
-def _fit(settings: PateSettings, prepared: Prepared, votes: Array, queries: Array, streams: Streams, ledger: Ledger) -> TrainResult:
-    answered, confident = _choose_answers(settings, votes, queries, streams, ledger)
-    mechanism = voting.vote_mechanism(float(settings.noise_multiplier or 0.0), streams.secret("noise"), ledger)
-    noisy = voting.release_votes(mechanism, votes[answered])
-    z_seen = prepared.z_public[answered[confident]]
-    result = voting.student(z_seen, noisy[confident], prepared, learns=settings.student, mechanism=mechanism)
-    return dataclasses.replace(result, diagnostics=_annotation(votes[answered], voting.noise_std(mechanism)))
+        answered, confident = _choose_answers(settings, votes, rows, streams, ledger)
+        mechanism = voting.vote_mechanism(float(settings.noise_multiplier or 0.0), streams.secret("noise"), ledger)
+        noisy = voting.release_votes(mechanism, votes[answered])
+        z_seen = prepared.z_public[answered[confident]]
+        result = voting.student(z_seen, noisy[confident], prepared, learns=settings.student, mechanism=mechanism)
+        std = voting.noise_std(mechanism)
+        epsilon = data_dependent_epsilon(votes[answered], std, delta=ANNOTATION_DELTA) if std > 0 else math.inf
+        annotation = {f"data-dependent ε of the answers at δ = {ANNOTATION_DELTA:g}": (epsilon, Provenance.NON_PRIVATE)}
+        yield dataclasses.replace(result, diagnostics=annotation)
 
 
 def _choose_answers(settings: PateSettings, votes: Array, queries: Array, streams: Streams, ledger: Ledger) -> tuple[Array, Array]:
@@ -137,11 +136,6 @@ def _choose_answers(settings: PateSettings, votes: Array, queries: Array, stream
     best = np.argsort(-top, kind="stable")[: settings.answers]
     confident = top[best] >= settings.threshold * int(settings.teachers or 2)
     return queries[best], confident if confident.any() else np.ones(len(best), dtype=bool)
-
-
-def _annotation(votes: Array, std: float) -> Diagnostics:
-    value = data_dependent_epsilon(votes, std, delta=ANNOTATION_DELTA) if std > 0 else math.inf
-    return {f"data-dependent ε of the answers at δ = {ANNOTATION_DELTA:g}": (value, Provenance.NON_PRIVATE)}
 
 
 METHODS.register(

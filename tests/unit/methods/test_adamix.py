@@ -17,8 +17,7 @@ from pillar_core.errors import BudgetError, DataError, SettingError
 from pillar_core.ledger import Ledger
 from pillar_core.methods import METHODS
 from pillar_core.rng import Streams
-from pillar_core.runs.counting import largest_count
-from pillar_core.runs.run import solve
+from pillar_core.runs.run import largest_count, solve
 from pillar_core.splits import split_features, view_of
 from pillar_core.types import FeatureSet, PublicUse
 
