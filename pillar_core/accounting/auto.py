@@ -52,13 +52,8 @@ def _bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
 
 
 def _refusal(events: ElementaryEvents) -> str:
-    reasons = []
-    for accountant in CHOICES:
-        reason = accountant.refusal(events)
-        if not reason:
-            return ""
-        reasons.append(f"{accountant.name}: {reason}")
-    return f"no sound bound under this relation: {'; '.join(reasons)}."
+    reasons = [f"{accountant.name}: {reason}" for accountant in CHOICES if (reason := accountant.refusal(events))]
+    return f"no sound bound under this relation: {'; '.join(reasons)}." if len(reasons) == len(CHOICES) else ""
 
 
 AUTO = Accountant(

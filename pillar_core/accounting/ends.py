@@ -169,7 +169,7 @@ def direction_bounds(direction: Direction, delta: float, *, known: float) -> tup
             break
         parts = [cells(pair, count, h=window.h, points=grid.points, tail=tail) for pair, count in direction]
         spreads = window.compose([spread(part, window.h) for part in parts])
-        upper = min(upper, upper_end(spreads, saddle.centre, delta))
+        upper = min(upper, end_of(spreads, saddle.centre, delta))
         if upper <= known:
             break
         certified, merged = lower_ends(window, [merge(part, window.h) for part in parts], saddle.centre, delta)
@@ -195,7 +195,7 @@ def upper_composition(direction: Direction, delta: float) -> tuple[Composition, 
         if window is None:
             return None
         composed = _spread_composition(direction, window, tail)
-        upper = upper_end(composed, saddle.centre, delta)
+        upper = end_of(composed, saddle.centre, delta)
         needed = composed.depth(min(upper, window.high), rest) + DEPTH
         if needed <= depth + 1 or depth > LEAST_DEPTH:
             return composed, upper
@@ -243,12 +243,13 @@ def window_for(moments: Moments, saddle: Saddle, depth: float, grid: Grid, steps
     return Window(saddle.theta, (high - low) / size, low, high, size)
 
 
-def upper_end(composed: Composition, start: float, delta: float) -> float:
+def end_of(composed: Composition, start: float, delta: float, *, is_upper: bool = True) -> float:
+    """ε at which the composition's δ falls to `delta`, never too small; is_upper: False for a lower end, never too large."""
     rest = delta - composed.infinite
     if not rest > 0:
         return math.inf
     target = math.log(rest)
-    return _root(lambda epsilon: composed.log_delta(epsilon, is_upper=True) - target, composed, start, is_upper=True)
+    return _root(lambda epsilon: composed.log_delta(epsilon, is_upper=is_upper) - target, composed, start, is_upper=is_upper)
 
 
 def lower_ends(window: Window, laws: Sequence[Law], start: float, delta: float) -> tuple[float, float]:
@@ -257,15 +258,8 @@ def lower_ends(window: Window, laws: Sequence[Law], start: float, delta: float) 
     Merging moves each loss by a bounded independent error of mean 0; but for a share of δ, they sum to at least −slip.
     """
     composed = window.compose(laws)
-
-    def crossing(share: float) -> float:
-        rest = (1 + share) * delta - composed.infinite
-        if not rest > 0:
-            return math.inf
-        target = math.log(rest)
-        return _root(lambda epsilon: composed.log_delta(epsilon, is_upper=False) - target, composed, start, is_upper=False)
-
-    return max(0.0, crossing(LOWER_SHARE) - slip(laws, math.log(LOWER_SHARE * delta))), max(0.0, crossing(0.0))
+    certified, merged = (end_of(composed, start, (1 + share) * delta, is_upper=False) for share in (LOWER_SHARE, 0.0))
+    return max(0.0, certified - slip(laws, math.log(LOWER_SHARE * delta))), max(0.0, merged)
 
 
 def _root(excess: Callable[[float], float], composed: Composition, start: float, *, is_upper: bool) -> float:

@@ -21,7 +21,7 @@ from scipy.special import ndtri
 from pillar_core.accounting.accountant import Accountant, unsupported_names
 from pillar_core.accounting.basic import BASIC
 from pillar_core.accounting.elementary import REPLACE_ONE, ElementaryEvents, Kind
-from pillar_core.accounting.ends import Direction, delta_at_zero, direction_bounds, upper_composition, upper_end
+from pillar_core.accounting.ends import Direction, delta_at_zero, direction_bounds, end_of, upper_composition
 from pillar_core.accounting.gaussian_dp import ANALYTIC_GAUSSIAN, epsilon_of_mu
 from pillar_core.accounting.loss import AtomPair, GaussianPair, Pair, PersonPair, SwappedPair, atoms, directions
 from pillar_core.arrays import Array
@@ -114,7 +114,7 @@ def _direction_profile(direction: Direction, deltas: Array) -> Array:
         if anchored is not None:
             composed, start = anchored
             for i in group:
-                epsilons[i] = upper_end(composed, start, float(deltas[i]))
+                epsilons[i] = end_of(composed, start, float(deltas[i]))
     return epsilons
 
 

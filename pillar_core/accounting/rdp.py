@@ -6,6 +6,7 @@ the replace-one factor, so its curves are asked for at the noise that the factor
 
 import dataclasses
 import functools
+import itertools
 import math
 
 import numpy as np
@@ -126,11 +127,9 @@ def _library_form(event: DpEvent, relation: NeighboringRelation) -> DpEvent:
 
 
 def _refusal(events: ElementaryEvents) -> str:
-    for release in events.releases:
-        reason = _sampled_refusal(release, events)
-        if reason:
-            return reason
-    return next((reason for event, _ in events.unsupported if (reason := _unsupported_refusal(event, events.relation))), "")
+    of_releases = (_sampled_refusal(release, events) for release in events.releases)
+    of_others = (_unsupported_refusal(event, events.relation) for event, _ in events.unsupported)
+    return next(filter(None, itertools.chain(of_releases, of_others)), "")
 
 
 def _unsupported_refusal(event: DpEvent, relation: NeighboringRelation) -> str:

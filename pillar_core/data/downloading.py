@@ -105,13 +105,13 @@ def get(url: str, path: Path, *, checksum: str = "", size: int | None = None, mi
     if not url.startswith(("http://", "https://")):
         raise DownloadFailedError(f"{url} is no address of a web server; see {MIRROR_VARIABLE}.")
     partial, tries = path.with_name(path.name + PARTIAL), 0
-    while (reason := _try_stream(url, partial, size)) and tries < TRIES:
-        tries = 0 if reason.is_further else tries + 1
+    while reason := _try_stream(url, partial, had := _length(partial), size):
+        if tries == TRIES:
+            raise DownloadFailedError(f"{url}: {reason}, after {_megabytes(_length(partial))}")
+        tries = 0 if _length(partial) > had else tries + 1
         if tries:
             time.sleep(PAUSE_SECONDS)
         report()
-    if reason:
-        raise DownloadFailedError(f"{url}: {reason.words}, after {_megabytes(_length(partial))}")
     if checksum and not has(partial, checksum):
         partial.unlink()
         raise DownloadFailedError(f"what {url} sent has another checksum than published: it was damaged on the way, or replaced")
@@ -193,32 +193,23 @@ def for_hub() -> Iterator[None]:
             tqdm.update = original
 
 
-@dataclasses.dataclass(frozen=True)
-class _Broken:
-    """Why a file is not whole yet, and whether there is more of it than before."""
-
-    words: str
-    is_further: bool = False
-
-
-def _try_stream(url: str, partial: Path, size: int | None) -> _Broken | None:
-    """None when the file is whole; else why another try may help."""
-    had = _length(partial)
+def _try_stream(url: str, partial: Path, had: int, size: int | None) -> str:
+    """ "" when the file is whole; else why it is not, though another try may help."""
     try:
         _stream(url, partial, had, size)
     except urllib.error.HTTPError as error:
         error.close()
         if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and had:
             partial.unlink()
-            return _Broken("the file has changed")
+            return "the file has changed"
         if error.code < 500 and error.code != http.HTTPStatus.TOO_MANY_REQUESTS:
             raise DownloadFailedError(f"{url} answers {error.code} {error.reason}: the file has moved, or needs a login") from error
-        return _Broken(f"the server answers {error.code} {error.reason}")
+        return f"the server answers {error.code} {error.reason}"
     except (OSError, http.client.HTTPException) as error:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise _full(partial, f"{_megabytes(_length(partial))} are kept") from error
-        return _Broken(f"the line broke ({error})", _length(partial) > had)
-    return None
+        return f"the line broke ({error})"
+    return ""
 
 
 def _stream(url: str, partial: Path, had: int, size: int | None) -> None:

@@ -2,9 +2,6 @@
 
 import dataclasses
 import shutil
-from functools import partial
-from pathlib import Path
-from typing import BinaryIO
 
 import pandas as pd
 
@@ -72,22 +69,19 @@ def hero_table() -> pd.DataFrame:
 
 def record(cell: RunSpec) -> RunRecord | None:
     """The record that ships for a cell, or None. No row is read for it: its facts hold no public statistics, its `data` is empty."""
-    if not store.entry.entry_path(_folder(), "record", cell_key(cell)).exists():
-        return None
-    stored = store.default().get_json("record", cell_key(cell))
+    stored = store.default().get_json("record", cell_key(cell)) if _shipped().has("record", cell_key(cell)) else None
     return None if stored is None else record_of(stored, facts=PublicFacts(**stored["facts"]), data="")
 
 
 def keys() -> list[str]:
     """The keys of the records that ship."""
-    return store.upkeep.keys_below(_folder(), "record", "")
+    return _shipped().keys("record")
 
 
 def missing() -> list[RunSpec]:
     """The starter cells that no shipped record answers."""
-    folder = _folder()
-    specs = [cell for grid in grids() for cell in cells(grid)]
-    return [cell for cell in specs if not store.entry.entry_path(folder, "record", cell_key(cell)).exists()]
+    shipped, specs = _shipped(), [cell for grid in grids() for cell in cells(grid)]
+    return [cell for cell in specs if not shipped.has("record", cell_key(cell))]
 
 
 def rebuild(*, progress: Progress | None = None) -> int:
@@ -103,11 +97,9 @@ def rebuild(*, progress: Progress | None = None) -> int:
         count += len(group)
         if progress is not None:
             progress(count, total, group[0].method)
-    folder = _folder()
-    shutil.rmtree(folder / "record", ignore_errors=True)
-    for key, record in records.items():
-        store.entry.write_entry(folder, "record", key, partial(_write, store.codec.encode_json(record)))
-    return len(records)
+    shipped = _shipped()
+    shutil.rmtree(shipped.root / "record", ignore_errors=True)
+    return sum(shipped.put_json("record", key, record) for key, record in records.items())
 
 
 def rebuild_features(*, progress: Progress | None = None) -> int:
@@ -116,22 +108,16 @@ def rebuild_features(*, progress: Progress | None = None) -> int:
 
     Raises MissingDependencyError: the backbone's weights are not installed. StoreError: a disk that refuses.
     """
-    folder = _folder()
+    shipped = _shipped()
     drawn = (dataclasses.replace(load_dataset(name, seed=1, n=DRAWN_IMAGES), x_test=None, y_test=None) for name in DRAWN)
     images = [*map(load_dataset, embedded.NAMES), *drawn]
-    shipped = [to_ship(images_of_set, backbone=BACKBONE, progress=progress) for images_of_set in images]
-    shutil.rmtree(folder / "blob", ignore_errors=True)
-    for key, payload in shipped:
-        store.entry.write_entry(folder, "blob", key, partial(_write, payload))
-    return len(shipped)
+    features = [to_ship(images_of_set, backbone=BACKBONE, progress=progress) for images_of_set in images]
+    shutil.rmtree(shipped.root / "blob", ignore_errors=True)
+    return sum(shipped.put_bytes(key, payload) for key, payload in features)
 
 
-def _folder() -> Path:
+def _shipped() -> store.Store:
     folder = store.default().starter
     if folder is None:
         raise StoreError("this cache has no starter layer.")
-    return folder
-
-
-def _write(payload: bytes, out: BinaryIO) -> None:
-    out.write(payload)
+    return store.Store(folder)

@@ -3,11 +3,9 @@
 One query's votes (C,) move by at most √2 in L2 norm when one voter changes its mind, whichever relation makes it: so a query
 is a Gaussian release with sensitivity √2 under both, and `noise_multiplier` is the votes' noise in units of √2.
 
-Rows in k public directions are each a function of itself alone to the last bit. A matrix product adds up in an order that depends on how
-many rows there are and where a row stands, so in floating point a row that comes or goes can move all others by an ulp. Where a vote or a
-neighbour hangs on a comparison, that could move more than one of them. Here factors are whole numbers (of a public unit) small enough for
-every product and every partial sum to be exact in float64, whatever the order; all else is done entry by entry. The results are multiples
-of 2⁻¹⁵ of a public power of two, so that their squared distances are exact in float64 as well.
+Rows in k public directions are each a function of itself alone to the last bit (`Transform.rows`). Where a vote or a neighbour hangs on a
+comparison, a row that comes or goes could else move more than one of them. Here rows are multiples of 2⁻¹⁵ of a public power of two, so
+that their squared distances are exact in float64 as well.
 """
 
 import dataclasses
@@ -27,7 +25,7 @@ from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.method import Plan
 from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.rng import Stream, Streams
-from pillar_core.splits import Prepared, Transform, View
+from pillar_core.splits import Prepared, View
 from pillar_core.types import PrivacyBudget, PublicFacts, TrainResult
 
 VOTE_SENSITIVITY = math.sqrt(2.0)
@@ -112,11 +110,7 @@ def student(z_queries: Array, noisy: Array, prepared: Prepared, *, learns: str, 
     return TrainResult(LinearClassifier(prepared.transform, weights, bias))
 
 
-MANTISSA_BITS = 53
 STEP = 2.0**-15
-ROOM = 4.0
-"""Private entries may be this many times the largest public one before they are cut; a unit row keeps its direction otherwise."""
-CHUNK_ROWS = 4096
 
 
 def exact_rows(view: View, *, standardise: bool | None, centre: bool | None, normalise: bool, k: int) -> Prepared:
@@ -125,46 +119,10 @@ def exact_rows(view: View, *, standardise: bool | None, centre: bool | None, nor
     Raises DataError for k above the rank of the public rows, or no public rows.
     """
     transform = view.basis(standardise=standardise, centre=centre).transform(k, normalise=normalise)
-    reach = ROOM * (float(np.abs(_affine(view.x_public, transform)).max(initial=0.0)) or 1.0)
-    public = _project_rows(view.x_public, None, transform, reach)
-    largest = 1.0 if normalise else float(np.abs(public).max(initial=0.0)) or 1.0
+    prepared = view.apply(transform)
+    largest = 1.0 if normalise else float(np.abs(prepared.z_public).max(initial=0.0)) or 1.0
     limit = 2.0 ** math.ceil(math.log2(largest))
-    return Prepared(_on_grid(_project_rows(view.x, view.rows, transform, reach), limit), _on_grid(public, limit), transform)
-
-
-def _project_rows(x: Array, indices: Array | None, transform: Transform, reach: float) -> Array:
-    """(n, k) float64 rows before the grid; every product sum exact."""
-    projection = np.asarray(transform.projection, dtype=np.float64)
-    bits = (MANTISSA_BITS - math.ceil(math.log2(max(len(projection), 2)))) // 2
-    rounded = np.rint(np.clip(projection, -1.0, 1.0) * 2.0**bits)
-    n = len(x) if indices is None else len(indices)
-    out = np.empty((n, projection.shape[1]))
-    for start in range(0, n, CHUNK_ROWS):
-        part = slice(start, start + CHUNK_ROWS)
-        rows = _affine(x[part] if indices is None else x[indices[part]], transform) / reach
-        np.matmul(np.rint(np.clip(rows, -1.0, 1.0) * 2.0**bits), rounded, out=out[part])
-    out *= reach * 2.0 ** (-2 * bits)
-    if transform.normalise:
-        lengths = _lengths(out)
-        out /= np.where(lengths > 0, lengths, 1.0)[:, None]
-    return out
-
-
-def _affine(x: Array, transform: Transform) -> Array:
-    rows = x.astype(np.float64)
-    if transform.mean is not None:
-        rows -= transform.mean
-    if transform.scale is not None:
-        rows /= transform.scale
-    return rows
-
-
-def _lengths(z: Array) -> Array:
-    """(n,) lengths, added up column by column: the order is the same for every row."""
-    squares = np.zeros(len(z))
-    for column in z.T:
-        squares += column * column
-    return np.sqrt(squares)
+    return Prepared(_on_grid(prepared.z, limit), _on_grid(prepared.z_public, limit), transform)
 
 
 def _on_grid(z: Array, limit: float) -> Array:

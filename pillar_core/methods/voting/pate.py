@@ -148,7 +148,7 @@ METHODS.register(
         fit_many=fit_many,
         resolve_schedule=voting.resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
-        version=3,
+        version=4,
         assumptions=("a row keeps its own number, whatever other rows are present; its teacher follows from that number",),
     )
 )

@@ -60,8 +60,8 @@ def clipped(gradients, clip):
 @pytest.mark.parametrize("with_reference", [False, True])
 def test_clipped_sums_equal_per_row_gradients(with_reference):
     z, y, weights = rows_and_weights()
-    reference = 0.3 * rows_and_weights(seed=2)[2] if with_reference else None
-    expected = per_row_gradients(z, y, weights[0]) - (0 if reference is None else reference[0].double())
+    reference = 0.3 * rows_and_weights(seed=2)[2] if with_reference else torch.zeros_like(weights)
+    expected = per_row_gradients(z, y, weights[0]) - reference[0].double()
     ours = clipped_difference_sum(z, z.square().sum(1), y, weights, torch.tensor([1.3]), reference)[0]
     torch.testing.assert_close(ours.double(), clipped(expected, 1.3).sum(0), **CLOSE)
 

@@ -58,7 +58,7 @@ def test_no_row_moves_another_by_rounding(normalise):
         part = exact_rows(dataclasses.replace(view, rows=view.rows[kept]), **how)
         np.testing.assert_array_equal(part.z, whole.z[kept])
     plain = view.prepare(**how)
-    # The grid's half step, and what 21-bit factors lose.
+    # The grid's half step.
     largest = 1.0 if normalise else 2.0 ** math.ceil(math.log2(abs(plain.z_public).max()))
     inside = abs(plain.z) <= largest
     np.testing.assert_allclose(whole.z[inside], plain.z[inside], atol=largest * 2.0**-15)
