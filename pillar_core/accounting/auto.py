@@ -9,7 +9,7 @@ from pillar_core.accounting.pld import PLD
 from pillar_core.accounting.rdp import RDP
 from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import DpEvent
-from pillar_core.types import EpsilonBounds, NeighboringRelation
+from pillar_core.types import NeighboringRelation
 
 CHOICES = (ANALYTIC_GAUSSIAN, PILLAR, PLD, RDP, BASIC)
 """Exact first; the central limit approximation is never chosen."""
@@ -47,10 +47,6 @@ def _choice(events: ElementaryEvents) -> Accountant:
     return accountant
 
 
-def _bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
-    return _choice(events).epsilon_of(events, delta=delta)
-
-
 def _refusal(events: ElementaryEvents) -> str:
     reasons = [f"{accountant.name}: {reason}" for accountant in CHOICES if (reason := accountant.refusal(events))]
     return f"no sound bound under this relation: {'; '.join(reasons)}." if len(reasons) == len(CHOICES) else ""
@@ -62,6 +58,6 @@ AUTO = Accountant(
     source="analytic Gaussian, else ours, else PLD, else RDP",
     is_bound=True,
     version=1 + sum(accountant.version - 1 for accountant in CHOICES),  # rises with any of them
-    bounds=_bounds,
+    bounds=lambda events, delta: _choice(events).epsilon_of(events, delta=delta),
     refusal=_refusal,
 )

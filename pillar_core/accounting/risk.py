@@ -99,7 +99,8 @@ def advantage(curve: TradeOff) -> float:
         return float(2 * ndtr(curve.mu / 2) - 1)
     if curve.kind == "pure":
         return math.tanh(curve.epsilon / 2)
-    return min(max(delta + (1 - delta) * math.tanh(epsilon / 2), 0.0) for epsilon, delta in _pairs(curve))
+    pairs = list(zip(curve.epsilons, curve.deltas, strict=True)) or [(math.inf, 1.0)]
+    return min(max(delta + (1 - delta) * math.tanh(epsilon / 2), 0.0) for epsilon, delta in pairs)
 
 
 def turned_guesses(epsilon: float, delta: float) -> tuple[float, float]:
@@ -242,10 +243,6 @@ def _one_in(chance: float) -> str:
     if chance >= 0.1:
         return f"{_per(chance, 100)} in 100"
     return f"1 in {math.floor(1 / chance):,}" if chance > 0 else "none"
-
-
-def _pairs(curve: TradeOff) -> list[tuple[float, float]]:
-    return list(zip(curve.epsilons, curve.deltas, strict=True)) or [(math.inf, 1.0)]
 
 
 LEAST_DELTA = 1e-12

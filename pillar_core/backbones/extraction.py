@@ -22,7 +22,7 @@ import numpy as np
 from pillar_core import store
 from pillar_core.arrays import Array
 from pillar_core.backbones import shipped
-from pillar_core.backbones.cards import BACKBONES, BATCH_SIZE, DEVICE, Backbone, Encoder, Features, Work
+from pillar_core.backbones.cards import BACKBONES, BATCH_SIZE, DEVICE, Backbone, Encoder, Work
 from pillar_core.backbones.devices import DEVICES, OUT_OF_MEMORY, chosen_device, n_threads
 from pillar_core.backbones.names import address
 from pillar_core.backbones.weights import content_hash
@@ -178,7 +178,8 @@ def extract(
     plan = _plan_of(dataset, backbone, weights, device, batch_size, network=True)
     plan.progress, plan.cancelled = progress or plan.progress, cancelled or plan.cancelled
     if not plan.backbone.is_kept:
-        return (*_at_once(plan), ())
+        encode, x_test = plan.backbone.open(plan.backbone.name, plan.work).encode, dataset.x_test
+        return encode(dataset.x_train), None if x_test is None else encode(x_test), ()
     stored = _load_stored(plan, device)
     if stored is not None:
         return stored
@@ -256,11 +257,6 @@ def _load_stored(plan: _Plan, device: str, *, ships: bool = True) -> tuple[Array
             test = None if "x_test" not in arrays else np.array(arrays["x_test"], dtype=np.float32)
             return train, test, tuple(str(note) for note in arrays["notes"])
     return None
-
-
-def _at_once(plan: _Plan) -> Features:
-    encode = plan.backbone.open(plan.backbone.name, plan.work).encode
-    return encode(plan.dataset.x_train), None if plan.dataset.x_test is None else encode(plan.dataset.x_test)
 
 
 def _extract_missing(plan: _Plan, key: str, log: Journal) -> tuple[Array, Array | None, tuple[str, ...]]:

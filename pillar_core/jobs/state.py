@@ -9,6 +9,7 @@ asks it to stop; `queue/<id>` hands it to the jobs process.
 import contextlib
 import dataclasses
 import fcntl
+import functools
 import json
 import os
 import re
@@ -256,23 +257,17 @@ def replace(path: Path, content: bytes) -> None:
     write_whole(path, lambda file: file.write(content), claim=lambda written: os.replace(written, path), sync=False)
 
 
-_PARSED: dict[str, tuple[tuple[int, int], JobStatus]] = {}
+@functools.lru_cache(maxsize=4 * KEEP_FINISHED)
+def _parsed(path: str, *version: int) -> JobStatus:
+    return JobStatus(**json.loads(Path(path).read_bytes()))
 
 
 def _status(path: str, job_id: str) -> JobStatus | None:
     """The content of a state file, parsed once for each version of it; None when there is none."""
     try:
         about = os.stat(path)
-        stamp = (about.st_mtime_ns, about.st_ino)
-        known = _PARSED.get(path)
-        if known is not None and known[0] == stamp:
-            return known[1]
-        status = JobStatus(**json.loads(Path(path).read_bytes()))
+        return _parsed(path, about.st_mtime_ns, about.st_ino)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, TypeError) as error:
         return JobStatus(job_id, "", "failed", 0.0, cause=f"its state is unreadable ({error})", advice="Retry it, or submit it again.")
-    if len(_PARSED) > 4 * KEEP_FINISHED:
-        _PARSED.clear()
-    _PARSED[path] = (stamp, status)
-    return status

@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from pillar_core import accounting, metrics, params, store
@@ -368,6 +368,8 @@ def _record(plan: RunPlan, result: TrainResult, split: SemiPrivateSplit, seconds
         notes.append(NO_EXACT_BLAS)
     if training_device().type != "cpu":
         notes.append(f"trained on {training_device()}: the same seed draws other noise on another device.")
+    is_seeded = plan.seed is not None  # else a release, which carries nothing that is not private
+    diagnostics = {name: fact for name, fact in result.diagnostics.items() if is_seeded or fact[1] is not Provenance.NON_PRIVATE}
     return RunRecord(
         method=plan.method.name,
         settings=dataclasses.asdict(plan.settings),
@@ -381,14 +383,9 @@ def _record(plan: RunPlan, result: TrainResult, split: SemiPrivateSplit, seconds
         public_use=plan.method.use_of(dataclasses.asdict(plan.settings)),
         notes=tuple(notes),
         why=plan.why,
-        diagnostics=_publishable(result.diagnostics) if plan.seed is None else result.diagnostics,
+        diagnostics=diagnostics,
         classifier=result.classifier,
     )
-
-
-def _publishable(diagnostics: Mapping[str, tuple[Any, Provenance]]) -> dict[str, tuple[Any, Provenance]]:
-    """The diagnostics that a release may carry."""
-    return {name: fact for name, fact in diagnostics.items() if fact[1] is not Provenance.NON_PRIVATE}
 
 
 def _test_metrics(result: TrainResult, split: SemiPrivateSplit) -> Form:

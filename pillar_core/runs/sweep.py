@@ -46,11 +46,12 @@ _splits, _rows = Memo(slots=1), Memo(slots=1)
 
 def sweep(grid: Values, *, progress: Progress | None = None) -> pd.DataFrame:
     """`jobs.sweep.sweep` in this process."""
-    groups = trials(grid)
+    groups, dataset = trials(grid), grid.get("dataset")
+    source = dataset if isinstance(dataset, FeatureSet | SemiPrivateSplit) else None
     total, finished = sum(len(group) for group in groups), 0
     rows: list[Form] = []
     for group in groups:
-        rows.extend(run_trials(group, source=_source(grid)))
+        rows.extend(run_trials(group, source=source))
         finished += len(group)
         if progress is not None:
             progress(finished, total, group[0].method)
@@ -241,11 +242,6 @@ def _states(data: Values, split: Values) -> list[str]:
     """The states of the files that the rows and public rows of another set lie in, which memory of them hangs on."""
     public = split.get("public")
     return [splitting.state(data["dataset"], data["dataset_settings"]), "" if public is None else splitting.state(public)]
-
-
-def _source(grid: Values) -> FeatureSet | SemiPrivateSplit | None:
-    dataset = grid.get("dataset")
-    return dataset if isinstance(dataset, FeatureSet | SemiPrivateSplit) else None
 
 
 def _cell(values: Form, dataset_settings: Values) -> RunSpec:

@@ -51,6 +51,12 @@ def _shared_store(root: Path, max_bytes: int) -> "Store":
     return Store(root, starter=installation.APP / "cache" / "starter", max_bytes=max_bytes)
 
 
+@functools.lru_cache(maxsize=1000)
+def _check_version(path: Path, key: str, *version: int) -> None:
+    """`entry.check_file` of arrays, once for each version of a file."""
+    entry.check_file(path, "arrays", key)
+
+
 class Store:
     """Entries below `root` (created on the first write, for its owner alone), over a read-only `starter` layer.
 
@@ -64,7 +70,6 @@ class Store:
         self.max_bytes = max_bytes
         self._notes: deque[str] = deque(maxlen=50)
         self._lock = threading.Lock()
-        self._checked: dict[tuple[str, int, int, int], None] = {}
         self._memory: dict[tuple[str, str], bytes] = {}
         self.unkept = ""
         """Why results are only in memory, in a sentence for people; "" while the disk takes what is written."""
@@ -244,13 +249,7 @@ class Store:
 
     def _read_arrays(self, path: Path, key: str, mmap: bool) -> dict[str, Array]:
         status = path.stat()
-        stamp = (str(path), status.st_ino, status.st_mtime_ns, status.st_size)
-        if stamp not in self._checked:
-            entry.check_file(path, "arrays", key)
-            with self._lock:
-                self._checked[stamp] = None
-                while len(self._checked) > 1000:
-                    del self._checked[next(iter(self._checked))]
+        _check_version(path, key, status.st_ino, status.st_mtime_ns, status.st_size)
         mapped = codec.map_npz(str(path))
         return mapped if mmap else {name: np.array(value) for name, value in mapped.items()}
 

@@ -61,10 +61,6 @@ def _digit_on_texture(generator: np.random.Generator, code: int, shift: float) -
     return _shift(generator, abs(ground - _glyph(generator, str(code), shift)), shift)
 
 
-def _noise(generator: np.random.Generator, code: int, shift: float) -> Array:
-    return np.asarray(generator.random((SIZE, SIZE)))
-
-
 def _pattern(generator: np.random.Generator, name: str) -> Array:
     """(28, 28) float64 in [0, 1]: one texture at a random scale, direction and phase."""
     angle, period, phase = generator.uniform(0, math.pi), generator.uniform(4, 9), generator.uniform(0, 2 * math.pi)
@@ -143,7 +139,7 @@ for _name, _title, _painter, _classes in (
     ("shapes", "Drawn shapes", _shape, SHAPES),
     ("textures", "Drawn textures", lambda generator, code, shift: _shift(generator, _pattern(generator, TEXTURES[code]), shift), TEXTURES),
     ("digits_on_textures", "Drawn digits on textures", _digit_on_texture, DIGITS),
-    ("noise", "Noise images", _noise, DIGITS),
+    ("noise", "Noise images", lambda generator, code, shift: generator.random((SIZE, SIZE)), DIGITS),
 ):
     _reads = _reader(f"drawn_{_name}", _painter, _classes)
     DATASETS.register(card_of(f"drawn_{_name}", _reads, settings=DrawnSettings, entry="drawn", title=_title))

@@ -6,6 +6,7 @@ kinds of objects; one domain is one data set, so that one can be private and ano
 """
 
 import dataclasses
+import functools
 import io
 from pathlib import Path
 from typing import Any
@@ -24,10 +25,10 @@ from pillar_core.errors import DataError
 def _birds(files: Tree, _: RootSettings, seed: int) -> Layout:
     if files.find("train_test_split.txt") is None:
         sides = {False: files.lines("lists/train.txt"), True: files.lines("lists/test.txt")}
-        entries = [Entry(path, _bird_name(path.split("/")[0]), in_test) for in_test, paths in sides.items() for path in paths]
+        entries = [Entry(path, _name_behind(".", path.split("/")[0]), in_test) for in_test, paths in sides.items() for path in paths]
         return files.layout(entries, below="images", notes=("The edition of 2010.",))
     paths, in_train, code = (_pairs(files, name) for name in ("images.txt", "train_test_split.txt", "image_class_labels.txt"))
-    birds = {number: _bird_name(name) for number, name in _pairs(files, "classes.txt").items()}
+    birds = {number: _name_behind(".", name) for number, name in _pairs(files, "classes.txt").items()}
     entries = [Entry(path, birds[code[number]], in_train[number] == "0") for number, path in paths.items()]
     return files.layout(entries, below="images", classes=tuple(birds.values()), notes=("The edition of 2011.",))
 
@@ -36,8 +37,8 @@ def _pairs(files: Tree, name: str) -> dict[str, str]:
     return {number: rest for number, _, rest in (line.partition(" ") for line in files.lines(name))}
 
 
-def _bird_name(folder: str) -> str:
-    return folder.partition(".")[2].replace("_", " ") or folder
+def _name_behind(sign: str, folder: str) -> str:
+    return folder.partition(sign)[2].replace("_", " ") or folder
 
 
 register("cub_200", _birds)
@@ -54,11 +55,8 @@ def _paths(files: Tree, name: str) -> list[str]:
         return [str(np.asarray(cell).ravel()[0]) for cell in np.ravel(listed)]
 
 
-def _breed_name(folder: str) -> str:
-    return folder.partition("-")[2].replace("_", " ") or folder
-
-
-register("stanford_dogs", lambda files, *_: by_lists(files, ("train_list.mat", "test_list.mat"), paths=_paths, label=_breed_name))
+_DOGS: dict[str, Any] = {"paths": _paths, "label": functools.partial(_name_behind, "-")}
+register("stanford_dogs", lambda files, *_: by_lists(files, ("train_list.mat", "test_list.mat"), **_DOGS))
 
 
 register("mit_67", lambda files, *_: by_lists(files, ("TrainImages.txt", "TestImages.txt")))

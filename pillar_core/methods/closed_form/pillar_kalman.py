@@ -23,11 +23,12 @@ Cost: T passes over the private rows in K directions; the eigendecomposition is 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Iterator
-from functools import cached_property
 
 import numpy as np
+from scipy import special
 
 from pillar_core import ledger as events
 from pillar_core import params
@@ -229,11 +230,8 @@ def rows_at_once(width: int) -> int:
     return max(1, LOGITS_AT_ONCE // width)
 
 
-def softmax(logits: Array) -> Array:
-    """(m, C) shares of each class."""
-    shares = np.exp(logits - logits.max(axis=1, keepdims=True))
-    shares /= shares.sum(axis=1, keepdims=True)
-    return np.asarray(shares)
+softmax = functools.partial(special.softmax, axis=1)
+"""(m, C) shares of each class of logits (m, C)."""
 
 
 def residual_sum(features: Features, lengths: torch.Tensor, labels: torch.Tensor, head: Array, clip: float) -> torch.Tensor:
@@ -300,7 +298,7 @@ class Releases:
     stream: Stream
     ledger: Ledger
 
-    @cached_property
+    @functools.cached_property
     def whole_rows(self) -> tuple[exact.IntegerRows, exact.IntegerRows]:
         """The private rows in whole numbers: what is summed, and what logits are made of."""
         read = exact.integer_rows(self.features.private.numpy())
