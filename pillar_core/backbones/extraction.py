@@ -211,8 +211,7 @@ def is_ready(dataset: Dataset, *, backbone: str, weights: str | Path | None = No
 def to_ship(dataset: Dataset, *, backbone: str, progress: Progress | None = None) -> tuple[str, bytes]:
     """(the key, the bytes) of the dataset's features as the starter layer holds them, extracted on the CPU without looking there.
 
-    Raises:
-        as `extract`.
+    Raises as `extract`.
     """
     plan = _plan_of(dataset, backbone, None, "cpu", 64, network=False)
     plan.progress = progress or plan.progress

@@ -71,8 +71,7 @@ def _open(name: str, work: Work) -> Encoder:
 def build_model(model: str, arguments: Mapping[str, Any], *, num_classes: int = 0) -> Any:
     """timm's model with random weights.
 
-    Raises:
-        as `network`, but for the weights.
+    Raises as `network`, but for the weights.
     """
     _facts(model)
     check_arguments(arguments)

@@ -166,8 +166,7 @@ def load(name: str) -> Dataset | FeatureSet:
 def load_rows(name: str, settings: Mapping[str, Any] | None = None, *, download: bool = False) -> Dataset | FeatureSet:
     """The rows that a name in a link or a grid stands for: a registered data set's, or those that were brought.
 
-    Raises:
-        UnknownNameError, StoreError, DataError, SettingError.
+    Raises UnknownNameError, StoreError, DataError, SettingError.
     """
     if is_name(name):
         return load(name)

@@ -94,8 +94,7 @@ def through_backbone(
 ) -> FeatureSet:
     """`load_features` of a dataset, telling how far it is and stopping when asked.
 
-    Raises:
-        as `load_features`; and Cancelled.
+    Raises as `load_features`; and Cancelled.
     """
     chosen = backbone or ("raw_pixels" if dataset.is_images else "identity")
     how: Values = {"weights": weights, "device": device, "batch_size": batch_size, "progress": progress, "cancelled": cancelled}

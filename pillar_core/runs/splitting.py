@@ -79,8 +79,7 @@ def split(
 def load_named_features(name: str, backbone: str | None = None, settings: Values | None = None) -> FeatureSet:
     """Features by a name that a link or a grid can carry: a data set through a backbone, or stored features as they are.
 
-    Raises:
-        UnknownNameError, StoreError, DataError, SettingError.
+    Raises UnknownNameError, StoreError, DataError, SettingError.
     """
     sent = SENT.get(fingerprint(name, backbone, dict(settings or {})))
     if sent is not None:
@@ -137,8 +136,7 @@ def forget_data(name: str) -> None:
 def public_features(source: Any, private: FeatureSet, backbone: str | None = None) -> FeatureSet:
     """The features of public rows beside private ones: a table through the private table's recipe, anything else as `load_features`.
 
-    Raises:
-        as `load_features`; a table that lacks columns of the private one.
+    Raises as `load_features`; a table that lacks columns of the private one.
     """
     if raw.is_table(source) and private.recipe is not None:
         return raw.read_public(source, private)

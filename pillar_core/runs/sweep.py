@@ -181,8 +181,7 @@ def run_trials(group: Sequence[RunSpec], *, source: FeatureSet | SemiPrivateSpli
 def run_cell(cell: RunSpec, split: SemiPrivateSplit) -> RunRecord:
     """The record of one cell on the split that it names, without classifier and diagnostics: from the store, or trained now and stored.
 
-    Raises:
-        As `run.run`, for a cell that cannot run.
+    Raises as `run.run`, for a cell that cannot run.
     """
     (form,) = run_trials([cell], source=split)
     if form.get("error") is not None:

@@ -162,9 +162,7 @@ def rarest(n_classes: int) -> Array:
 def thin_classes(split: SemiPrivateSplit, ratio: float, *, seed: int) -> SemiPrivateSplit:
     """The split whose class of rank r keeps n·ratio^(−r/(C − 1)) of its n private rows; public and test rows stay.
 
-    Raises:
-        SettingError: a ratio below 1.
-        DataError: rows without labels.
+    Raises SettingError: a ratio below 1. DataError: rows without labels.
     """
     labels, count = split.features.y_train, split.features.n_classes
     if not ratio >= 1:

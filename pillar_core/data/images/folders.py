@@ -75,8 +75,7 @@ class Layout:
 def listing(source: str | Path | bytes, *, filename: str) -> Iterator[list[Member]]:
     """The files of a folder or zip, sorted by path, readable while the context is open.
 
-    Raises:
-        DataError: neither a folder nor a readable zip, or encrypted files.
+    Raises DataError: neither a folder nor a readable zip, or encrypted files.
     """
     if not isinstance(source, bytes) and place_of(source).is_dir():
         root = place_of(source)
