@@ -16,7 +16,7 @@ COPY pages /src/pages
 COPY pillar_core /src/pillar_core
 COPY cache/starter /src/cache/starter
 RUN pip install --no-deps /src && rm -rf /src \
-    && useradd --system --uid 10001 --no-create-home pillar && mkdir /cache && chown pillar /cache
+    && useradd --system --uid 10001 --no-create-home pillar && mkdir /cache && chmod 1777 /cache
 
 USER 10001
 VOLUME /cache

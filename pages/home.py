@@ -1,4 +1,4 @@
-"""Start: the picture that explains the idea, one way in, three more, and six things to try."""
+"""Start: the picture that explains the idea, one way in, three more, six things to try, and ten stories."""
 
 import dataclasses
 from pathlib import Path
@@ -11,6 +11,7 @@ from pages.frame.figures import FigureInfo, show_figure
 from pillar_core import plots
 from pillar_core.arrays import Json
 from pillar_core.registry import toml_tables
+from pillar_core.studies.portable import STORIES
 
 _OFFERS: dict[str, Json] = dict(toml_tables(Path(__file__).with_name("home.toml")))
 _DATA = "Fashion-MNIST through EfficientNet-Lite0: 1,799 private images, 201 public"
@@ -47,5 +48,13 @@ for row in (_OFFERS["presets"][:3], _OFFERS["presets"][3:]):
             st.markdown(f"**{preset['title']}**")
             st.markdown(preset["notice"])
             navigation.link("explore", "Open", changes=dataclasses.asdict(codec.Settings()) | preset["changes"])
+
+st.header("Ten stories", anchor=False)
+for column, stories in zip(st.columns(2), (STORIES[::2], STORIES[1::2]), strict=True):
+    with column:
+        for story in stories:
+            changes = {"data": story.dataset, "method": story.learner, "epsilon": story.epsilon, "k": story.k}
+            navigation.link("explore", story.question, icon=":material/menu_book:", changes=dataclasses.asdict(codec.Settings()) | changes)
+st.caption("`python examples/stories.py` writes each as one HTML file that needs no network, with a surprise to open.")
 
 words.explain("home")

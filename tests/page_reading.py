@@ -68,3 +68,11 @@ def _shown(node: Any) -> str:
     values = [value for name, value in fields if name in ("label", "body", "text", "caption", "options", "html")]
     figures = [json.dumps(json.loads(value)["layout"], ensure_ascii=False) for name, value in fields if name == "spec"]
     return " ".join([*(value if isinstance(value, str) else " ".join(map(str, value)) for value in values), *figures])
+
+
+def bring_on_data(app: AppTest, content: bytes, filename: str) -> str:
+    """The name of a file that was uploaded on Data and is private from now on."""
+    app.file_uploader(key="upload").set_value([(filename, content, "application/octet-stream")]).run()
+    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
+    app.button(key="use-upload").click().run()
+    return str(linked(app)["data"])

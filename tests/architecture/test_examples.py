@@ -12,6 +12,7 @@ EXPECTED = {
     "screen_three_sets": "ε ≤",
     "calibrate_and_audit": "the claim stands",
     "sweep": "pillar_one_shot",
+    "stories": "10 stories",
     "certified_opacus": "≤ ε ≤ 1.99",
 }
 

@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import pillar_core as pc
-from page_reading import Start, linked, words
+from page_reading import Start, bring_on_data, linked, words
 from pages.frame.settings import Settings
 from pillar_core import accounting, store
 from pillar_core.data import persons, reader, uploads
@@ -32,14 +32,6 @@ def npz(side: int = 10, n: int = 240) -> bytes:
     file = io.BytesIO()
     np.savez(file, x_train=pixels, y_train=labels, x_test=pixels[:40] + 1, y_test=labels[:40])
     return file.getvalue()
-
-
-def bring_on_data(app, content: bytes, filename: str) -> str:
-    """The name of a file that was uploaded on Data and is private from now on."""
-    app.file_uploader(key="upload").set_value([(filename, content, "application/octet-stream")]).run()
-    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
-    app.button(key="use-upload").click().run()
-    return str(linked(app)["data"])
 
 
 def box(app, label: str):

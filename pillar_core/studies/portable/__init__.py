@@ -1,11 +1,13 @@
 """An explorer in one HTML file: measured results of one data set over k and ε, to read without a server, a network or a row."""
 
 import base64
+import dataclasses
 import hashlib
 import html
 import json
 import math
 import shlex
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from string import Template
@@ -34,8 +36,30 @@ _FOLDER = Path(__file__).parent
 _RELATIONS = {"add_or_remove_one": "adding or removing one example", "replace_one": "replacing one example"}
 
 
-def page(dataset: str, *, methods: Sequence[str] = (), link: str = "", **setup: Json) -> str:
-    """The explorer of a data set as HTML, from the records in the cache and those that ship.
+@dataclasses.dataclass(frozen=True)
+class Story:
+    """A question to a data set, what its explorer shows, and a surprise with the measured `gap`: accuracy of `higher` less `lower`.
+
+    Both are a learner, ε and the k that was asked for, 0 for the learner's rule or none; the explorer opens with learner, ε and k.
+    """
+
+    name: str
+    question: str
+    dataset: str
+    learner: str
+    epsilon: float
+    k: int
+    see: str
+    surprise: str
+    higher: tuple[str, float, int]
+    lower: tuple[str, float, int]
+
+
+STORIES = tuple(Story(**story) for story in tomllib.loads((_FOLDER / "stories.toml").read_text(encoding="utf-8"))["stories"])
+
+
+def page(dataset: str, *, methods: Sequence[str] = (), link: str = "", story: Story | None = None, **setup: Json) -> str:
+    """The explorer of a data set as HTML, from the records in the cache and those that ship; with a story, one that tells it.
 
     methods: learners to show; by default all that have records. setup: values of SETUP that the runs must have; where several setups fit,
     the one with the most runs is taken. link: an address that the file leads back to. No row is in the file, only counts, settings and
@@ -43,12 +67,37 @@ def page(dataset: str, *, methods: Sequence[str] = (), link: str = "", **setup: 
     Raises DataError: no record fits.
     """
     runs = _runs(dataset, methods, setup)
-    data = json.dumps(_content(runs), ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    data = json.dumps(_content(runs) | _opening(story), ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     script, style = ((_FOLDER / f"explorer.{ending}").read_text(encoding="utf-8") for ending in ("js", "css"))
     policy = f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; base-uri 'none'; form-action 'none'"
-    words = {"title": html.escape(records.data_words(dataset)), "about": _about(dataset, runs, link), "table": _table(runs)}
+    title = records.data_words(dataset) if story is None else story.question
+    words = {"title": html.escape(title), "story": _told(story, runs), "about": _about(dataset, runs, link), "table": _table(runs)}
     template = Template((_FOLDER / "explorer.html").read_text(encoding="utf-8"))
     return template.substitute(words, policy=policy, style=style, script=script, data=data)
+
+
+def gap(story: Story, runs: pd.DataFrame) -> float:
+    """Points of mean accuracy between the story's two settings. Raises DataError where runs of one are missing."""
+    means = []
+    for method, epsilon, k in (story.higher, story.lower):
+        rows = runs[(runs["method"] == method) & (runs["epsilon"] == epsilon)]
+        rows = rows[rows["wanted_k"].isna() if k == 0 else rows["wanted_k"] == k]
+        if rows.empty:
+            raise DataError(f"the story {story.name} needs runs of {method} at ε = {epsilon:g}: leave `methods` and the setup as they are.")
+        means.append(100 * float(rows["accuracy"].mean()))
+    return means[0] - means[1]
+
+
+def _opening(story: Story | None) -> Form:
+    return {} if story is None else {"opening": [story.learner, story.epsilon, story.k]}
+
+
+def _told(story: Story | None, runs: pd.DataFrame) -> str:
+    """The story as a paragraph of HTML; its surprise waits to be opened."""
+    if story is None:
+        return ""
+    surprise = html.escape(story.surprise.format(gap=gap(story, runs)))
+    return f'<p class="lede">{html.escape(story.see)}</p><details><summary>A surprise</summary><p>{surprise}</p></details>'
 
 
 def _runs(dataset: str, methods: Sequence[str], setup: Values) -> pd.DataFrame:

@@ -156,6 +156,14 @@ find("epsilon").value = Math.min(1, data.budgets.length - 1);
 find("k").max = Math.max(ks().length - 1, 0);
 find("k").value = Math.floor(ks().length / 2);
 find("rule").checked = points(chosen()).some((point) => !point[ASKED]);
+if (data.opening) {
+  const [learner, epsilon, k] = data.opening;
+  find("learner").value = learner;
+  find("epsilon").value = data.budgets.findIndex((budget) => budget[0] === epsilon);
+  find("k").max = Math.max(ks().length - 1, 0);
+  find("k").value = Math.max(ks().indexOf(k), 0);
+  find("rule").checked = k === 0;
+}
 find("controls").hidden = false;
 find("off").hidden = true;
 find("k").addEventListener("input", () => { find("rule").checked = false; });

@@ -84,3 +84,22 @@ def test_the_command_writes_the_file(tmp_path, capsys):
     assert 'href="https://example.org/explore"' in written
     assert {epsilon for epsilon, *_ in content(written)["budgets"]} == set(starter.HERO_EPSILONS)
     assert not any(math.isinf(epsilon) for epsilon, *_ in content(written)["budgets"])
+
+
+@pytest.mark.parametrize("story", portable.STORIES, ids=lambda story: story.name)
+def test_a_story_holds_by_the_records_that_ship_and_opens_at_a_measured_point(story):
+    page = portable.page(story.dataset, story=story, link="https://example.org/explore?v=2&k=0")
+    told, shown = page.split("</details>")[0], content(page)
+    assert portable.gap(story, portable._runs(story.dataset, (), {})) > 0.5
+    assert story.question.split("'")[0] in told
+    assert "{gap" not in told
+    assert len(page.encode()) < 300_000
+    name, epsilon, k = shown["opening"]
+    learner = next(learner for learner in shown["learners"] if learner["name"] == name)
+    assert any(point[1] == epsilon and (point[2] == k if k else not point[3]) for point in learner["points"])
+
+
+def test_a_story_whose_runs_are_missing_is_refused():
+    story = next(story for story in portable.STORIES if story.name == "public-labels")
+    with pytest.raises(DataError, match="needs runs of only_public"):
+        portable.page(story.dataset, methods=["pillar", "adamix"], story=story)
