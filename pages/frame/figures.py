@@ -10,11 +10,11 @@ import streamlit as st
 
 from pages.frame import copying, core, exports, moving, plain, report, session, shares, theme
 from pages.frame.badges import DIAGNOSTIC, REAL, SYNTHETIC, Seeds, show_row
-from pages.frame.settings import Settings, Value
+from pages.frame.settings import EPSILONS, Settings, Value
 from pillar_core.arrays import Json
 from pillar_core.data import uploads
 from pillar_core.plots.accuracy import with_runs
-from pillar_core.plots.theme import INK, Figure, narrow_copy
+from pillar_core.plots.theme import Figure, light_twins, narrow_copy
 from pillar_core.types import Provenance
 
 _PICTURES = Path(__file__).with_name("pictures.js").read_text(encoding="utf-8")
@@ -115,7 +115,7 @@ def _show_exports(figure: Figure, runs: Mapping[str, object] | None, table: Tabl
     with below:
         st.caption(plain.text(figure.layout.meta["alt"]))
         pictures = st.components.v2.component("pillar_pictures", html="<section></section>", css=copying.STYLE, js=_PICTURES)
-        pictures(key=f"pictures-{info.name}", data={"chart": info.chart, "name": info.name, "ground": INK[theme.mode()].surface})
+        pictures(key=f"pictures-{info.name}", data={"chart": info.chart, "name": info.name, "twins": light_twins(theme.mode(), EPSILONS)})
         files: dict[str, tuple[str, bytes | Callable[[], bytes], str]] = {
             "CSV": ("csv", exports.csv(frame), "The numbers behind this figure, one row per run or point."),
             "Settings": ("yaml", exports.settings_yaml(info.settings).encode(), "Every setting as YAML; the Data page reads it back."),

@@ -184,7 +184,7 @@ def _line(
     figure: go.Figure, level: float, *, name: str, colour: str, dash: str, span: tuple[float, float]
 ) -> list[tuple[float, float, str, str]]:
     marks.line(figure, list(span), [level, level], colour, width=1.6, dash=dash, name=name, hover=f"{name}: %{{y:.1f}} %")
-    return [(span[1], level, f"{name} {level:.1f} %", colour)]
+    return [(span[1], level, f"{name}: {level:.1f} %", colour)]
 
 
 def _ghost(figure: go.Figure, pinned: pd.DataFrame, *, mode: Mode) -> None:

@@ -137,7 +137,7 @@ def part_costs(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
     """
     figure, ink = go.Figure(), INK[mode]
     reached = 100 * float(table["left"].iloc[-1])
-    names = [f"{title}: {-100 * mean:+.1f}" for title, mean in zip(table["title"], table["mean"], strict=True)]
+    names = [f"{title}: {-100 * mean:+z.1f}" for title, mean in zip(table["title"], table["mean"], strict=True)]
     colours = [*categorical(len(table), mode), ink.muted]
     ends = (table["high"] - table["mean"]).fillna(0)
     figure.add_bar(

@@ -128,6 +128,14 @@ def fade(colour: str, opacity: float) -> str:
     return f"rgba({red}, {green}, {blue}, {opacity:g})"
 
 
+def light_twins(mode: Mode, epsilons: Iterable[float]) -> dict[str, str]:
+    """The light mode's colour for each of `mode`'s inks, hues, methods and these budgets: pictures to print have white ground."""
+    inks = zip(dataclasses.astuple(INK[mode]), dataclasses.astuple(INK["light"]), strict=True)
+    hues = [(pair[mode == "dark"], pair[0]) for pair in (*_HUES.values(), *LOOKS["methods"].values())]
+    budgets = [(epsilon_colour(epsilon, mode), epsilon_colour(epsilon, "light")) for epsilon in epsilons]
+    return {dark.upper(): light for dark, light in (*inks, *hues, *budgets)}
+
+
 def epsilon_label(epsilon: float) -> str:
     """ε as people read it: “ε = 0.3”, “ε = ∞”."""
     return f"ε = {epsilon_value(epsilon)}"

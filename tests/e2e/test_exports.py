@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from PIL import Image
@@ -21,6 +21,9 @@ SAVED = {"PNG": b"\x89PNG", "SVG": b"<svg", "CSV": b"", "Settings": b"version: '
 """How the files begin, by button."""
 COPIED = "() => navigator.clipboard.read().then((items) => items.some((one) => one.types.includes('image/png')))"
 
+PRINT = "if (top !== window) window.print = () => { top.printed = document.body.innerHTML; }"
+"""Shows a test what would be printed."""
+
 
 def go(tab: Any, name: str) -> None:
     """Presses Tab until what has the focus says `name`."""
@@ -31,8 +34,11 @@ def go(tab: Any, name: str) -> None:
     raise AssertionError(f"{name!r} is out of the keyboard's reach")
 
 
-def test_exports_need_no_mouse(new_page: Callable[[], Any], address: str) -> None:
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_exports_need_no_mouse(new_page: Callable[[], Any], address: str, scheme: Literal["light", "dark"]) -> None:
     page, name = new_page(), "accuracy_against_k"
+    page.emulate_media(color_scheme=scheme)
+    page.add_init_script(PRINT)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address)
     opened(page, f"{address}/explore")
     expect(page.locator(f".st-key-figure-{name} summary")).to_be_visible()
@@ -51,9 +57,16 @@ def test_exports_need_no_mouse(new_page: Callable[[], Any], address: str) -> Non
         if label == "PNG":
             assert Image.open(waiting.value.path()).convert("RGBA").getpixel((2, 2)) == (255, 255, 255, 255), "the ground is white"
         if label == "SVG":
+            drawing = waiting.value.path().read_text(encoding="utf-8")
+            assert "@font-face" in drawing, "the font is inside"
+            assert "rgb(35, 35, 58)" in drawing, "the light mode's text"
+            assert "rgb(236, 236, 244)" not in drawing, "the dark mode's text"
             go(page, "Copy picture")
             page.keyboard.press("Enter")
             page.wait_for_function(COPIED)
+            go(page, "Print or PDF")
+            page.keyboard.press("Enter")
+            page.wait_for_function("() => window.printed?.startsWith('<svg')")
     page.locator('[data-testid="stDataFrame"]:visible').first.hover()
     page.locator('[aria-label="Search"]:visible').first.wait_for()
     assert page.locator('[aria-label="Download as CSV"]:visible').count() == 0, "it writes formulas as they are"

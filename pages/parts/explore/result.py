@@ -92,7 +92,7 @@ def _accuracy(record: RunRecord, pinned: RunRecord | None, rows: int) -> None:
         st.metric("Test accuracy", "no test rows", help="Bring test rows to see how good the model is.")
         return
     low, high = plots.wilson(record.accuracy, rows)
-    change = None if pinned is None or pinned.accuracy is None else f"{100 * (record.accuracy - pinned.accuracy):+.1f} points against A"
+    change = None if pinned is None or pinned.accuracy is None else f"{100 * (record.accuracy - pinned.accuracy):+z.1f} points against A"
     hint = f"95 % Wilson interval over {rows:,} test rows: {100 * low:.1f} to {100 * high:.1f} %. One run."
     st.metric(f"Test accuracy ({100 * low:.1f}–{100 * high:.1f})", f"{100 * record.accuracy:.1f} %", delta=change, help=hint)
 

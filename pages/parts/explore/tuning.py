@@ -61,7 +61,7 @@ def _price(choosing: Choosing, outcome: Tuned, plain: RunRecord) -> None:
     each = f" Each run may spend ε = {outcome.trial_epsilon:.3g}." if choosing is Choosing.STOPPING else ""
     change = ""
     if outcome.record.accuracy is not None and plain.accuracy is not None:
-        change = f" Test accuracy against the rules at the same ε: {100 * (outcome.record.accuracy - plain.accuracy):+.1f} points."
+        change = f" Test accuracy against the rules at the same ε: {100 * (outcome.record.accuracy - plain.accuracy):+z.1f} points."
     show = st.warning if choosing is Choosing.PAPERS else st.info
     show(f"{SAID[choosing]['price']}{each}{chosen}{change}", icon=":material/tune:")
 

@@ -18,7 +18,10 @@ from pages.parts.learn.steps import Lesson, of_number, step_of
 from pillar_core.types import Form
 
 _OWN_LINK = "The panel writes a link of its own, for the class."
-_FOR_PHONES = "Start the app with `pillar-explorer --demo --address 0.0.0.0`, which takes no files. Then open it under this machine's name."
+_FOR_PHONES = (
+    "Only this machine can open the link. For phones, start the app with `pillar-explorer --demo --address 0.0.0.0`, which takes no files, "
+    "open it under this machine's name or number in the network, and copy the link there: it then has a QR code, too."
+)
 _SHEET = Template(Path(__file__).with_name("sheet.html").read_text(encoding="utf-8"))
 
 
@@ -62,7 +65,7 @@ def _code(linked: Settings, page: str) -> None:
     if st.context.url:
         try:
             if (urlsplit(st.context.url).hostname or "").startswith(("127.", "localhost", "::1")):
-                st.info(f"Phones cannot reach this address, so there is no code. {_FOR_PHONES}", icon=":material/smartphone:")
+                st.info(_FOR_PHONES, icon=":material/smartphone:")
                 return
             address = f"{urljoin(st.context.url, page)}?{urlencode(codec.to_query(linked))}"
             drawn = segno.make(address, error="l").png_data_uri(scale=5, border=4)

@@ -189,11 +189,12 @@ def _parts(ask: Ask) -> int:
 
 
 def _private(settings: Settings) -> str:
-    """The private set: what was chosen here, else the sidebar's data, which also win whenever they change."""
+    """The private set: what was chosen here, else the sidebar's data, which also win whenever they change; an example at first."""
     if local.value("screen-sidebar", "") != settings.data:
+        is_first = not (local.value("screen-sidebar", "") or settings.lesson) and settings.data == Settings().data
         local.put("screen-sidebar", settings.data)
         if not screening_sets.why_not(settings.data):
-            local.put("screen-private", settings.data)
+            local.put("screen-private", screening_sets.FIRST if is_first else settings.data)
     options = screening_sets.private_sets(settings)
     usual = settings.data if settings.data in options else FALLBACK
     return str(local.select("screen-private", options, usual, title=screening_sets.title, unlinked=IN_SCREEN))
@@ -207,7 +208,7 @@ def _remark(settings: Settings, chosen: str) -> None:
         say = st.warning if uploads.is_name(settings.data) else st.info
         say(f"The sidebar's private data, {sidebar}, {reason}: {compared} is compared here in their place.", icon=":material/swap_horiz:")
     elif chosen != settings.data:
-        st.caption(f"Chosen on this page. The sidebar's private data, {sidebar}, are not what is compared.")
+        st.caption(f"This page compares {compared}, not the sidebar's private data, {sidebar}. Choose any set here.")
 
 
 def _candidates(private: str, *, with_own_half: bool) -> tuple[str, ...]:

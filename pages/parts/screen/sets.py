@@ -27,6 +27,8 @@ TEXTS = ("library_docs", "python_docs")
 """The same for private texts."""
 OWN: dict[str, tuple[str, str]] = words.WORDS["own_sets"]
 """Title of the private set's own parts, and what each is."""
+FIRST = "mnist"
+"""The private set of a first visit: one candidate is clearly nearest, while for the sidebar's first data none is."""
 FALLBACK = "fashion_mnist_2k"
 
 

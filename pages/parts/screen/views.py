@@ -203,9 +203,12 @@ def _nulls(choice: Choice, table: pd.DataFrame) -> None:
     if "self_distance" in table.attrs:
         lines.append(f"Check: the private set and itself lie at {table.attrs['self_distance']:g}.")
     if OWN_HALF in values:
-        lines.append(f"**Its own other half** lies at {values[OWN_HALF]:.2f}: nearer than that no public set can be expected to come.")
+        is_kept, half = choice.score == screening.SCORE, values[OWN_HALF]
+        place = f"keeps {100 * (1 - half):.0f} %: more" if is_kept else f"lies at {half:.2f}: nearer"
+        lines.append(f"**Its own other half** {place} than that can be expected of no public set.")
     if "noise_floor" in table.attrs:
-        lines.append(f"**Noise** alone reaches {table.attrs['noise_floor']:.2f} at this ε and size: scores above it cannot be told apart.")
+        floor = 100 * (1 - table.attrs["noise_floor"])
+        lines.append(f"**Noise** alone seems to keep {floor:.0f} % at this ε and size: sets that keep less cannot be told apart.")
     if "rows_per_noise" in table.attrs:
         lines.append(yardstick_sentence(table.attrs["rows_per_noise"], float(choice.epsilon or 1.0)))
     if lines:

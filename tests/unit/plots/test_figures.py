@@ -79,9 +79,9 @@ def test_the_floor_is_that_of_the_budget_one_stands_at() -> None:
     table = runs()
     table.loc[(table["method"] == "dp_sgd") & (table["epsilon"] == 1.0), "accuracy"] += 0.1
     texts = [note.text for note in plots.accuracy_against_k(table, present=plots.Here(8, 1.0, 0.7)).layout.annotations]
-    assert "no projection, ε = 1 50.0 %" in texts
-    assert "no privacy 90.0 %" in texts
-    assert "no projection, ε = 0.1 40.0 %" in [note.text for note in plots.accuracy_against_k(table).layout.annotations]
+    assert "no projection, ε = 1: 50.0 %" in texts
+    assert "no privacy: 90.0 %" in texts
+    assert "no projection, ε = 0.1: 40.0 %" in [note.text for note in plots.accuracy_against_k(table).layout.annotations]
 
 
 def test_the_pinned_run_is_a_dotted_ghost() -> None:
