@@ -108,8 +108,7 @@ def _k(settings: Settings, limit: int | None, place: str) -> None:
     name = core.words_of_rule(settings.method) if ruled is None else f"{ruled:,}"
     session.fill("control.k-auto", settings.k == RULE)
     changes = {"k": (position or limit or KS[0]) if settings.k == RULE else RULE}
-    hint = "On: a rule chooses k from public facts: n, ε and the number of classes."
-    st.toggle(f"Auto k ({name})", key="control.k-auto", help=hint, on_change=session.change, kwargs=changes)
+    st.toggle(**local.element("control.k-auto", label=f"Auto k ({name})"), on_change=session.change, kwargs=changes)
     if position:
         st.select_slider(options=_ladder(KS, position, limit), format_func="{:,}".format, **session.widget("k", place, shown=position))
 

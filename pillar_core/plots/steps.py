@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
 from pillar_core.arrays import Array
 from pillar_core.plots import marks
@@ -34,36 +35,24 @@ def training_in_steps(
     noisy_y (where the head of class `pushed` is moved), clean, noise (lengths over everything that a step sums). noise: the standard
     deviation of each number.
     """
-    figure, ink = go.Figure(), INK[mode]
     reach = 1.08 * float(np.abs(points[["x", "y"]].to_numpy()).max())
     longest = np.hypot(pushes[["clean_x", "noisy_x"]].to_numpy(), pushes[["clean_y", "noisy_y"]].to_numpy()).max()
     scale = _REACH * reach / max(float(longest), 1e-12)
     steps = sorted({0, len(heads) // 3, 2 * len(heads) // 3, len(heads) - 1}) if strip else [0]
-    for panel, step in enumerate(steps):
-        axes = {"xaxis": f"x{panel + 1}", "yaxis": f"y{panel + 1}"}
-        figure.add_traces(
-            [trace.update(axes) for trace in [_rows(points, classes, mode), *_moving(heads, pushes, step, reach, scale, noise, mode)]]
-        )
-        left, width = (panel / len(steps), 0.96 / len(steps)) if strip else (0, 0.66)
-        side = {"range": [-reach, reach], "showgrid": False, "showticklabels": False, "constrain": "domain"}
-        figure.layout[f"xaxis{panel + 1}"] = {
-            **side,
-            "domain": [left, left + width],
-            "anchor": axes["yaxis"],
-            "title_text": f"step {int(pushes['step'].iloc[step])}" if strip else "first public direction",
-        }
-        figure.layout[f"yaxis{panel + 1}"] = {
-            **side,
-            "anchor": axes["xaxis"],
-            "scaleanchor": axes["xaxis"],
-            "title_text": "" if panel else "second public direction",
-        }
+    shape: marks.Looks = {"horizontal_spacing": 0.01} if strip else {"column_widths": [3, 1], "horizontal_spacing": 0.12}
+    figure = make_subplots(cols=len(steps) if strip else 2, **shape)
+    side = {"range": [-reach, reach], "showgrid": False, "showticklabels": False, "constrain": "domain"}
+    for panel, step in enumerate(steps, start=1):
+        for trace in (_rows(points, classes, mode), *_moving(heads, pushes, step, reach, scale, noise, mode)):
+            figure.add_trace(trace, row=1, col=panel)
+        title = f"step {int(pushes['step'].iloc[step])}" if strip else "first public direction"
+        figure.update_xaxes(**side, title_text=title, col=panel)
+        title = "second public direction" if panel == 1 else ""
+        figure.update_yaxes(**side, scaleanchor=f"x{panel}" if panel > 1 else "x", title_text=title, col=panel)
     if not strip:
-        figure.add_trace(_lengths(pushes, 0, mode).update(xaxis="x2", yaxis="y2"))
-        top = 1.08 * float(pushes[["clean", "noise"]].to_numpy().max())
-        figure.update_layout(
-            xaxis2={"domain": [0.78, 1], "anchor": "y2", "title_text": "sum's length"}, yaxis2={"range": [0, top], "anchor": "x2"}
-        )
+        figure.add_trace(_lengths(pushes, 0, mode), row=1, col=2)
+        figure.update_xaxes(title_text="sum's length", col=2)
+        figure.update_yaxes(range=[0, 1.08 * float(pushes[["clean", "noise"]].to_numpy().max())], col=2)
         figure.frames = [
             go.Frame(
                 data=[*_moving(heads, pushes, step, reach, scale, noise, mode), _lengths(pushes, step, mode)],
@@ -72,7 +61,7 @@ def training_in_steps(
             )
             for step in range(len(heads))
         ]
-        _controls(figure, ink)
+        _controls(figure, INK[mode])
     ratio = float(pushes["noise"].median() / max(float(pushes["clean"].median()), 1e-12))
     return finish_by_name(figure, "training_in_steps", mode=mode, pushed=pushed, ratio=ratio, steps=len(heads))
 

@@ -187,7 +187,7 @@ def use_button(keep: Callable[..., None], arguments: tuple[Any, ...], *, is_read
 
 def share_or_none() -> bool | None:
     """Whether a share of the private file's rows is public; None before the user says."""
-    choice = st.radio("Which of your rows may everyone see?", [_SHARE, _NONE], index=None, key=local.unlinked_key("upload-public", FILE))
+    choice = st.radio(**local.element("upload-public", unlinked=FILE), options=[_SHARE, _NONE], index=None)
     return None if choice is None else choice == _SHARE
 
 
@@ -200,7 +200,7 @@ def offer_share(file: File, problems: Sequence[str]) -> None:
         if share is not None:
             looks = local.element("upload-larger-share", label=f"Make {share:.0%} of them public")
             st.button(**looks, on_click=session.change, kwargs={"public_fraction": share})
-        st.button("Take public rows from elsewhere", key="upload-elsewhere", on_click=_take_none)
+        st.button(**local.element("upload-elsewhere"), on_click=_take_none)
 
 
 def _take_none() -> None:

@@ -32,9 +32,8 @@ whose link nobody used for an hour."""
 
 def switch() -> None:
     """The teacher's switch, off at first: opens a class of its own, which the class's link then names."""
-    hint = "Counts for a day, without names, what all who open the class's link answer; each step shows it once revealed."
-    key = local.unlinked_key("lesson-class-switch", "The link names the class instead.")
-    st.toggle("Count the guesses of the class", value=is_open(), key=key, help=hint, on_change=_toggle_class, args=(key,))
+    looks = local.element("lesson-class-switch")
+    st.toggle(**looks, value=is_open(), on_change=_toggle_class, args=(looks["key"],))
     if st.session_state.pop("lesson-class-refused", False):
         st.warning(f"This server counts for {_MOST} classes, the most that it can: open one in an hour, or go on without the counts.")
 

@@ -62,8 +62,8 @@ def _filter_runs(settings: Settings, runs: pd.DataFrame) -> pd.DataFrame:
         titles = {learner: method.title for learner, method in pc.METHODS.items()} if name == "method" else {}
         titles |= dict(zip(runs["dataset"], runs["data"], strict=True)) if name == "dataset" else {}
         labels = {code: titles.get(code, _word(code)) for code in options}
-        help_text = "Keeps the runs with one of these; none chosen keeps all. Part of the link."
-        column.multiselect(label, options, key=key, help=help_text, on_change=_rewrite, placeholder="all", format_func=labels.__getitem__)
+        looks: dict[str, Any] = local.element("runs-filter", of=name, label=label) | {"format_func": labels.__getitem__}
+        column.multiselect(**looks, options=options, on_change=_rewrite)
         chosen = st.session_state[key]
         visible = visible[texts.loc[visible.index].isin(chosen)] if chosen else visible
     return visible
@@ -81,8 +81,7 @@ def view(text: str) -> str:
     wanted = next((value for name, _, value in (part.partition(":") for part in text.split(";")) if name == "view"), start)
     key = "runs-view"
     session.fill(key, wanted if wanted in VIEWS else start)
-    hint = "Read, plan, watch, compare; part of the link."
-    st.segmented_control("View", list(VIEWS), key=key, format_func=VIEWS.__getitem__, help=hint, on_change=_rewrite)
+    st.segmented_control(**local.element(key), options=list(VIEWS), format_func=VIEWS.__getitem__, on_change=_rewrite)
     return wanted if wanted in VIEWS else start
 
 
