@@ -15,6 +15,7 @@ from pillar_core.plots.theme import (
     INK,
     Mode,
     as_text,
+    class_symbols,
     end_labels,
     epsilon_colour,
     epsilon_label,
@@ -28,7 +29,6 @@ _NEAR_END, _ASIDE = 0.8, -70
 """Share of the k axis after which “you are here” would cover the labels at the curves' ends, and its shift there in pixels."""
 _NEAR_LEVEL = 15.0
 """Points below the lowest curve down to which the largest class's line is drawn: farther off it would squeeze the curves."""
-_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "pentagon", "hexagon", "cross")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,8 +92,8 @@ def accuracy_curves(
     if pinned is not None and len(pinned):
         _ghost(figure, pinned, mode=mode)
     bests: list[str] = []
-    for index, (epsilon, curve) in enumerate(curves.items()):
-        _curve(figure, curve, epsilon=epsilon, mode=mode, symbol=_SYMBOLS[index % len(_SYMBOLS)])
+    for symbol, (epsilon, curve) in zip(class_symbols(len(curves)), curves.items(), strict=True):
+        _curve(figure, curve, epsilon=epsilon, mode=mode, symbol=symbol)
         bests.append(_best(figure, curve, epsilon=epsilon, mode=mode))
     ends += [k_curves.end(curve, epsilon, mode) for epsilon, curve in curves.items()]
     focus = budget if budget in curves else min(curves, default=math.inf)

@@ -11,8 +11,6 @@ from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.theme import INK, Mode, fade, finish, finish_by_name, log_ticks, seeds_phrase
 
-_LINE = {"light": "#4C3FB1", "dark": "#A99CF5"}
-
 
 def accuracy_by(
     table: pd.DataFrame,
@@ -71,7 +69,7 @@ def total_budget(table: pd.DataFrame, *, present: int, mode: Mode = "light") -> 
     """
     ink = INK[mode]
     figure = go.Figure()
-    lines = (("sum", "plain sum of ε", ink.muted, "dash"), ("total", "proved by composition", _LINE[mode], "solid"))
+    lines = (("sum", "plain sum of ε", ink.muted, "dash"), ("total", "proved by composition", INK[mode].accent, "solid"))
     for name, label, colour, dash in lines:
         words = f"%{{x}} models: ε = %{{y:.3g}}<extra>{label}</extra>"
         marks.line(figure, table["releases"], table[name], colour, width=2.5, dash=dash, name=label, hover=words)
@@ -84,9 +82,9 @@ def total_budget(table: pd.DataFrame, *, present: int, mode: Mode = "light") -> 
 
 def _line(figure: go.Figure, means: pd.DataFrame, x: str, present: object, unit: str, mode: Mode) -> None:
     if not means["low"].isna().any():
-        marks.band(figure, means[x], means["low"], means["high"], _LINE[mode], opacity=0.15)
+        marks.band(figure, means[x], means["low"], means["high"], INK[mode].accent, opacity=0.15)
     hover = "%{x:g}: %{y:.3g}" + unit
-    marks.line(figure, means[x], means["mean"], _LINE[mode], width=2.5, mode="lines+markers", hover=hover, showlegend=False)
+    marks.line(figure, means[x], means["mean"], INK[mode].accent, width=2.5, mode="lines+markers", hover=hover, showlegend=False)
     mark = means[means[x] == present]
     text = [f"{mean:.1f}{unit}" for mean in mark["mean"]]
     style = {"size": 17, "symbol": "star", "color": marks.MARKED[mode]}
@@ -96,7 +94,7 @@ def _line(figure: go.Figure, means: pd.DataFrame, x: str, present: object, unit:
 
 
 def _bars(figure: go.Figure, means: pd.DataFrame, labels: list[str], is_here: "pd.Series[bool]", unit: str, mode: Mode) -> None:
-    colours = [marks.MARKED[mode] if marked else fade(_LINE[mode], 0.55) for marked in is_here]
+    colours = [marks.MARKED[mode] if marked else fade(INK[mode].accent, 0.55) for marked in is_here]
     text = [f"{mean:.1f}{unit}" for mean in means["mean"]]
     style = {"text": text, "textfont": {"color": INK[mode].text, "size": 16}}
     error = None if means["low"].isna().all() else marks.reach(means, INK[mode].text, scale=1)

@@ -71,15 +71,12 @@ def _text(row: Any) -> str:
     return f"{100 * row.mean:.1f} %{spread}, n = {row.seeds:g}" if math.isfinite(row.mean) else ""
 
 
-_COLOUR: dict[Mode, str] = {"light": "#4C3FB1", "dark": "#A99CF5"}
-
-
 def expected(table: pd.DataFrame, *, title: str, chosen: str, caption: str, mode: Mode = "light") -> go.Figure:
     """Expected accuracy (percent) by name, from above in the table's order; the chosen one stands out.
 
     table: columns name, mean, the prediction, low and high, in [0, 1].
     """
-    colours = [marks.MARKED[mode] if name == chosen else _COLOUR[mode] for name in table["name"]]
+    colours = [marks.MARKED[mode] if name == chosen else INK[mode].accent for name in table["name"]]
     figure = go.Figure()
     marks.dots(
         figure,

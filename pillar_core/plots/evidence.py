@@ -8,9 +8,8 @@ import plotly.graph_objects as go
 
 from pillar_core.arrays import Array
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Mode, categorical, epsilon_value, fade, finish_by_name
+from pillar_core.plots.theme import DASHES, INK, Mode, categorical, epsilon_value, fade, finish_by_name
 
-_DASHES = ("solid", "dash", "dot", "dashdot")
 _BINS = 40
 
 
@@ -52,7 +51,7 @@ def membership_roc(
             visible["true_positive_rate"],
             colour,
             width=2,
-            dash=_DASHES[place % 4],
+            dash=DASHES[place % 4],
             shape="hv",
             name=str(name),
             legendgroup=str(name),

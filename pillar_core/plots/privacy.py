@@ -5,9 +5,8 @@ import plotly.graph_objects as go
 
 from pillar_core.plots import marks
 from pillar_core.plots.odds import one_in
-from pillar_core.plots.theme import INK, Mode, categorical, fade, finish_by_name
+from pillar_core.plots.theme import DASHES, INK, Mode, categorical, fade, finish_by_name
 
-_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _PLACES = (0, 1, 2, 5, 4, 3, 6)
 
 
@@ -22,7 +21,7 @@ def epsilon_against_steps(table: pd.DataFrame, *, mode: Mode = "light", delta: f
             rows["epsilon"],
             colours[_PLACES[place % 7]] if bound else INK[mode].muted,
             width=3 if place == 0 else 2,
-            dash=_DASHES[place % 6] if bound else "dot",
+            dash=DASHES[place % 6] if bound else "dot",
             name=str(name),
             hover="%{fullData.name}: ε ≤ %{y:.4g} after %{x:,} steps",
         )

@@ -76,7 +76,7 @@ _PADDED = 1.12
 """Of the span of all y drawn, what plotly makes of it."""
 _NOTE = 15
 """Letters of a note that a phone shows in one line."""
-_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _FOREIGN = re.compile(r"<(?!/?(?:b|i|extra)>|br>)(?=[a-zA-Z/!])")
 """The start of a tag that no figure of ours writes."""
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "pentagon", "hexagon", "star-triangle-up")
@@ -94,7 +94,7 @@ def method_style(name: str) -> MethodStyle:
     hues = [hue for key, hue in _HUES.items() if key != "grey"]
     light, dark = hues[digest[0] % len(hues)]
     order = len(METHOD_STYLES) + int.from_bytes(digest[3:5], "big")
-    return MethodStyle(light, dark, _DASHES[digest[1] % len(_DASHES)], _SYMBOLS[digest[2] % len(_SYMBOLS)], order)
+    return MethodStyle(light, dark, DASHES[digest[1] % len(DASHES)], _SYMBOLS[digest[2] % len(_SYMBOLS)], order)
 
 
 def in_order(names: Iterable[str]) -> list[str]:
