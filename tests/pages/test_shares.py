@@ -10,7 +10,7 @@ import pytest
 from page_reading import Start, words
 from pages.frame import exports, memory, shares
 from pillar_core import mode
-from pillar_core.data import places
+from pillar_core.data import places, uploads
 from pillar_core.data.cards import DatasetCard
 from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import Ledger
@@ -243,3 +243,27 @@ def test_a_link_names_nothing_that_is_not_offered(public: None, start: Start) ->
     for link in ({"data": "cifar10_1"}, {"public": "cifar10_1"}, {"backbone": "timm:resnet18"}, {"data": "stored:" + "0" * 32}):
         app = start("explore", **link)
         assert "not offered on this public server" in words(app) or "is not on this machine" in words(app), link
+
+
+def test_what_is_forgotten_while_it_is_made_is_made_anew() -> None:
+    name = uploads.PREFIX + "0" * 32
+    begun, told, calls = threading.Event(), threading.Event(), []
+
+    @memory.of_rows(max_entries=4, show_spinner=False)
+    def read(name: str) -> object:
+        calls.append(name)
+        begun.set()
+        assert told.wait(60)
+        return object()
+
+    reader = threading.Thread(target=read, args=(name,))
+    reader.start()
+    assert begun.wait(60)
+    memory.forget(uploads.key_of(name))
+    told.set()
+    reader.join()
+    assert read(name) is read(name)
+    assert len(calls) == 2
+    memory.forget(uploads.key_of(name))
+    read(name)
+    assert len(calls) == 3
