@@ -15,7 +15,7 @@ from pillar_core.runs import starter
 
 _PACKAGES = (
     *("torch", "torchvision", "timm", "opacus", "scikit-learn", "pandas", "numpy", "scipy", "prv-accountant", "dp-accounting"),
-    *("distributed", "safetensors", "streamlit", "plotly"),
+    *("diskcache", "distributed", "safetensors", "streamlit", "plotly"),
 )
 
 

@@ -1,10 +1,11 @@
-"""Content-addressed bytes on disk: atomic and checksummed. The store knows no other noun.
+"""Content-addressed bytes on disk: atomic, checksummed, indexed. The store knows no other noun.
 
 An entry has a kind and a key (the fingerprint of what made it). "record" and "calibration" hold JSON, "arrays"
 npz, "blob" bytes; nothing is ever pickled. What cannot be read as written is a miss with a note, never an error and never
 wrong data. The checksum guards against damage, not against somebody who can write to the cache.
 """
 
+import atexit
 import functools
 import os
 import threading
@@ -22,6 +23,7 @@ from pillar_core.arrays import Array, Json
 from pillar_core.errors import StoreError
 from pillar_core.store import codec, entry, upkeep
 from pillar_core.store.entry import KINDS, Damaged, Entry
+from pillar_core.store.index import Index
 from pillar_core.store.upkeep import ImportReport, PruneReport, VerifyReport
 
 __all__ = ["KINDS", "Entry", "ImportReport", "PruneReport", "Store", "VerifyReport", "default"]
@@ -48,7 +50,9 @@ def default() -> "Store":
 
 @functools.lru_cache(maxsize=8)
 def _shared_store(root: Path, max_bytes: int) -> "Store":
-    return Store(root, starter=installation.APP / "cache" / "starter", max_bytes=max_bytes)
+    store = Store(root, starter=installation.APP / "cache" / "starter", max_bytes=max_bytes)
+    atexit.register(store.flush)
+    return store
 
 
 @functools.lru_cache(maxsize=1000)
@@ -70,6 +74,7 @@ class Store:
         self.max_bytes = max_bytes
         self._notes: deque[str] = deque(maxlen=50)
         self._lock = threading.Lock()
+        self._index = Index(self.root / "index", self._note)
         self._memory: dict[tuple[str, str], bytes] = {}
         self.unkept = ""
         """Why results are only in memory, in a sentence for people; "" while the disk takes what is written."""
@@ -156,15 +161,18 @@ class Store:
             return False
         except OSError as error:
             raise self._refusal(error) from error
+        self._index.forget([f"{kind}/{key}"])
         return True
 
     def ls(self, kind: str | None = None, *, starter: bool = False) -> list[Entry]:
         """Entries in the cache (of one kind), longest unused first; with `starter` those of the starter layer instead."""
         layer = self.starter if starter else self.root
-        return [] if layer is None else upkeep.entries_below(layer, kind)
+        if layer is None:
+            return []
+        return upkeep.entries_below(layer, kind, {} if starter else self._index.last_used())
 
     def keys(self, kind: str, *, prefix: str = "") -> list[str]:
-        """Keys of one kind in the cache that start with `prefix`, in order; quicker than `ls`, which also asks for sizes and times."""
+        """Keys of one kind in the cache that start with `prefix`, in order; quicker than `ls`, which also asks when each was used."""
         return upkeep.keys_below(self.root, kind, prefix)
 
     def verify(self, *, remove: bool = False) -> VerifyReport:
@@ -187,6 +195,8 @@ class Store:
         chosen = upkeep.evictable(self.ls(), max_bytes, with_brought=with_brought)
         for item in chosen:
             entry.entry_path(self.root, item.kind, item.key).unlink(missing_ok=True)
+        if chosen:
+            self._index.forget([f"{item.kind}/{item.key}" for item in chosen])
         return PruneReport(tuple(chosen), sum(item.size for item in chosen))
 
     def export(self, path: Path | str, *, kinds: Sequence[str] = ("record",), keys: Collection[str] | None = None) -> int:
@@ -213,6 +223,11 @@ class Store:
             self._note(f"import of {Path(path).name}: {problem}")
         return report
 
+    def flush(self) -> None:
+        """Write the times of last use to the index."""
+        if self.root.exists():
+            self._index.flush()
+
     def _layers(self) -> Iterator[Path]:
         yield self.root
         if self.starter is not None:
@@ -224,13 +239,14 @@ class Store:
             path = entry.entry_path(layer, kind, key)
             try:
                 value = read(path)
+                size = path.stat().st_size
             except FileNotFoundError:
                 continue
             except (Damaged, *codec.UNREADABLE) as error:
                 self._note(f"{kind} {key} in {layer} could not be used ({error}); it counts as missing and is computed again.")
                 continue
             if layer == self.root:
-                entry.mark_used(path)
+                self._index.touch(kind, key, size)
             return value
         return None
 
@@ -238,13 +254,14 @@ class Store:
         kind, key = entry.checked_name(kind, key)
         try:
             written = entry.write_entry(self.root, kind, key, fill)
+            size = entry.entry_path(self.root, kind, key).stat().st_size
         except StoreError:
             raise
         except FileNotFoundError:
             return False
         except OSError as error:
             raise self._refusal(error) from error
-        entry.mark_used(entry.entry_path(self.root, kind, key))
+        self._index.touch(kind, key, size)
         return written
 
     def _read_arrays(self, path: Path, key: str, mmap: bool) -> dict[str, Array]:

@@ -7,7 +7,6 @@ import hashlib
 import os
 import re
 import shutil
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, BinaryIO, Final
@@ -60,12 +59,6 @@ def checked_kind(kind: str) -> str:
 def entry_path(root: Path, kind: str, key: str) -> Path:
     """Where the entry lies below `root`."""
     return root / kind / key[:2] / (key + SUFFIX[kind])
-
-
-def mark_used(path: Path) -> None:
-    """Make now the time of the entry's last use, which is its file's time of access; where the disk refuses, the former one stays."""
-    with contextlib.suppress(OSError):
-        os.utime(path, ns=(time.time_ns(), path.stat().st_mtime_ns))
 
 
 def make_private(folder: Path, *, parents_of: Path) -> None:

@@ -48,6 +48,7 @@ ONLY_IN = {
     "plotly": ("pillar_core/plots/",),
     "dp_accounting": ("pillar_core/deferred.py", "pillar_core/events.py", "pillar_core/ledger.py", "pillar_core/accounting/"),
     "prv_accountant": ("pillar_core/accounting/",),
+    "diskcache": ("pillar_core/store/",),
 }
 LAZY = {"opacus", "peft", "ot", "open_clip", "timm", "torchvision", "sklearn", "datasets", "medmnist", "onnxruntime"}
 GENERATORS = {"default_rng", "Generator", "RandomState", "PCG64", "Philox", "MT19937", "SFC64"}

@@ -4,6 +4,7 @@ import errno
 import math
 import os
 import pickle
+import sqlite3
 import stat
 import threading
 import zipfile
@@ -228,9 +229,61 @@ def test_a_pickle_in_an_npz_does_not_run(cache: Store, tmp_path: Path) -> None:
     assert not target.exists()
 
 
+@pytest.mark.parametrize("place_of_pickle", ["key", "value", "file"])
+def test_a_pickle_in_the_index_does_not_run(cache: Store, tmp_path: Path, place_of_pickle: str) -> None:
+    cache.put_json("record", KEY, 1)
+    cache.flush()
+    target = tmp_path / "ran"
+    planted = pickle.dumps(Planted(target))
+    outside = tmp_path / "outside"
+    outside.write_bytes(planted)
+    rows = {
+        "key": (planted, 0, 1, None, "12 1.0"),
+        "value": ("record/" + KEY, 1, 4, None, planted),
+        "file": ("record/" + KEY, 1, 4, "../../outside", None),
+    }
+    database = sqlite3.connect(cache.root / "index" / "cache.db")
+    with database:
+        database.execute("DELETE FROM Cache")
+        database.execute("INSERT INTO Cache (key, raw, mode, filename, value, store_time) VALUES (?, ?, ?, ?, ?, 0)", rows[place_of_pickle])
+    database.close()
+
+    again = Store(cache.root)
+    assert [item.key for item in again.ls()] == [KEY]
+    again.prune(0)
+    assert not target.exists()
+    assert outside.exists()
+    assert any("index" in note for note in again.notes())
+
+
 def test_the_planted_pickle_would_have_run(tmp_path: Path) -> None:
     pickle.loads(pickle.dumps(Planted(tmp_path / "ran")))
     assert (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("fault", [b"", b"not a database" * 100])
+def test_a_damaged_index_loses_no_entry(cache: Store, fault: bytes) -> None:
+    cache.put_json("record", KEY, 1)
+    cache.flush()
+    for file in (cache.root / "index").iterdir():
+        file.write_bytes(fault)
+    again = Store(cache.root)
+    assert again.get_json("record", KEY) == 1
+    assert [item.key for item in again.ls()] == [KEY]
+    assert again.put_json("record", OTHER, 2)
+    again.flush()
+    assert {item.key for item in again.ls()} == {KEY, OTHER}
+
+
+def test_an_index_that_cannot_be_opened_is_kept(cache: Store) -> None:
+    cache.put_json("record", KEY, 1)
+    cache.flush()
+    database = cache.root / "index" / "cache.db"
+    database.rename(database.with_name("before"))
+    database.mkdir()
+    (database / "mark").touch()
+    assert [item.key for item in Store(cache.root).ls()] == [KEY]
+    assert (database / "mark").exists()
 
 
 def test_folders_and_files_are_for_their_owner_alone(cache: Store) -> None:
@@ -238,6 +291,7 @@ def test_folders_and_files_are_for_their_owner_alone(cache: Store) -> None:
     try:
         cache.put_json("record", KEY, 1)
         cache.put_arrays(KEY, x=np.zeros(1))
+        cache.flush()
     finally:
         os.umask(previous)
     assert stat.S_IMODE(cache.root.stat().st_mode) == 0o700
@@ -245,6 +299,7 @@ def test_folders_and_files_are_for_their_owner_alone(cache: Store) -> None:
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
         assert stat.S_IMODE(path.parent.parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE((cache.root / "index").stat().st_mode) == 0o700
 
 
 def test_a_folder_of_somebody_else_is_refused(cache: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,8 +362,11 @@ def test_prune_takes_arrays_first_and_the_longest_unused_of_them(cache: Store) -
         cache.put_arrays(key, x=np.zeros(1000))
         os.utime(place(cache, "arrays", key), (1e9 + age, 1e9 + age))
     cache.put_json("record", KEY, 1)
+    cache.flush()
     fresh = Store(cache.root)
-    os.utime(place(cache, "arrays", keys[0]), (2e9, 1e9))  # used since
+    index = {f"arrays/{key}": 1e9 + age for age, key in enumerate(keys)}
+    index[f"arrays/{keys[0]}"] = 2e9
+    fresh._index.last_used = lambda: index  # type: ignore[method-assign]  # ages without waiting
     total = sum(item.size for item in fresh.ls())
     report = fresh.prune(total - 1)
     assert [item.key for item in report.removed] == [keys[1]]
@@ -323,6 +381,7 @@ def test_prune_takes_arrays_first_and_the_longest_unused_of_them(cache: Store) -
 def test_reading_counts_as_use(cache: Store) -> None:
     cache.put_json("record", KEY, 1)
     os.utime(place(cache, "record", KEY), (1e9, 1e9))
+    cache._index.forget([f"record/{KEY}"])
     assert cache.ls()[0].last_used == 1e9
     cache.get_json("record", KEY)
     assert cache.ls()[0].last_used > 1e9
@@ -474,6 +533,7 @@ def test_stores_that_write_the_same_keys_at_once_agree_on_one_winner(tmp_path: P
         barrier.wait()
         wins = [cache.put_json("record", key, {"writer": number, "pad": "x" * 2000}) for key in keys]
         seen = [cache.get_json("record", key)["writer"] for key in keys]
+        cache.flush()
         return wins, seen, cache.notes()
 
     with ThreadPoolExecutor(3) as pool:

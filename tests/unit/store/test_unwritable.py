@@ -27,7 +27,7 @@ def unwritable(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pyte
     def refuse(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device") if request.param == "full" else OSError(errno.EROFS, "Read-only file system")
 
-    places = ("store.entry.write_whole",) if request.param == "full" else ("store.entry.make_private",)
+    places = ("store.entry.write_whole",) if request.param == "full" else ("store.entry.make_private", "store.index.make_private")
     for place in (*places, "jobs.state.make_private"):
         monkeypatch.setattr(f"pillar_core.{place}", refuse)
     return store.default()
