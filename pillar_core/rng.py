@@ -10,7 +10,7 @@ noise leave each run's own guarantee as it is; the joint one of several runs is 
 import hashlib
 import os
 import secrets
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any, Protocol
 
 import numpy as np
@@ -46,6 +46,11 @@ class SystemStream:
         radius = np.sqrt(-2.0 * np.log(self.random(pairs)))
         angle = 2.0 * np.pi * self.random(pairs)
         return np.concatenate([radius * np.cos(angle), radius * np.sin(angle)])[:count].reshape(size)
+
+
+def exact_words(stream: Stream) -> Callable[[int], Array] | None:
+    """The words that exact draws of a release are made of, or None if the stream is seeded: an experiment draws in float64."""
+    return stream.words if isinstance(stream, SystemStream) else None
 
 
 class DeviceStream:

@@ -193,7 +193,7 @@ def trained_state(
     def noisy_sum(state: torch.Tensor, clipping: Clipping = PLAIN, /) -> torch.Tensor:
         norms = fixed if clipping.norms is None else clipping.norms
         used = mechanisms if clipping.norms is None else _mechanisms(heads, noise, [max(norm, SMALLEST_CLIP) for norm in norms.tolist()])
-        is_exact = heads[0].streams.seed is None and clipping.reference is None and clipping.scaling is None
+        is_exact = used[0].is_exact and clipping.reference is None and clipping.scaling is None
         with batches.next() as indices:
             if is_exact:
                 picked = None if first.sampling_probability == 1 else torch.from_numpy(indices).to(z.device)

@@ -17,7 +17,7 @@ from pillar_core.deferred import torch
 from pillar_core.errors import SettingError
 from pillar_core.ledger import Call, Ledger
 from pillar_core.mechanisms.exact import LARGEST_STD, rounded_gaussian
-from pillar_core.rng import Stream, SystemStream
+from pillar_core.rng import Stream, exact_words
 
 SMALLEST_STD = 1 << 10
 """Grid units: noise on a coarser grid is no less private, but no longer the model that the fast path trains."""
@@ -40,6 +40,11 @@ class GaussianMechanism:
                 f"l2_clip_norm must be above 0 and noise_multiplier at least 0; got {self.l2_clip_norm}, {self.noise_multiplier}."
             )
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether `release_integers` takes the sum, in whole numbers; otherwise `release` takes it."""
+        return exact_words(self.stream) is not None
+
     def release(self, total: torch.Tensor) -> torch.Tensor:
         """`total` (any shape) plus noise, after the charge. `total` is a sum of rows clipped to `l2_clip_norm`."""
         std = self.noise_multiplier * self.l2_clip_norm
@@ -54,13 +59,13 @@ class GaussianMechanism:
         Raises SettingError for other numbers, noise below 2¹⁰ or above 2⁴⁸ units, or a stream that is not the operating system's.
         """
         std, unit = self.noise_multiplier * units, self.l2_clip_norm / units
-        if total.dtype != torch.int64 or units & (units - 1) or not isinstance(self.stream, SystemStream):
+        words = exact_words(self.stream)
+        if total.dtype != torch.int64 or units & (units - 1) or words is None:
             raise SettingError("an exact release takes int64 sums, a power of two of units, and the operating system's generator.")
         if std and not SMALLEST_STD <= std <= LARGEST_STD:
             raise SettingError(f"exact noise must be {SMALLEST_STD:,} to {LARGEST_STD:,.0f} grid units; got {std:g}: move the noise there.")
         call = Call("gaussian", tuple(total.shape), std * unit, self.l2_clip_norm, self.l2_clip_norm, noise_law="exact")
         event = events.gaussian(self.noise_multiplier, replace_one_factor=self.replace_one_factor)
-        words = self.stream.words
 
         def draw() -> torch.Tensor:
             noise = rounded_gaussian(std, tuple(total.shape), words) if std else np.zeros(total.shape, dtype=np.int64)

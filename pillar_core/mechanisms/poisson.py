@@ -11,7 +11,7 @@ from pillar_core.arrays import Array
 from pillar_core.errors import SettingError
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import exact
-from pillar_core.rng import Stream, SystemStream
+from pillar_core.rng import Stream, exact_words
 
 
 def poisson_sample(probability: float, n_rows: int, stream: Stream) -> Array:
@@ -25,8 +25,8 @@ def poisson_sample(probability: float, n_rows: int, stream: Stream) -> Array:
         raise SettingError(f"sampling_probability must be in (0, 1]; got {probability!r}.")
     if probability == 1:
         return np.arange(n_rows, dtype=np.int64)
-    if isinstance(stream, SystemStream):
-        return exact.poisson_sample(probability, n_rows, stream.words)
+    if words := exact_words(stream):
+        return exact.poisson_sample(probability, n_rows, words)
     log_miss = np.log1p(-probability)
     expected = probability * n_rows
     draws = int(expected + 4 * np.sqrt(expected) + 8)
@@ -84,7 +84,7 @@ class Batches:
 
 def steps_of_rows(steps: int, n_rows: int, stream: Stream) -> Array:
     """(n_rows,) int64 in 0, …, steps − 1: the step of one pass that each row enters, uniform and independent."""
-    if isinstance(stream, SystemStream):
-        return exact.uniform_below(steps, n_rows, stream.words)
+    if words := exact_words(stream):
+        return exact.uniform_below(steps, n_rows, words)
     drawn: Array = (steps * stream.random(n_rows)).astype(np.int64)
     return drawn

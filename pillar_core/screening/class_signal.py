@@ -32,7 +32,7 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.numerics import round_up
-from pillar_core.rng import Stream, Streams, SystemStream, stream
+from pillar_core.rng import Stream, Streams, stream
 from pillar_core.screening.batches import MIXTURE
 from pillar_core.screening.ranking import APART, LEVEL, rank_table, row_of
 from pillar_core.splits.transform import Transform
@@ -104,7 +104,7 @@ def release_class_sums(private: FeatureSet, n: int, centre: Array, *, noise_mult
     """The class sums of the private train rows with their noise; n is their nominal number. Zero noise releases nothing private."""
     mechanism = GaussianMechanism(noise_multiplier, SENSITIVITY, noise, ledger, label="noised class sums")
     units = unit(private.x_train, centre)
-    if isinstance(noise, SystemStream):
+    if mechanism.is_exact:
         whole = exact.class_sums(units, np.asarray(private.y_train), n_classes=private.n_classes)
         return ClassSums(mechanism.release_integers(whole.T, exact.SUM_UNITS).numpy(), noise_multiplier * SENSITIVITY, n)
     rows = units.astype(np.float64)

@@ -66,7 +66,7 @@ def fit_many(view: View, runs: list[Run[DpLsSettings]]) -> Iterator[TrainResult]
     for settings, streams, ledger in runs:
         noise = settings.noise_multiplier or 0.0
         mechanism = GaussianMechanism(noise, 1.0, streams.secret("noise"), ledger, label="class sums")
-        released = sums.release(mechanism, is_exact=streams.seed is None)
+        released = sums.release(mechanism)
         ridge = settings.ridge or max(RIDGE_PER_NOISE * noise, SMALLEST_RIDGE * facts.n_private)
         weights = np.linalg.solve(moment + ridge * np.eye(len(moment)), released.numpy().T)
         classifier = LinearClassifier(prepared.transform, weights.astype(np.float32), np.zeros(facts.n_classes, dtype=np.float32))

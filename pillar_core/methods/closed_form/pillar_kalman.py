@@ -41,7 +41,7 @@ from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs, words_of
 from pillar_core.methods.parts import rules
 from pillar_core.methods.parts.fields import require, toml_setting
-from pillar_core.rng import Stream, SystemStream
+from pillar_core.rng import Stream
 from pillar_core.splits import Transform, View, public_basis
 from pillar_core.splits.transform import CHUNK_ROWS, sum_by_halves
 from pillar_core.types import Provenance, PublicFacts, PublicUse, TrainResult
@@ -138,7 +138,7 @@ def directions_fit(settings: KalmanSettings, view: View, stream: Stream, ledger:
         return True, True
     multiplier = float(settings.noise_multiplier or 0.0) / math.sqrt(share)
     mechanism = GaussianMechanism(multiplier, 1.0, stream, ledger, label="spread in public directions")
-    if isinstance(stream, SystemStream):
+    if mechanism.is_exact:
         whole = view.memo.get(("private spread in whole numbers", k), lambda: integer_spread_sum(*private_coordinates(view, k)))
         drawn = mechanism.release_integers(whole, exact.SUM_UNITS).numpy()
     else:
@@ -308,7 +308,7 @@ class Releases:
     def next(self, head: Array, multiplier: float, clip: float) -> Array:
         """(K, C) float64 noisy sum at `head`, each row less its mean over classes, as all residuals are."""
         mechanism = GaussianMechanism(multiplier, clip, self.stream, self.ledger, label="residual sum")
-        if isinstance(self.stream, SystemStream):
+        if mechanism.is_exact:
             rows, read = self.whole_rows
             state = torch.from_numpy(head[: self.features.private.shape[1]].T.copy())[None]
             sums = exact.clipped_sum(rows, self.labels, state, [clip], read=read)[0]

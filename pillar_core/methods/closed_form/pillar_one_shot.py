@@ -111,9 +111,9 @@ class Sums:
     def _exact(self) -> "torch.Tensor":
         return exact.class_sums(self.z, self.y, n_classes=self.n_classes, count_weight=self.count_weight)
 
-    def release(self, mechanism: GaussianMechanism, *, is_exact: bool) -> "torch.Tensor":
+    def release(self, mechanism: GaussianMechanism) -> "torch.Tensor":
         """(C, k + 1) float64 noisy sums, as `class_sums`."""
-        return mechanism.release_integers(self._exact, exact.SUM_UNITS) if is_exact else mechanism.release(self._fast)
+        return mechanism.release_integers(self._exact, exact.SUM_UNITS) if mechanism.is_exact else mechanism.release(self._fast)
 
 
 def class_counts(noisy: Array | None, *, std: float, n_private: int, n_classes: int) -> Array:
@@ -172,7 +172,7 @@ def fit_many(view: View, runs: list[Run[OneShotSettings]]) -> Iterator[TrainResu
     prepared = project(first, view)
     release = Sums(prepared.z, view.y, view.facts.n_classes, first.count_weight).release
     for settings, streams, ledger in runs:
-        released = release(mechanism(settings, streams.secret("noise"), ledger), is_exact=streams.seed is None).double().numpy()
+        released = release(mechanism(settings, streams.secret("noise"), ledger)).double().numpy()
         yield TrainResult(head(settings, released, prepared, view.facts))
 
 

@@ -107,7 +107,7 @@ def private_phase(module: torch.nn.Module, rows: PixelRows, phase: PrivatePhase,
     """
     plan, parameters = phase.plan, trainable_parameters(module)
     where = parameters[0].device
-    clip, is_exact = plan.l2_clip_norm, streams.seed is None
+    clip = plan.l2_clip_norm
     mechanism = GaussianMechanism(plan.noise_multiplier, clip, streams.secret("noise", device=str(where)), ledger, label="noisy gradient")
     sampling = streams.secret("sampling")
     state = torch.nn.utils.parameters_to_vector(parameters).detach().clone()
@@ -124,13 +124,15 @@ def private_phase(module: torch.nn.Module, rows: PixelRows, phase: PrivatePhase,
             moving = streams.public(f"augmentation/{step}")
             drawn = draw_moves(moving, int(rows.numbers.max(initial=-1)) + 1, phase.copies)
             with draw_batch(probability, len(rows.y), sampling, [ledger]) as indices:
-                total = torch.zeros_like(state, dtype=torch.int64 if is_exact else torch.float64)
+                total = torch.zeros_like(state, dtype=torch.int64 if mechanism.is_exact else torch.float64)
                 for start in range(0, len(indices), size):
                     picked = indices[start : start + size]
                     numbers = rows.numbers[picked]
                     vectors, factors = micro.gradients(rows.x[numbers], rows.y[picked], drawn[numbers], size)
-                    total += gradients.integer_sum(vectors, factors, clip) if is_exact else gradients.clipped_sum(vectors, factors)
-                released = (mechanism.release_integers(total, SUM_UNITS) if is_exact else mechanism.release(total)).float()
+                    total += (
+                        gradients.integer_sum(vectors, factors, clip) if mechanism.is_exact else gradients.clipped_sum(vectors, factors)
+                    )
+                released = (mechanism.release_integers(total, SUM_UNITS) if mechanism.is_exact else mechanism.release(total)).float()
             velocity = plan.momentum * velocity + released / (probability * plan.n_private)
             state = state - plan.learning_rate * velocity
             torch.nn.utils.vector_to_parameters(state, parameters)
