@@ -37,8 +37,8 @@ def submit_cached(cells: int) -> None:
     """Times the submission of a sweep whose records are all there."""
     grid = {**SMALL, "k": [2, 4, 8, 16], "epsilon": [0.1, 0.5, 1.0, 2.0, 8.0], "seed": list(range(cells // 20)), "split_seed": 0}
     record = {"accuracy": 0.5, "metrics": {}, "settings": {}, "guarantee": {"epsilon": {"upper": 1.0}, "accountant": "auto"}}
-    for cell in sweep.cells(grid):
-        store.default().put_json("record", sweep.cell_key(cell), {"cell": cell.form, **record})
+    for cell in sweep.specs_of(grid):
+        store.default().put_json("record", sweep.run_key(cell), {"cell": cell.form, **record})
     for attempt in ("first", "again"):
         began, spent = time.perf_counter(), time.process_time()
         job = jobs.submit({"kind": "sweep", "grid": grid})
@@ -53,9 +53,9 @@ def overhead(cells: int) -> None:
     for first, words, grid in ((10_000, "one split", one_group), (20_000, "a split each", many_groups)):
         cells = len(grid["seed"])
         spent = time.process_time()
-        for group in sweep.trials(grid):
+        for group in sweep.group_specs(grid):
             for start in range(0, len(group), 24):
-                sweep.run_trials(group[start : start + 24], use_cache=False)
+                sweep.run_group(group[start : start + 24], use_cache=False)
         here = time.process_time() - spent
         jobs.wait(jobs.submit({"kind": "sweep", "grid": {**SMALL, "seed": list(range(first, first + WARM_CELLS))}}))
         before, began = _cpu(), time.perf_counter()

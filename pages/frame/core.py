@@ -15,7 +15,7 @@ import pillar_core as pc
 from pages.frame import memory, shares
 from pages.frame.settings import AUTO, PART, RULE, Settings
 from pillar_core import store
-from pillar_core.arrays import Array, Json
+from pillar_core.arrays import Array
 from pillar_core.backbones import is_ready
 from pillar_core.data import uploads
 from pillar_core.data.cards import default_backbone, number_of
@@ -26,14 +26,10 @@ from pillar_core.metrics import by_class
 from pillar_core.params import K, params_of
 from pillar_core.runs import splitting, starter, sweep
 from pillar_core.runs.run import run_spec, solve_spec
-from pillar_core.types import Dataset, FeatureSet, PublicFacts, RunRecord, RunSpec, SemiPrivateSplit
+from pillar_core.types import Dataset, FeatureSet, Form, PublicFacts, RunRecord, RunSpec, SemiPrivateSplit
 
 NOT_EXTRACTED = "are not in the cache yet: open Data & backbone and press Extract."
 _SPLIT = ("data", "backbone", "public", "public_fraction", "seed")
-Axes = dict[str, Json]
-"""The values of a sweep's axes by name."""
-Record = dict[str, Json]
-"""A run's record as the store has it."""
 _MAPPED = 2000
 """Public rows of a map, at most."""
 _LOADED: set[str] = set()
@@ -89,7 +85,7 @@ def run_key(settings: Settings) -> str:
     """The key under which the store holds the run."""
     if splitting.lies_in_files(settings.data):
         features(settings)  # whose content is in the key
-    return sweep.cell_key(spec(settings))
+    return sweep.run_key(spec(settings))
 
 
 @memory.cache(max_entries=64, show_spinner="Training a private model …", by=run_key, is_free=True)
@@ -99,7 +95,7 @@ def run(settings: Settings) -> RunRecord:
     if record is not None:
         return record
     with contextlib.nullcontext() if store.default().has("record", run_key(settings)) else shares.turn():
-        return sweep.run_cell(spec(settings), split(settings))
+        return sweep.read_or_run(spec(settings), split(settings))
 
 
 def spec(settings: Settings) -> RunSpec:
@@ -107,27 +103,27 @@ def spec(settings: Settings) -> RunSpec:
     grid = {**axes(settings), **public_axis(settings), "method": settings.method, "epsilon": settings.epsilon, "seed": settings.seed}
     if pc.METHODS[settings.method].is_private and not settings.is_rule_k:
         grid |= {"k": settings.k} if has_k(settings.method) else {}
-    return sweep.cells(grid)[0]
+    return sweep.specs_of(grid)[0]
 
 
-def find_runs(grids: Sequence[Axes]) -> dict[str, tuple[RunSpec, Record | None]]:
+def find_runs(grids: Sequence[Form]) -> dict[str, tuple[RunSpec, Form | None]]:
     """Every run of some grids by cache key, with its record if it is stored; records that were read stay in memory."""
     wanted = [{name: value for name, value in grid.items() if value is not None} for grid in grids]
     contents = [splitting.content(str(grid["dataset"]), grid.get("backbone")) for grid in grids if splitting.lies_in_files(grid["dataset"])]
     runs = _specs_by_key(fingerprint(wanted, contents, splitting.states(*(grid.get("public") for grid in grids))), grids)
-    for key_, (cell, record) in runs.items():
+    for key_, (spec, record) in runs.items():
         if record is None:
-            runs[key_] = cell, store.default().get_json("record", key_)
+            runs[key_] = spec, store.default().get_json("record", key_)
     return runs
 
 
-def axes(settings: Settings) -> Axes:
+def axes(settings: Settings) -> Form:
     """The axes of a sweep that name the data and say how privacy is counted."""
     counted = {name: getattr(settings, name) for name in ("delta", "relation", "accountant")}
     return {"dataset": settings.data, "backbone": backbone(settings), **counted}
 
 
-def public_axis(settings: Settings) -> Axes:
+def public_axis(settings: Settings) -> Form:
     """The axis that says which rows are public."""
     return {"public_fraction": settings.public_fraction} if settings.public == PART else {"public": settings.public}
 
@@ -282,9 +278,9 @@ def _features(data: str, name: str | None, state: str) -> FeatureSet:
 
 
 @memory.cache(max_entries=32, is_free=True)
-def _specs_by_key(fingerprint_: str, _grids: Sequence[Axes]) -> dict[str, tuple[RunSpec, Record | None]]:
-    cells = [cell for grid in _grids for cell in sweep.cells(grid)]
-    return {key: (cell, None) for key, cell in zip(sweep.keys_of(cells), cells, strict=True)}
+def _specs_by_key(fingerprint_: str, _grids: Sequence[Form]) -> dict[str, tuple[RunSpec, Form | None]]:
+    specs = [spec for grid in _grids for spec in sweep.specs_of(grid)]
+    return {key: (spec, None) for key, spec in zip(sweep.run_keys(specs), specs, strict=True)}
 
 
 @memory.cache(max_entries=256, by=run_key, is_free=True)

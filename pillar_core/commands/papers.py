@@ -12,8 +12,7 @@ from pillar_core.data import DATASETS, DatasetCard, downloading, load_dataset
 from pillar_core.errors import DataError, SettingError
 from pillar_core.jobs.sweep import sweep
 from pillar_core.runs.loading import through_backbone
-from pillar_core.runs.sweep import cached_records
-from pillar_core.runs.sweep import cells as sweep_cells
+from pillar_core.runs.sweep import cached_records, specs_of
 from pillar_core.spreadsheets import without_formulas
 from pillar_core.studies import papers
 
@@ -120,13 +119,13 @@ def _run_fetched(table: papers.PaperTable, options: argparse.Namespace) -> list[
 
 def _cost(card: DatasetCard, backbone: str | None, grid: dict[str, Json]) -> str:
     """What a part of a table takes, before anything starts."""
-    cells = sweep_cells(grid)
+    specs = specs_of(grid)
     parts = [f"{card.name} is here" if card.is_here() else f"{card.name} to fetch, {card.size}" if card.can_fetch else card.how_to_get()]
     if backbone is not None:
         weights = BACKBONES[backbone]
         parts += [f"weights of about {weights.n_bytes / 2**20:,.0f} MB to fetch"] if weights.needs_fetching else []
         parts += [f"{card.n_rows or 'its'} images through {backbone}"]
-    return "; ".join([*parts, f"{len(cells)} runs, {sum(record is not None for record in cached_records(cells))} of them cached"])
+    return "; ".join([*parts, f"{len(specs)} runs, {sum(record is not None for record in cached_records(specs))} of them cached"])
 
 
 def _file_places(pairs: list[str]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from pillar_core.errors import DataError, SettingError
 from pillar_core.jobs.sweep import run_through, sweep
 from pillar_core.runs.loading import load_features
 from pillar_core.runs.splitting import is_known
-from pillar_core.runs.sweep import cached_records, table, trials
+from pillar_core.runs.sweep import cached_records, group_specs, table
 from pillar_core.spreadsheets import without_formulas
 from pillar_core.store.codec import decode_yaml
 
@@ -36,7 +36,7 @@ def command(options: argparse.Namespace) -> int:
         raise SettingError("--gpu chooses among workers: give --scheduler jobs, or a cluster's address, with it.")
     grids = read_grids(options.grid)
     grids = [with_files(grid, options) for grid in grids]
-    groups = [group for grid in grids for group in trials(grid)]
+    groups = [group for grid in grids for group in group_specs(grid)]
     known = sum(record is not None for group in groups for record in cached_records(group))
     print(f"{sum(map(len, groups))} runs, {known} of them cached", file=sys.stderr)
     if options.count:

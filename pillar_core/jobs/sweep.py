@@ -24,8 +24,8 @@ def sweep(grid: Mapping[str, Json], *, scheduler: str | None = None, progress: P
     grid: `dataset` (names, or one FeatureSet or SemiPrivateSplit), `dataset_settings` (a mapping for generators), `backbone`,
     split settings, `method`, `epsilon`, `delta`, `relation`, `accountant`, `preset`, `seed`, `split_seed`, and any setting
     of the methods; each a value or a list. A setting that a method lacks does not multiply its runs. Seed s sets split and
-    run; `split_seed` pins the split. scheduler: None trains here; "jobs" or an address hands the cells to `pc.jobs`.
-    A cell that cannot run (an infeasible budget, say) is a row with `error_message` and no metrics, cached like the others.
+    run; `split_seed` pins the split. scheduler: None trains here; "jobs" or an address hands the runs to `pc.jobs`.
+    A run that cannot be (an infeasible budget, say) is a row with `error_message` and no metrics, cached like the others.
     Raises SettingError: an axis that no method in the grid knows. JobError: the job failed or was cancelled, or a jobs process with another
     scheduler is at work.
     """

@@ -44,7 +44,7 @@ def all_runs(*, shipped: bool = False) -> pd.DataFrame:
 def _visitor_keys() -> set[str]:
     """The keys of the runs that a visitor's own jobs asked for."""
     grids = [spec["grid"] for spec in mode.JOBS.specs() if isinstance(spec.get("grid"), Mapping)]
-    return {key for grid in grids for key in sweep.keys_of(sweep.cells(grid))}
+    return {key for grid in grids for key in sweep.run_keys(sweep.specs_of(grid))}
 
 
 def refusals(runs: pd.DataFrame) -> pd.DataFrame:
@@ -98,30 +98,30 @@ def data_words(dataset: str, features: str = "") -> str:
 
 
 def estimate(grid: Values, runs: pd.DataFrame) -> dict[str, float]:
-    """What a grid would take, before anything starts: cells, cached, seconds (one worker) and bytes of the missing ones.
+    """What a grid would take, before anything starts: cells (its runs), cached, seconds (one worker) and bytes of the missing ones.
 
     Times are the means of the same learner's runs on this machine, or a second.
 
     Raises SettingError, UnknownNameError: a grid that cannot be.
     """
-    cells = sweep.cells(grid)
+    specs = sweep.specs_of(grid)
     cache = store.default()
-    missing = [cell for cell, key in zip(cells, sweep.keys_of(cells), strict=True) if not cache.has("record", key)]
+    missing = [spec for spec, key in zip(specs, sweep.run_keys(specs), strict=True) if not cache.has("record", key)]
     own_runs = runs[runs["origin"] == OWN] if len(runs) else runs
     known = own_runs.groupby("method")["seconds"].mean() if "seconds" in own_runs else pd.Series(dtype=float)
-    seconds = sum(float(known.get(cell.method, SECONDS_A_RUN)) for cell in missing)
-    return {"cells": len(cells), "cached": len(cells) - len(missing), "seconds": seconds, "bytes": BYTES_A_RUN * len(missing)}
+    seconds = sum(float(known.get(spec.method, SECONDS_A_RUN)) for spec in missing)
+    return {"cells": len(specs), "cached": len(specs) - len(missing), "seconds": seconds, "bytes": BYTES_A_RUN * len(missing)}
 
 
 def grid_of(keys: Sequence[str]) -> list[Form]:
-    """Grids for `sweep` that hold exactly these records' cells: one per setting, with its seeds."""
+    """Grids for `sweep` that hold exactly these records' specs: one per setting, with its seeds."""
     grids: dict[str, Form] = {}
     for key in keys:
         record = store.default().get_json("record", key)
         if record is not None:
-            cell = record["cell"]
-            grid = grids.setdefault(_group(cell), _grid(cell))
-            grid["seed"].append(cell["seed"])
+            spec = record["cell"]
+            grid = grids.setdefault(_group(spec), _grid(spec))
+            grid["seed"].append(spec["seed"])
     return list(grids.values())
 
 
@@ -146,18 +146,18 @@ def _row(root: str, key: str) -> Form | None:
 
 def _is_of_this_version(record: Values, key: str) -> bool:
     try:
-        return sweep.cell_key(RunSpec(**record["cell"]), rows=record.get("rows", {})) == key
+        return sweep.run_key(RunSpec(**record["cell"]), rows=record.get("rows", {})) == key
     except PillarError:  # something that it names is not here any more
         return False
 
 
-def _group(cell: Values, rows: object = None) -> str:
-    split = {name: value for name, value in cell["split"].items() if name != "split_seed" or value != cell["seed"]}
-    return fingerprint({**cell, "seed": None, "split": split}, *([rows] if rows else []))
+def _group(spec: Values, rows: object = None) -> str:
+    split = {name: value for name, value in spec["split"].items() if name != "split_seed" or value != spec["seed"]}
+    return fingerprint({**spec, "seed": None, "split": split}, *([rows] if rows else []))
 
 
-def _grid(cell: Values) -> Form:
-    split = {name: value for name, value in cell["split"].items() if name != "split_seed" or value != cell["seed"]}
-    run_fields = {name: cell[name] for name in ("method", "epsilon", "delta", "relation", "accountant", "preset")}
-    everything = {**cell["data"], **split, **run_fields, **cell["settings"]}
+def _grid(spec: Values) -> Form:
+    split = {name: value for name, value in spec["split"].items() if name != "split_seed" or value != spec["seed"]}
+    run_fields = {name: spec[name] for name in ("method", "epsilon", "delta", "relation", "accountant", "preset")}
+    everything = {**spec["data"], **split, **run_fields, **spec["settings"]}
     return {name: value for name, value in everything.items() if value is not None and value != {}} | {"seed": []}

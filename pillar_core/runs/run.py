@@ -174,24 +174,24 @@ def public_facts(learner: Method[Any], settings: Any, view: View) -> PublicFacts
     return dataclasses.replace(view.facts, extra=dict(learner.public_statistics(settings, view)))
 
 
-def run_many(solved: Sequence[RunPlan], split: SemiPrivateSplit) -> list[RunRecord]:
+def run_many(plans: Sequence[RunPlan], split: SemiPrivateSplit) -> list[RunRecord]:
     """The records of runs of one method on one split, trained in one batched call where the method has one.
 
     Raises LedgerError: a method spent something else than its declared cost.
     """
-    first = solved[0]
-    ledgers = [Ledger() for _ in solved]
-    streams = [plan.streams(plan.seed) for plan in solved]
+    first = plans[0]
+    ledgers = [Ledger() for _ in plans]
+    streams = [plan.streams(plan.seed) for plan in plans]
     began = time.perf_counter()
-    if len(solved) > 1 and first.method.fit_many is not None:
-        results = first.method.fit_many([plan.settings for plan in solved], first.view, streams, ledgers)
+    if len(plans) > 1 and first.method.fit_many is not None:
+        results = first.method.fit_many([plan.settings for plan in plans], first.view, streams, ledgers)
     else:
-        triples = zip(solved, streams, ledgers, strict=True)
+        triples = zip(plans, streams, ledgers, strict=True)
         results = [plan.method.train(plan.settings, plan.view, stream, ledger) for plan, stream, ledger in triples]
-    seconds = (time.perf_counter() - began) / len(solved)
-    for plan, ledger in zip(solved, ledgers, strict=True):
+    seconds = (time.perf_counter() - began) / len(plans)
+    for plan, ledger in zip(plans, ledgers, strict=True):
         charged_as_declared(plan, ledger, split)
-    return [_record(plan, result, split, seconds) for plan, result in zip(solved, results, strict=True)]
+    return [_record(plan, result, split, seconds) for plan, result in zip(plans, results, strict=True)]
 
 
 def charged_as_declared(plan: RunPlan, ledger: Ledger, split: SemiPrivateSplit) -> None:

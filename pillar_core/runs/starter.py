@@ -9,7 +9,7 @@ from pillar_core import store
 from pillar_core.backbones.extraction import to_ship
 from pillar_core.data import embedded, load_dataset
 from pillar_core.errors import StoreError
-from pillar_core.runs.sweep import cell_key, cells, run_trials, table, trials
+from pillar_core.runs.sweep import group_specs, run_group, run_key, specs_of, table
 from pillar_core.runs.tables import record_of
 from pillar_core.types import Progress, PublicFacts, RunRecord, RunSpec, Values
 
@@ -61,15 +61,15 @@ def hero_table() -> pd.DataFrame:
     Raises StoreError: a record is missing for the current code.
     """
     cache = store.default()
-    records = [cache.get_json("record", cell_key(cell)) for grid in GRIDS for cell in cells(grid)]
+    records = [cache.get_json("record", run_key(spec)) for grid in GRIDS for spec in specs_of(grid)]
     if any(record is None for record in records):
         raise StoreError("starter records are missing for this version; run `python -m pillar_core starter`.")
     return table([record for record in records if record is not None])
 
 
-def record(cell: RunSpec) -> RunRecord | None:
-    """The record that ships for a cell, or None. No row is read for it: its facts hold no public statistics, its `data` is empty."""
-    stored = store.default().get_json("record", cell_key(cell)) if _shipped().has("record", cell_key(cell)) else None
+def record(spec: RunSpec) -> RunRecord | None:
+    """The record that ships for a spec, or None. No row is read for it: its facts hold no public statistics, its `data` is empty."""
+    stored = store.default().get_json("record", run_key(spec)) if _shipped().has("record", run_key(spec)) else None
     return None if stored is None else record_of(stored, facts=PublicFacts(**stored["facts"]), data="")
 
 
@@ -79,9 +79,9 @@ def keys() -> list[str]:
 
 
 def missing() -> list[RunSpec]:
-    """The starter cells that no shipped record answers."""
-    shipped, specs = _shipped(), [cell for grid in grids() for cell in cells(grid)]
-    return [cell for cell in specs if not shipped.has("record", cell_key(cell))]
+    """The starter specs that no shipped record answers."""
+    shipped, specs = _shipped(), [spec for grid in grids() for spec in specs_of(grid)]
+    return [spec for spec in specs if not shipped.has("record", run_key(spec))]
 
 
 def rebuild(*, progress: Progress | None = None) -> int:
@@ -89,11 +89,11 @@ def rebuild(*, progress: Progress | None = None) -> int:
 
     Raises StoreError: a disk that refuses.
     """
-    groups = [group for grid in grids() for group in trials(grid)]
+    groups = [group for grid in grids() for group in group_specs(grid)]
     total, count, records = sum(map(len, groups)), 0, {}
     for group in groups:
-        for cell, record in zip(group, run_trials(group, use_cache=False), strict=True):
-            records[cell_key(cell)] = record
+        for spec, record in zip(group, run_group(group, use_cache=False), strict=True):
+            records[run_key(spec)] = record
         count += len(group)
         if progress is not None:
             progress(count, total, group[0].method)

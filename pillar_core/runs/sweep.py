@@ -35,9 +35,9 @@ SETTING = bool | int | float | str | None
 """The type of a method's setting."""
 ENGINE_VERSION = 2
 MOST_CELLS = 20_000
-"""Runs of one grid; to build a cell takes about 0.4 ms, whether or not it ever runs."""
+"""Runs of one grid; to build a spec takes about 0.4 ms, whether or not it ever runs."""
 LONGEST_WORD, LONGEST_SETTINGS = 1_000, 2_000
-"""Characters of a value of an axis, and of a data set's settings: every cell and its record repeat them."""
+"""Characters of a value of an axis, and of a data set's settings: every spec and its record repeat them."""
 REFUSALS = (BudgetError, DataError, SettingError, UnsupportedError)
 """What a run that cannot be is refused with, always in the same way; the cache keeps it as it keeps a result."""
 
@@ -46,12 +46,12 @@ _splits, _rows = Memo(slots=1), Memo(slots=1)
 
 def sweep(grid: Values, *, progress: Progress | None = None) -> pd.DataFrame:
     """`jobs.sweep.sweep` in this process."""
-    groups, dataset = trials(grid), grid.get("dataset")
+    groups, dataset = group_specs(grid), grid.get("dataset")
     source = dataset if isinstance(dataset, FeatureSet | SemiPrivateSplit) else None
     total, finished = sum(len(group) for group in groups), 0
     rows: list[Form] = []
     for group in groups:
-        rows.extend(run_trials(group, source=source))
+        rows.extend(run_group(group, source=source))
         finished += len(group)
         if progress is not None:
             progress(finished, total, group[0].method)
@@ -63,19 +63,19 @@ def table(rows: Sequence[Values]) -> pd.DataFrame:
     return pd.DataFrame([row_of(row) for row in rows])
 
 
-def trials(grid: Values) -> list[list[RunSpec]]:
-    """The grid's cells, grouped so that each group shares split and learner and trains in one batched call.
+def group_specs(grid: Values) -> list[list[RunSpec]]:
+    """The grid's specs, grouped so that each group shares split and learner and trains in one batched call.
 
     Groups of one split follow each other, so that one split in memory is enough.
     """
     splits: dict[str, dict[str, list[RunSpec]]] = {}
-    for cell in cells(grid):
-        groups = splits.setdefault(fingerprint(cell.data, cell.split), {})
-        groups.setdefault(cell.method, []).append(cell)
+    for spec in specs_of(grid):
+        groups = splits.setdefault(fingerprint(spec.data, spec.split), {})
+        groups.setdefault(spec.method, []).append(spec)
     return [group for groups in splits.values() for group in groups.values()]
 
 
-def cells(grid: Values) -> list[RunSpec]:
+def specs_of(grid: Values) -> list[RunSpec]:
     """Every run of the grid once, in order.
 
     Raises SettingError, UnknownNameError: a grid that cannot be, or of more than MOST_CELLS runs.
@@ -99,25 +99,25 @@ def cells(grid: Values) -> list[RunSpec]:
         raise SettingError(f"the grid stands for {count:,} runs; at most {MOST_CELLS:,} in one grid. Shorten an axis or split the grid.")
     by_key: dict[str, RunSpec] = {}
     for values in itertools.product(*axes.values()):
-        cell = _cell(dict(zip(axes, values, strict=True)), dataset_settings)
-        by_key.setdefault(fingerprint(cell.form), cell)
+        spec = _spec(dict(zip(axes, values, strict=True)), dataset_settings)
+        by_key.setdefault(fingerprint(spec.form), spec)
     return list(by_key.values())
 
 
-def cell_key(cell: RunSpec, *, rows: Mapping[str, str] | None = None) -> str:
-    """The cache key of a cell: its content, the version of each part that makes its result, and `rows`, what `rows_of` said of it."""
-    return keys_of([cell], rows=rows)[0]
+def run_key(spec: RunSpec, *, rows: Mapping[str, str] | None = None) -> str:
+    """The cache key of a spec: its content, the version of each part that makes its result, and `rows`, what `rows_of` said of it."""
+    return run_keys([spec], rows=rows)[0]
 
 
-def keys_of(cells: Sequence[RunSpec], *, rows: Mapping[str, str] | None = None) -> list[str]:
-    """The cache key of each cell; the files of a data set are looked at once."""
+def run_keys(specs: Sequence[RunSpec], *, rows: Mapping[str, str] | None = None) -> list[str]:
+    """The cache key of each spec; the files of a data set are looked at once."""
     looked: dict[str, Mapping[str, str]] = {}
     keys = []
-    for cell in cells:
-        named = fingerprint(cell.data, cell.split.get("public"))
+    for spec in specs:
+        named = fingerprint(spec.data, spec.split.get("public"))
         if named not in looked:
-            looked[named] = rows_of(cell.data, cell.split) if rows is None else rows
-        keys.append(_key(cell, looked[named]))
+            looked[named] = rows_of(spec.data, spec.split) if rows is None else rows
+        keys.append(_key(spec, looked[named]))
     return keys
 
 
@@ -138,34 +138,34 @@ def rows_of(data: Values, split: Values, *, drawn: SemiPrivateSplit | None = Non
     return states
 
 
-def _key(cell: RunSpec, rows: Mapping[str, str]) -> str:
-    dataset, backbone = str(cell.data["dataset"]), cell.data["backbone"]
+def _key(spec: RunSpec, rows: Mapping[str, str]) -> str:
+    dataset, backbone = str(spec.data["dataset"]), spec.data["backbone"]
     versions = {
         "engine": ENGINE_VERSION,
-        "method": METHODS[cell.method].version,
+        "method": METHODS[spec.method].version,
         "dataset": DATASETS[dataset].version if dataset in DATASETS else 0,
         "backbone": revision(backbone),
-        "accountant": accounting.ACCOUNTANTS[cell.accountant].version,
+        "accountant": accounting.ACCOUNTANTS[spec.accountant].version,
     }
-    return fingerprint("record", cell.form, versions, *([rows] if rows else []))
+    return fingerprint("record", spec.form, versions, *([rows] if rows else []))
 
 
 def cached_records(group: Sequence[RunSpec]) -> list[Form | None]:
     """The cells' records from the store, None where there is none."""
     cache = store.default()
-    return [cache.get_json("record", key) for key in keys_of(group)]
+    return [cache.get_json("record", key) for key in run_keys(group)]
 
 
-def run_trials(group: Sequence[RunSpec], *, source: FeatureSet | SemiPrivateSplit | None = None, use_cache: bool = True) -> list[Form]:
-    """Records in JSON form of cells that share split and learner, from the store or trained now and stored.
+def run_group(group: Sequence[RunSpec], *, source: FeatureSet | SemiPrivateSplit | None = None, use_cache: bool = True) -> list[Form]:
+    """Records in JSON form of specs that share split and learner, from the store or trained now and stored.
 
-    Rows in files are read in any case: a record is an answer for the rows that it was trained on. With `use_cache` false every cell is
+    Rows in files are read in any case: a record is an answer for the rows that it was trained on. With `use_cache` false every spec is
     trained, and what the store holds stays as it is.
     """
     cache, data, split = store.default(), group[0].data, group[0].split
     drawn = split_of(data, split, source=source) if splitting.lies_in_files(data["dataset"]) else None
     rows = rows_of(data, split, drawn=drawn)
-    keys = keys_of(group, rows=rows)
+    keys = run_keys(group, rows=rows)
     records: list[Form | None] = [cache.get_json("record", key) if use_cache else None for key in keys]
     missing = [position for position, record in enumerate(records) if record is None]
     if missing:
@@ -178,15 +178,15 @@ def run_trials(group: Sequence[RunSpec], *, source: FeatureSet | SemiPrivateSpli
     return [record for record in records if record is not None]
 
 
-def run_cell(cell: RunSpec, split: SemiPrivateSplit) -> RunRecord:
-    """The record of one cell on the split that it names, without classifier and diagnostics: from the store, or trained now and stored.
+def read_or_run(spec: RunSpec, split: SemiPrivateSplit) -> RunRecord:
+    """The record of one spec on the split that it names, without classifier and diagnostics: from the store, or trained now and stored.
 
-    Raises as `run.run`, for a cell that cannot run.
+    Raises as `run.run`, for a spec that cannot run.
     """
-    (form,) = run_trials([cell], source=split)
+    (form,) = run_group([spec], source=split)
     if form.get("error") is not None:
-        return run.run_spec(cell, split)
-    learner = METHODS[cell.method]
+        return run.run_spec(spec, split)
+    learner = METHODS[spec.method]
     facts = run.public_facts(learner, learner.settings(**form["settings"]), view_of(split, learner.public_use))
     return record_of(form, facts=facts, data=split.fingerprint)
 
@@ -199,20 +199,20 @@ def is_kept(record: Values) -> bool:
 def _train_group(group: Sequence[RunSpec], split: SemiPrivateSplit) -> list[Form]:
     """The cells' records, trained in one batched call; what is refused is a record with its cause."""
     placed: dict[int, Form] = {}
-    solved: dict[int, run.RunPlan] = {}
-    for position, cell in enumerate(group):
+    plans: dict[int, run.RunPlan] = {}
+    for position, spec in enumerate(group):
         try:
-            solved[position] = run.solve_spec(cell, split)
+            plans[position] = run.solve_spec(spec, split)
         except (*REFUSALS, MissingDependencyError) as refusal:
-            placed[position] = refusal_json(refusal, cell, features=split.features.name)
+            placed[position] = refusal_json(refusal, spec, features=split.features.name)
     try:
-        records = run.run_many(list(solved.values()), split) if solved else []
+        records = run.run_many(list(plans.values()), split) if plans else []
         name = split.features.name
-        placed |= {position: record_json(record, group[position], features=name) for position, record in zip(solved, records, strict=True)}
+        placed |= {position: record_json(record, group[position], features=name) for position, record in zip(plans, records, strict=True)}
     except (*REFUSALS, MissingDependencyError) as refusal:
         if len(group) == 1:
             return [refusal_json(refusal, group[0], features=split.features.name)]
-        return [record for cell in group for record in _train_group([cell], split)]
+        return [record for spec in group for record in _train_group([spec], split)]
     return [placed[position] for position in range(len(group))]
 
 
@@ -243,7 +243,7 @@ def _states(data: Values, split: Values) -> list[str]:
     return [splitting.state(data["dataset"], data["dataset_settings"]), "" if public is None else splitting.state(public)]
 
 
-def _cell(values: Form, dataset_settings: Values) -> RunSpec:
+def _spec(values: Form, dataset_settings: Values) -> RunSpec:
     method = METHODS[values["method"]]
     declared = params.params_of(method.settings)
     settings = {name: value for name, value in values.items() if name in declared and value is not None}

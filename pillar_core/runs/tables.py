@@ -12,11 +12,11 @@ from pillar_core.types import EpsilonBounds, Form, Guarantee, NeighboringRelatio
 SETTING_COLUMNS = ("k", "steps", "batch_size", "learning_rate", "noise_multiplier", "l2_clip_norm")
 
 
-def record_json(record: RunRecord, cell: RunSpec, *, features: str) -> Form:
+def record_json(record: RunRecord, spec: RunSpec, *, features: str) -> Form:
     """A record without its classifier and without non-private diagnostics, in plain JSON types; `features` is their name."""
     guarantee = record.guarantee
     return {
-        "cell": cell.form,
+        "cell": spec.form,
         "features": features,
         "method": record.method,
         "settings": dict(record.settings),
@@ -64,34 +64,34 @@ def record_of(stored: Values, *, facts: PublicFacts, data: str) -> RunRecord:
     )
 
 
-def refusal_json(refusal: Exception, cell: RunSpec, *, features: str) -> Form:
-    """What stands for the record of a cell that cannot run: the message, and the kind of error as `cause`."""
+def refusal_json(refusal: Exception, spec: RunSpec, *, features: str) -> Form:
+    """What stands for the record of a spec that cannot run: the message, and the kind of error as `cause`."""
     why = {"error": str(refusal), "cause": type(refusal).__name__}
-    return {"cell": cell.form, "features": features, **why, "versions": made_with()}
+    return {"cell": spec.form, "features": features, **why, "versions": made_with()}
 
 
 def row_of(record: Values) -> Form:
-    """One table row: what was asked, what was solved, what came out, or the error."""
-    cell = record["cell"]
+    """One table row: spec, solved settings and outcome, or the error."""
+    spec = record["cell"]
     row: Form = {
-        "dataset": cell["data"]["dataset"],
-        "backbone": cell["data"]["backbone"],
-        "method": cell["method"],
+        "dataset": spec["data"]["dataset"],
+        "backbone": spec["data"]["backbone"],
+        "method": spec["method"],
         "epsilon": _budget(record),
-        "delta": cell["delta"],
-        "relation": cell["relation"],
-        "seed": cell["seed"],
-        "split_seed": cell["split"]["split_seed"],
-        **{name: cell["settings"].get(name) for name in SETTING_COLUMNS},
-        **{name: value for name, value in cell["settings"].items() if name not in SETTING_COLUMNS},
-        **{name: value for name, value in cell["split"].items() if name != "split_seed"},
+        "delta": spec["delta"],
+        "relation": spec["relation"],
+        "seed": spec["seed"],
+        "split_seed": spec["split"]["split_seed"],
+        **{name: spec["settings"].get(name) for name in SETTING_COLUMNS},
+        **{name: value for name, value in spec["settings"].items() if name not in SETTING_COLUMNS},
+        **{name: value for name, value in spec["split"].items() if name != "split_seed"},
         "accuracy": record.get("accuracy"),
         "error_message": record.get("error"),
     }
     if record.get("error") is None:
         row |= {name: record["settings"][name] for name in SETTING_COLUMNS if name in record["settings"]}
         row |= {name: value for name, value in record["metrics"].items() if name != "per_class"}
-        if "imbalance" in cell["split"]:
+        if "imbalance" in spec["split"]:
             row["rarest_accuracy"] = _of_rarest(record["metrics"].get("per_class") or [])
         row |= {
             "epsilon_upper": record["guarantee"]["epsilon"]["upper"],
@@ -99,7 +99,7 @@ def row_of(record: Values) -> Form:
             **{name: value for name, value in record["guarantee"].items() if name == "rows_per_person"},
             "n_private": record["facts"]["n_private"],
             "n_public": record["facts"]["n_public"],
-            "public_use": METHODS[cell["method"]].public_words(record["settings"]),
+            "public_use": METHODS[spec["method"]].public_words(record["settings"]),
             "seconds": record["seconds"],
         }
     return row

@@ -41,12 +41,12 @@ class Reasons:
 
 def reasons(spec: RunSpec, split: SemiPrivateSplit) -> Reasons | None:
     """The reasons of one run of the learner, which is trained again, with the same noise; None where it left public directions aside."""
-    solved = solve_spec(spec, split)
-    settings, view, released = solved.settings, solved.view, ReleaseTape()
+    plan = solve_spec(spec, split)
+    settings, view, released = plan.settings, plan.view, ReleaseTape()
 
     def fit(distillation: float, tape: Tape | None) -> TrainResult:
         with_share = dataclasses.replace(settings, distillation=distillation)
-        return solved.method.train(with_share, view, solved.streams(spec.seed), Ledger(tape))
+        return plan.method.train(with_share, view, plan.streams(spec.seed), Ledger(tape))
 
     result = fit(0.0, released)
     if kalman.KNOWN not in result.diagnostics:

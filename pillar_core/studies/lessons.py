@@ -24,7 +24,7 @@ from pillar_core.rng import stream
 from pillar_core.runs import starter
 from pillar_core.runs.run import run, run_many, solve
 from pillar_core.runs.splitting import load_named_features, split
-from pillar_core.runs.sweep import cells, run_trials, table
+from pillar_core.runs.sweep import run_group, specs_of, table
 from pillar_core.screening import class_signal
 from pillar_core.studies.evidence import attacks as evidence
 from pillar_core.studies.evidence.one_run import one_run_audit
@@ -84,8 +84,8 @@ def _batch(method: str, name: str, runs: Mapping[Any, Values], seeds: Sequence[i
     """Runs of one learner, those of a seed on one split and trained together."""
     tables = []
     for seed in seeds:
-        solved = [solve(method, _parts(seed), delta=DELTA, seed=seed, **arguments) for arguments in runs.values()]
-        shares = [record.accuracy for record in run_many(solved, _parts(seed))]
+        plans = [solve(method, _parts(seed), delta=DELTA, seed=seed, **arguments) for arguments in runs.values()]
+        shares = [record.accuracy for record in run_many(plans, _parts(seed))]
         tables.append(pd.DataFrame({name: list(runs), "seed": seed, "accuracy": shares}))
     return pd.concat(tables, ignore_index=True)
 
@@ -154,7 +154,7 @@ def domains(sources: Sequence[str], *, epsilon: float, k: int, seeds: Sequence[i
 
 def learners(methods: Sequence[str], *, epsilon: float) -> pd.DataFrame:
     """Accuracy of learners with a tenth of the rows public, from the records that ship: method, seed, accuracy in [0, 1]."""
-    runs = [record for name in methods for record in run_trials(cells({**starter.SHARED, "method": name, "epsilon": epsilon}))]
+    runs = [record for name in methods for record in run_group(specs_of({**starter.SHARED, "method": name, "epsilon": epsilon}))]
     return table(runs)[["method", "seed", "accuracy"]]
 
 
@@ -196,8 +196,8 @@ def _accuracies(public: Array, epsilons: Sequence[float], k: int, seed: int) -> 
     if not epsilons:
         return []
     parts = split(private_rows(split_of(seed)), public=features(public, None), allow_overlap=True, seed=seed)
-    solved = [solve("pillar", parts, delta=DELTA, seed=seed, epsilon=epsilon, k=k) for epsilon in epsilons]
-    return [float(record.accuracy or 0.0) for record in run_many(solved, parts)]
+    plans = [solve("pillar", parts, delta=DELTA, seed=seed, epsilon=epsilon, k=k) for epsilon in epsilons]
+    return [float(record.accuracy or 0.0) for record in run_many(plans, parts)]
 
 
 @functools.lru_cache(maxsize=4)
@@ -329,8 +329,8 @@ def _certified_epsilon(worlds: Sequence[Array], trials: int, epsilon: float) -> 
 @functools.lru_cache(maxsize=16)
 def _scores(epsilon: float, trials: int) -> tuple[Array, ...]:
     """The canary's scores of PILOT and `trials` trainings with it, and of as many without."""
-    solved = evidence.descent_run(RunSpec("pillar", epsilon=epsilon, settings={"k": K, "steps": STEPS}), split_of(0))
-    return tuple(map(np.asarray, evidence.canary_worlds(solved, runs=PILOT + trials, seed=0)))
+    plan = evidence.descent_run(RunSpec("pillar", epsilon=epsilon, settings={"k": K, "steps": STEPS}), split_of(0))
+    return tuple(map(np.asarray, evidence.canary_worlds(plan, runs=PILOT + trials, seed=0)))
 
 
 MEASURES: Mapping[str, Callable[..., pd.DataFrame]] = {

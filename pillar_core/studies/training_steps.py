@@ -14,7 +14,7 @@ from pillar_core.auditing import HeadRows, ReleaseTape, trajectory
 from pillar_core.deferred import torch
 from pillar_core.ledger import Ledger
 from pillar_core.methods.public_subspace.pillar import project
-from pillar_core.studies.evidence.attacks import descent_run, plan_of
+from pillar_core.studies.evidence.attacks import descent_run, head_plan_of
 from pillar_core.types import RunSpec, SemiPrivateSplit
 
 POINTS, MOST_STEPS = 400, 40
@@ -44,11 +44,11 @@ def training_steps(spec: RunSpec, split: SemiPrivateSplit) -> TrainingSteps:
 
     Raises UnsupportedError: another learner, or a run on samples of its rows.
     """
-    solved, tape = descent_run(spec, split), ReleaseTape()
-    solved.method.train(solved.settings, solved.view, solved.streams(solved.seed), Ledger(tape))
-    plan, z, y = plan_of(solved), project(solved.settings, solved.view, solved.streams(solved.seed)).z, solved.view.y
+    plan, tape = descent_run(spec, split), ReleaseTape()
+    plan.method.train(plan.settings, plan.view, plan.streams(plan.seed), Ledger(tape))
+    head_plan, z, y = head_plan_of(plan), project(plan.settings, plan.view, plan.streams(plan.seed)).z, plan.view.y
     clean, noisy = (torch.stack(values).double() for values in (tape.values, tape.released))
-    states = trajectory.states(noisy[:, None], plan)
+    states = trajectory.states(noisy[:, None], head_plan)
     c = int(max(np.unique(y), key=clean[0, :, :2].norm(dim=1).__getitem__))
     row = int(np.flatnonzero(y == c)[0])
     rows = HeadRows.of(z[row : row + 1], y[row : row + 1])
@@ -58,8 +58,8 @@ def training_steps(spec: RunSpec, split: SemiPrivateSplit) -> TrainingSteps:
         noise = noisy[t] - clean[t]
         ends = [float(value) for part in (clean[t], noisy[t]) for value in -part[c, :2]]
         pushes.append((t + 1, *ends, float(clean[t].norm()), float(noise.norm())))
-        clipped = trajectory.clipped_rows(rows, states[t][0], plan).view(*clean[t].shape)
-        full = clipped * (float(trajectory.gradient_norms(rows, states[t], plan)) / max(float(clipped.norm()), 1e-30))
+        clipped = trajectory.clipped_rows(rows, states[t][0], head_plan).view(*clean[t].shape)
+        full = clipped * (float(trajectory.gradient_norms(rows, states[t], head_plan)) / max(float(clipped.norm()), 1e-30))
         moved = (states[t + 1] - states[t])[0].double()
         for part_name, part in zip(_WHAT, (-full, -clipped, -clean[t], -noise, -noisy[t], moved), strict=True):
             opened.append((t + 1, part_name, *(float(value) for value in part[c, :2]), float(part.norm())))
@@ -70,7 +70,7 @@ def training_steps(spec: RunSpec, split: SemiPrivateSplit) -> TrainingSteps:
         np.stack([states[t + 1][0, :, :2].numpy() for t in picked]),
         pd.DataFrame(pushes, columns=["step", "clean_x", "clean_y", "noisy_x", "noisy_y", "clean", "noise"]),
         pd.DataFrame(opened, columns=["step", "what", "first", "second", "length"]),
-        plan.noise_multiplier * plan.l2_clip_norm,
+        head_plan.noise_multiplier * head_plan.l2_clip_norm,
         str(names[c]),
         z.shape[1],
     )

@@ -81,17 +81,17 @@ def test_the_command_under_a_figure_asks_for_the_same_runs(start: Start, name: s
     asked: list[str] = []
 
     def note(group: list[RunSpec], **_: object) -> list[dict[str, object]]:
-        asked.extend(sweep.cell_key(cell) for cell in group)
+        asked.extend(sweep.run_key(cell) for cell in group)
         return [{"cell": cell.form, "error": "not trained here", "cause": "SettingError"} for cell in group]
 
-    monkeypatch.setattr(sweep, "run_trials", note)
+    monkeypatch.setattr(sweep, "run_group", note)
     assert main(line[3:]) == 1
     shared = {"dataset": data, "delta": 1e-5, "relation": "replace_one", "accountant": "auto"}
     if name == BUDGETS:
         grid = {**comparison.read(settings, ["pillar", "dp_sgd"]).grid, "epsilon": [2.0]}
-        cells = sweep.cells(grid)
+        cells = sweep.specs_of(grid)
     else:
         split = pc.split(pc.load_dataset(data), public_fraction=0.1, seed=2)
         setup = compare_views.Setup(shared, {"public_fraction": 0.1}, split, [2.0], [2], other)
-        cells = compare_views.cells(COMPARE_VIEWS[name], setup)
-    assert set(asked) == {sweep.cell_key(cell) for cell in cells}
+        cells = compare_views.specs_of(COMPARE_VIEWS[name], setup)
+    assert set(asked) == {sweep.run_key(cell) for cell in cells}

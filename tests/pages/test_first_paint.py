@@ -59,7 +59,7 @@ def test_what_ships_says_what_the_rows_say(start: Start) -> None:
     shipped = starter.record(core.spec(settings))
     assert shipped is not None
     facts, largest, rows = core.facts(settings), core.largest_k(settings), core.n_test(settings)
-    whole = sweep.run_cell(core.spec(settings), core.split(settings))
+    whole = sweep.read_or_run(core.spec(settings), core.split(settings))
     assert dataclasses.replace(whole.facts, extra={}) == facts
     assert core.largest_k(settings) == largest
     assert rows == len(core.features(settings).y_test)

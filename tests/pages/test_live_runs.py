@@ -57,9 +57,9 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     ],
 )
 def test_what_a_page_asks_for_is_the_cell_of_a_sweep(settings: Settings, grid: dict[str, Any]) -> None:
-    cell = sweep.cells(grid)[0]
+    cell = sweep.specs_of(grid)[0]
     assert core.spec(settings) == cell
-    assert core.run_key(settings) == sweep.cell_key(cell)
+    assert core.run_key(settings) == sweep.run_key(cell)
 
 
 def test_a_cell_that_a_sweep_left_is_shown_without_training(start: Start, trained: list[str]) -> None:

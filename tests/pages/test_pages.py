@@ -251,7 +251,7 @@ def test_the_run_button_hands_over_its_grids(start: Start, monkeypatch: pytest.M
     app = start("explore", seeds="2")
     app.button(key="job-run").click().run()
     assert [spec["kind"] for spec in handed] == ["sweep"] * 4
-    counts = [len(sweep.cells(spec["grid"])) for spec in handed]
+    counts = [len(sweep.specs_of(spec["grid"])) for spec in handed]
     ks, budgets = len(handed[0]["grid"]["k"]), len(starter.HERO_EPSILONS)
     assert counts == [ks * budgets * 2, budgets * 2, (ks + 1) * 2, 2]
 
@@ -260,8 +260,8 @@ def test_the_first_view_of_the_default_data_asks_for_the_starter_records() -> No
     from pages.parts.explore import curves
     from pillar_core.runs import sweep
 
-    wanted = {sweep.cell_key(cell) for grid in starter.GRIDS for cell in sweep.cells(grid)}
-    asked = {sweep.cell_key(cell) for grid in curves.grids_of(Settings()) for cell in sweep.cells(grid)}
+    wanted = {sweep.run_key(cell) for grid in starter.GRIDS for cell in sweep.specs_of(grid)}
+    asked = {sweep.run_key(cell) for grid in curves.grids_of(Settings()) for cell in sweep.specs_of(grid)}
     assert asked == wanted
 
 

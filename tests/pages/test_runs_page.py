@@ -151,7 +151,7 @@ def test_the_view_is_part_of_the_link(start: Start, runs: pd.DataFrame) -> None:
 def _keys(grid: dict[str, object]) -> list[str]:
     from pillar_core.runs import sweep
 
-    return [sweep.cell_key(cell) for cell in sweep.cells(grid)]
+    return [sweep.run_key(cell) for cell in sweep.specs_of(grid)]
 
 
 def test_compare_shows_a_papers_number_where_the_names_match(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,10 +65,10 @@ def read(settings: Settings, learners: list[str]) -> Comparison:
     seeds = range(settings.seed, settings.seed + settings.seeds)
     shared = {**core.axes(settings), **core.public_axis(settings)}
     grid = compare.compare_grid(shared, methods=learners, epsilons=budgets, seeds=seeds)
-    cells = core.find_runs([grid])
-    records = [record for _, record in cells.values() if record is not None]
-    key = fingerprint(*(f"{key}{record is None}" for key, (_, record) in cells.items()))
-    return _comparison(key, grid, records, len(cells))
+    runs = core.find_runs([grid])
+    records = [record for _, record in runs.values() if record is not None]
+    key = fingerprint(*(f"{key}{record is None}" for key, (_, record) in runs.items()))
+    return _comparison(key, grid, records, len(runs))
 
 
 @memory.cache(max_entries=16, is_free=True)

@@ -43,10 +43,10 @@ def show(name: str, settings: Settings) -> None:
         message = f"No other data set here has {width} features: choose public data in the sidebar, or one backbone for both."
         st.info(message, icon=":material/compare_arrows:")
         return
-    cells = compare_views.cells(view, setup)
-    runs = compare_views.table_of(cells)
-    if len(runs) < len(cells):
-        jobs.sweeps(*compare_views.grids_of(view, setup), title=view.title, each=_SECONDS, cached=len(runs), total=len(cells))
+    specs = compare_views.specs_of(view, setup)
+    runs = compare_views.table_of(specs)
+    if len(runs) < len(specs):
+        jobs.sweeps(*compare_views.grids_of(view, setup), title=view.title, each=_SECONDS, cached=len(runs), total=len(specs))
     if len(runs):
         _draw(view, compare_views.lines(view, runs, setup), settings, setup)
 

@@ -74,10 +74,10 @@ def _recalls(record: RunRecord, settings: Settings) -> tuple[pd.DataFrame, int]:
     missing = 0
     rows: list[tuple[tuple[str, int | None], list[float | None]]] = [(("private", settings.seed), record.metrics["per_class"])]
     for model, grid in _grids(record, settings).items():
-        for cell, stored in core.find_runs((grid,)).values():
+        for spec, stored in core.find_runs((grid,)).values():
             missing += stored is None
-            if stored is not None and (model, cell.seed) != rows[0][0]:
-                rows.append(((model, cell.seed), stored.get("metrics", {}).get("per_class") or []))
+            if stored is not None and (model, spec.seed) != rows[0][0]:
+                rows.append(((model, spec.seed), stored.get("metrics", {}).get("per_class") or []))
     table = [(*run, place, recall) for run, recalls in rows for place, recall in enumerate(recalls) if recall is not None]
     return pd.DataFrame(table, columns=["model", "seed", "class", "recall"]), missing
 

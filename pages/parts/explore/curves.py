@@ -94,7 +94,7 @@ def panel(curves: Curves, record: RunRecord, settings: Settings) -> None:
     shared: Values = {"each": record.seconds + OVERHEAD, "cost": f"{jobs.RELEASES}; only what nobody else sees costs nothing."}
     if codec.is_stored("data", settings.data) and math.isfinite(settings.epsilon):
         grid = first(settings)
-        runs = [form for group in sweep.trials(grid) for form in sweep.cached_records(group)]
+        runs = [form for group in sweep.group_specs(grid) for form in sweep.cached_records(group)]
         if missing := runs.count(None):
             title = f"Measure a first curve: {len(runs)} k at ε = {settings.epsilon:g}"
             jobs.sweeps(grid, title=title, cached=len(runs) - missing, total=len(runs), key="first", **shared)

@@ -66,7 +66,7 @@ def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
     if estimate["cached"] < estimate["cells"]:
         work = jobs.Work(papers.TABLES[name].title, estimate["seconds"] / 2, "", int(estimate["cached"]), int(estimate["cells"]))
         jobs.panel([{"kind": "sweep", "grid": grid}], work)
-    records_ = [record for record in sweep.cached_records(sweep.cells(grid)) if record is not None]
+    records_ = [record for record in sweep.cached_records(sweep.specs_of(grid)) if record is not None]
     trained = [record for record in records_ if record.get("error") is None]
     if len(trained) < len(records_):
         reasons = sorted({str(record["error"]) for record in records_ if record.get("error") is not None})

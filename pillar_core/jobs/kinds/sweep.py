@@ -24,37 +24,37 @@ def split(payload: Task) -> list[Task]:
     Raises SettingError: a grid that cannot be, or a run without seed, whose result may not be kept.
     """
     pieces = [group[start : start + TASK_CELLS] for group in _groups(payload) for start in range(0, len(group), TASK_CELLS)]
-    return [{"cells": [cell.form for cell in cells]} for cells in _pack(pieces)]
+    return [{"cells": [spec.form for spec in specs]} for specs in _pack(pieces)]
 
 
 def run(task: Task, progress: Progress, cancelled: StopRequested) -> list[dict[str, Json]]:
-    """The record of each cell, in JSON form.
+    """The record of each spec, in JSON form.
 
     Raises Cancelled: asked to stop; the batches before are kept.
     """
-    cells = [RunSpec(**form) for form in task["cells"]]
+    specs = [RunSpec(**form) for form in task["cells"]]
     records: list[dict[str, Json]] = []
-    for batch in _batches(cells):
+    for batch in _batches(specs):
         if cancelled():
-            raise Cancelled(f"stopped after {len(records)} of {len(cells)} cells.")
-        progress(len(records), len(cells), batch[0].method)
-        records.extend(sweep.run_trials(batch))
-    progress(len(cells), len(cells), cells[-1].method)
+            raise Cancelled(f"stopped after {len(records)} of {len(specs)} runs.")
+        progress(len(records), len(specs), batch[0].method)
+        records.extend(sweep.run_group(batch))
+    progress(len(specs), len(specs), specs[-1].method)
     return records
 
 
 def keep(task: Task, records: Sequence[dict[str, Json]]) -> list[Answer]:
-    """For each cell the key of its record in this store, or a refusal that the store does not keep as {"cell": …, "error": …}."""
+    """For each spec the key of its record in this store, or a refusal that the store does not keep as {"cell": …, "error": …}."""
     cache, answers = store.default(), []
     for form, record in zip(task["cells"], records, strict=True):
-        key = sweep.cell_key(RunSpec(**form), rows=record.get("rows", {}))
+        key = sweep.run_key(RunSpec(**form), rows=record.get("rows", {}))
         is_there = sweep.is_kept(record) and (cache.has("record", key) or cache.remember_json("record", key, record))
         answers.append(key if is_there else record)
     return answers
 
 
 def needs(task: Task) -> list[Asked]:
-    """The private rows of each cell, and the public ones where these are another set."""
+    """The private rows of each spec, and the public ones where these are another set."""
     names = [(form["data"]["dataset"], form["data"]["backbone"], form["data"]["dataset_settings"]) for form in task["cells"]]
     names += [(form["split"]["public"], form["data"]["backbone"], {}) for form in task["cells"] if form["split"].get("public")]
     return names
@@ -67,16 +67,16 @@ def cached(payload: Task) -> list[list[str]] | None:
     """
     answers: list[list[str]] = []
     for task in split(payload):
-        cells = [RunSpec(**form) for form in task["cells"]]
-        answers.append(sweep.keys_of(cells))
+        specs = [RunSpec(**form) for form in task["cells"]]
+        answers.append(sweep.run_keys(specs))
         is_there = all(store.default().has("record", key) for key in answers[-1])
-        if not is_there or any(sweep.rows_of(cell.data, cell.split) for cell in cells):
+        if not is_there or any(sweep.rows_of(spec.data, spec.split) for spec in specs):
             return None
     return answers
 
 
 def _pack(pieces: list[list[RunSpec]]) -> list[list[RunSpec]]:
-    """Small pieces of a large grid put together, so that handing out a task costs little beside its cells."""
+    """Small pieces of a large grid put together, so that handing out a task costs little beside its specs."""
     if sum(map(len, pieces)) < MANY_CELLS:
         return pieces
     packed: list[list[RunSpec]] = []
@@ -88,9 +88,9 @@ def _pack(pieces: list[list[RunSpec]]) -> list[list[RunSpec]]:
     return packed
 
 
-def _batches(cells: Sequence[RunSpec]) -> Iterator[list[RunSpec]]:
-    """What one call can train: cells that follow each other and share split and learner, at most `TASK_CELLS`."""
-    for _, members in itertools.groupby(cells, key=lambda cell: fingerprint(cell.data, cell.split, cell.method)):
+def _batches(specs: Sequence[RunSpec]) -> Iterator[list[RunSpec]]:
+    """What one call can train: specs that follow each other and share split and learner, at most `TASK_CELLS`."""
+    for _, members in itertools.groupby(specs, key=lambda spec: fingerprint(spec.data, spec.split, spec.method)):
         group = list(members)
         yield from (group[start : start + TASK_CELLS] for start in range(0, len(group), TASK_CELLS))
 
@@ -99,14 +99,14 @@ def _groups(payload: Mapping[str, Json]) -> list[list[RunSpec]]:
     grid = payload.get("grid")
     if not isinstance(grid, Mapping):
         raise SettingError(f"a sweep needs a mapping under 'grid'; got {grid!r:.200}.")
-    groups = sweep.trials(grid)
+    groups = sweep.group_specs(grid)
     if mode.binds():
-        sizes = [len(str(cell.form)) for group in groups for cell in group]
+        sizes = [len(str(spec.form)) for group in groups for spec in group]
         if max(len(sizes), sum(sizes) / 2000) > mode.limit("cells"):
             mode.refuse("cells")
-    if any(cell.seed is None for group in groups for cell in group):
+    if any(spec.seed is None for group in groups for spec in group):
         raise SettingError("a sweep needs known seeds: a run without one may not be kept. Give `seed` whole numbers.")
-    return [sorted(group, key=lambda cell: cell.settings.get("k") or 0) for group in groups]
+    return [sorted(group, key=lambda spec: spec.settings.get("k") or 0) for group in groups]
 
 
 JOB_KINDS.register(JobKind("sweep", "Sweep over a grid", run, split=split, cached=cached, is_for_visitors=True, keep=keep, needs=needs))

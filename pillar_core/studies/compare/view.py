@@ -1,6 +1,6 @@
 """Comparisons that vary one thing: what a view asks for as grids, and what its runs say as one line per series and place.
 
-A view is data: which runs it needs, and how a run's row is named (`series`) and placed (`x`). Its runs are cells of a sweep
+A view is data: which runs it needs, and how a run's row is named (`series`) and placed (`x`). Its runs are specs of a sweep
 like any others, so they are cached, resumed and shared with every other page.
 """
 

@@ -16,7 +16,7 @@ from pillar_core.studies.compare.learners import CEILING, FLOOR, at_every_epsilo
 from pillar_core.studies.compare.view import COMPARE_VIEWS, CompareView, Grid, Setup, lines, reference_of, register
 from pillar_core.types import Form, Progress, PublicUse, RunSpec, ignore_progress
 
-__all__ = ["COMPARE_VIEWS", "CompareView", "Setup", "cells", "lines", "run", "table_of"]
+__all__ = ["COMPARE_VIEWS", "CompareView", "Setup", "lines", "run", "specs_of", "table_of"]
 
 
 def run(name: str, setup: Setup, *, progress: Progress = ignore_progress) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -26,7 +26,7 @@ def run(name: str, setup: Setup, *, progress: Progress = ignore_progress) -> tup
     """
     view, finished = COMPARE_VIEWS[name], 0
     grids = grids_of(view, setup)
-    total = sum(len(sweep.cells(grid)) for grid in grids)
+    total = sum(len(sweep.specs_of(grid)) for grid in grids)
     tables = []
     for grid in grids:
 
@@ -52,14 +52,14 @@ def grids_of(view: CompareView, setup: Setup) -> list[Form]:
     return grids
 
 
-def cells(view: CompareView, setup: Setup) -> list[RunSpec]:
+def specs_of(view: CompareView, setup: Setup) -> list[RunSpec]:
     """Every run of a view once."""
-    return list({fingerprint(cell.form): cell for grid in grids_of(view, setup) for cell in sweep.cells(grid)}.values())
+    return list({fingerprint(spec.form): spec for grid in grids_of(view, setup) for spec in sweep.specs_of(grid)}.values())
 
 
-def table_of(cells: list[RunSpec]) -> pd.DataFrame:
-    """The runs of these cells that the cache holds, as a tidy table; empty where there are none."""
-    records = [record for record in sweep.cached_records(cells) if record is not None]
+def table_of(specs: list[RunSpec]) -> pd.DataFrame:
+    """The runs of these specs that the cache holds, as a tidy table; empty where there are none."""
+    records = [record for record in sweep.cached_records(specs) if record is not None]
     return sweep.table(records) if records else pd.DataFrame()
 
 

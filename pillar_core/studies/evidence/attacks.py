@@ -149,15 +149,15 @@ def shadow_attacks(
     rows, in one batched call.
     Raises UnsupportedError: a learner that is no full-batch descent. DataError: no test rows.
     """
-    solved = descent_run(spec, split)
-    transform = train_on_tape(solved)[1].transform
-    heads, classes = count + targets, solved.view.facts.n_classes
+    plan = descent_run(spec, split)
+    transform = train_on_tape(plan)[1].transform
+    heads, classes = count + targets, plan.view.facts.n_classes
     x, y = _pool(split, pool, spec.seed)
     rows = HeadRows.of(transform(x), y)
     stream = rng.stream(spec.seed, "shadow heads")
     included = lira.halves(heads, len(y), stream)
-    plan = dataclasses.replace(plan_of(solved), n_private=len(y) // 2)
-    seen = lira.confidences(lira.train_shadows(rows, included, plan, n_classes=classes, stream=stream), rows, bias=plan.bias)
+    head_plan = dataclasses.replace(head_plan_of(plan), n_private=len(y) // 2)
+    seen = lira.confidences(lira.train_shadows(rows, included, head_plan, n_classes=classes, stream=stream), rows, bias=head_plan.bias)
     compared = {"LiRA, online": lira.online, "LiRA, offline": lira.offline, "LiRA, pooled over rows": lira.pooled}
     scores: dict[str, list[Array]] = {name: [] for name in (*compared, LOSS_THRESHOLD)}
     for target in range(targets):
@@ -180,18 +180,18 @@ def canary_audit(spec: RunSpec, split: SemiPrivateSplit, *, trials: int = 400, s
     place the threshold and are set aside. Noise is tested by itself: that of trials, and the operating system's, which releases use.
     Raises UnsupportedError: a learner that is no full-batch descent, or a run without noise.
     """
-    solved = descent_run(spec, split)
-    if plan_of(solved).noise_multiplier == 0:
+    plan = descent_run(spec, split)
+    if head_plan_of(plan).noise_multiplier == 0:
         raise UnsupportedError("a run without noise claims nothing that could be tested: lower ε.")
-    claimed, pilot = accounting.trade_off(solved.cost, relation=str(solved.guarantee.relation)), max(FEWEST_PILOT, trials // 4)
-    worlds = canary_worlds(solved, runs=trials + pilot, seed=spec.seed)
-    by_test = [p for seed in (spec.seed, None) for p in noise.p_values(noise_alone(solved, seed)).values()]
+    claimed, pilot = accounting.trade_off(plan.cost, relation=str(plan.guarantee.relation)), max(FEWEST_PILOT, trials // 4)
+    worlds = canary_worlds(plan, runs=trials + pilot, seed=spec.seed)
+    by_test = [p for seed in (spec.seed, None) for p in noise.p_values(noise_alone(plan, seed)).values()]
     finding = fault_injection.finding_of("mislabelled row", worlds[0], worlds[1], claimed=claimed, pilot=pilot)
-    delta = solved.guarantee.delta
+    delta = plan.guarantee.delta
     return CanaryAudit(
         finding,
         claimed,
-        solved.guarantee.epsilon.upper,
+        plan.guarantee.epsilon.upper,
         auditing.noticed_epsilon(claimed, trials=trials, significance=significance, delta=delta),
         hypothesis_test.epsilon_lower_bound(finding.counts, delta=delta, significance=significance),
         significance,
@@ -199,37 +199,37 @@ def canary_audit(spec: RunSpec, split: SemiPrivateSplit, *, trials: int = 400, s
     )
 
 
-def noise_alone(solved: RunPlan, seed: int | None) -> list[list[Array]]:
+def noise_alone(plan: RunPlan, seed: int | None) -> list[list[Array]]:
     """By training without a canary, what each release holds beside the rows, in units of its noise."""
-    view, canary = audit_rows(solved.view, copies=solved.guarantee.rows_per_person or 1)
-    seeds = _seeds(seed, min(NOISE_RUNS, _at_once(solved)), world=1)
-    return [list(run) for run in _trials(solved, view, view, canary, seeds)[1]]
+    view, canary = audit_rows(plan.view, copies=plan.guarantee.rows_per_person or 1)
+    seeds = _seeds(seed, min(NOISE_RUNS, _at_once(plan)), world=1)
+    return [list(run) for run in _trials(plan, view, view, canary, seeds)[1]]
 
 
 def _seeds(seed: int | None, runs: int, *, world: int) -> list[int | None]:
     return [None if seed is None else (seed + 1) * 10**7 + 2 * run + world for run in range(runs)]
 
 
-def _at_once(solved: RunPlan) -> int:
-    k = solved.settings.k if isinstance(solved.settings, HasDimension) else None
-    each = plan_of(solved).steps * int(solved.view.facts.n_classes * ((k or solved.view.facts.d) + 1))
+def _at_once(plan: RunPlan) -> int:
+    k = plan.settings.k if isinstance(plan.settings, HasDimension) else None
+    each = head_plan_of(plan).steps * int(plan.view.facts.n_classes * ((k or plan.view.facts.d) + 1))
     return max(1, CHUNK_FLOATS // each)
 
 
-def canary_worlds(solved: RunPlan, *, runs: int, seed: int | None) -> list[Array]:
+def canary_worlds(plan: RunPlan, *, runs: int, seed: int | None) -> list[Array]:
     """The canary's scores of `runs` trainings with it and of as many without.
 
     Raises UnsupportedError: a learner that cannot be repeated, or returns no linear head.
     """
-    view, canary = audit_rows(solved.view, copies=solved.guarantee.rows_per_person or 1)
-    chunk = _at_once(solved)
+    view, canary = audit_rows(plan.view, copies=plan.guarantee.rows_per_person or 1)
+    chunk = _at_once(plan)
     worlds: list[Array] = []
     for place, has_canary in enumerate((True, False)):
         x, y = (np.concatenate(pair) for pair in zip((view.x, view.y), canary, strict=True)) if has_canary else (view.x, view.y)
         seeds = _seeds(seed, runs, world=place)
         world = dataclasses.replace(view, x=x, y=y, memo=Memo())
         parts = [seeds[start : start + chunk] for start in range(0, len(seeds), chunk)]
-        worlds.append(np.concatenate([_trials(solved, view, world, canary, part)[0] for part in parts]))
+        worlds.append(np.concatenate([_trials(plan, view, world, canary, part)[0] for part in parts]))
     return worlds
 
 
@@ -240,9 +240,9 @@ def supports(method: str) -> str:
     return ""
 
 
-def plan_of(solved: RunPlan) -> HeadPlan:
+def head_plan_of(plan: RunPlan) -> HeadPlan:
     """The engine's plan of a solved run."""
-    return descent.plan_of(solved.settings, solved.view.facts)
+    return descent.plan_of(plan.settings, plan.view.facts)
 
 
 def descent_run(spec: RunSpec, split: SemiPrivateSplit) -> RunPlan:
@@ -253,28 +253,28 @@ def descent_run(spec: RunSpec, split: SemiPrivateSplit) -> RunPlan:
     reason = supports(spec.method)
     if reason:
         raise UnsupportedError(f"{reason}. Choose noisy_gd, dp_sgd or pillar.")
-    solved = solve_spec(spec, split)
-    if plan_of(solved).sampling_probability < 1:
+    plan = solve_spec(spec, split)
+    if head_plan_of(plan).sampling_probability < 1:
         raise UnsupportedError("this evidence needs full batches: set batch_size to none.")
-    return solved
+    return plan
 
 
-def linear_head(solved: RunPlan, result: TrainResult) -> LinearClassifier:
+def linear_head(plan: RunPlan, result: TrainResult) -> LinearClassifier:
     """What a run trained, which must be one linear head."""
     if not isinstance(result.classifier, LinearClassifier):
-        raise UnsupportedError(f"{solved.method.title} does not return a linear head.")
+        raise UnsupportedError(f"{plan.method.title} does not return a linear head.")
     return result.classifier
 
 
-def train_on_tape(solved: RunPlan) -> "tuple[torch.Tensor, LinearClassifier]":
+def train_on_tape(plan: RunPlan) -> "tuple[torch.Tensor, LinearClassifier]":
     """The releases (T, C, k + bias) of the run with its own seed, and its classifier, which they must give back."""
     tape = ReleaseTape()
-    classifier = linear_head(solved, solved.method.train(solved.settings, solved.view, solved.streams(solved.seed), Ledger(tape)))
+    classifier = linear_head(plan, plan.method.train(plan.settings, plan.view, plan.streams(plan.seed), Ledger(tape)))
     released = torch.stack(tape.released)
-    final = trajectory.states(released[:, None], plan_of(solved))[-1][0].numpy()
+    final = trajectory.states(released[:, None], head_plan_of(plan))[-1][0].numpy()
     away = np.abs(final[:, : len(classifier.weights)].T - classifier.weights).max()
     if not away <= WEIGHTS_TOLERANCE * (1 + np.abs(classifier.weights).max()):
-        raise UnsupportedError(f"{solved.method.title}'s weights are not plain descent on its releases.")
+        raise UnsupportedError(f"{plan.method.title}'s weights are not plain descent on its releases.")
     return released, classifier
 
 
@@ -303,27 +303,29 @@ def audit_rows(view: View, *, copies: int = 1) -> tuple[View, tuple[Array, Array
     return dataclasses.replace(view, x=x, y=y, rows=None, memo=Memo()), added
 
 
-def _trials(solved: RunPlan, without: View, world: View, canary: tuple[Array, Array], seeds: Sequence[int | None]) -> tuple[Array, Array]:
+def _trials(plan: RunPlan, without: View, world: View, canary: tuple[Array, Array], seeds: Sequence[int | None]) -> tuple[Array, Array]:
     """(scores (H,), left over (H, T, numbers of a release)): releases less the other rows, in units of noise."""
-    if solved.method.fit_many is None:
-        raise UnsupportedError(f"{solved.method.title} cannot be repeated in one batched call.")
+    if plan.method.fit_many is None:
+        raise UnsupportedError(f"{plan.method.title} cannot be repeated in one batched call.")
     tapes = [ReleaseTape() for _ in seeds]
-    results = solved.method.fit_many(
-        [solved.settings] * len(seeds), world, [solved.streams(seed) for seed in seeds], [Ledger(tape) for tape in tapes]
+    results = plan.method.fit_many(
+        [plan.settings] * len(seeds), world, [plan.streams(seed) for seed in seeds], [Ledger(tape) for tape in tapes]
     )
-    plan, released = plan_of(solved), torch.stack([torch.stack(tape.released) for tape in tapes], dim=1)
+    head_plan, released = head_plan_of(plan), torch.stack([torch.stack(tape.released) for tape in tapes], dim=1)
     scores, left_over = np.zeros(len(seeds)), np.zeros((len(seeds), len(released), released[0, 0].numel()))
-    classifiers = [linear_head(solved, result) for result in results]
+    classifiers = [linear_head(plan, result) for result in results]
     for heads in grouped(id(classifier.transform) for classifier in classifiers):  # a random projection is each run's own, and known
         transform, of_heads = classifiers[heads[0]].transform, released[:, heads]
         rows, added = HeadRows.of(transform(without.x), without.y), HeadRows.of(transform(canary[0]), canary[1])
-        scores[heads], left_over[heads] = _score_releases(of_heads, rows, added, plan)
+        scores[heads], left_over[heads] = _score_releases(of_heads, rows, added, head_plan)
     return scores, left_over
 
 
-def _score_releases(released: "torch.Tensor", rows: HeadRows, canary: HeadRows, plan: HeadPlan) -> tuple[Array, Array]:
-    sums = torch.stack([trajectory.clipped_gradient(rows, state, plan).double() for state in trajectory.states(released, plan)[:-1]])
+def _score_releases(released: "torch.Tensor", rows: HeadRows, canary: HeadRows, head_plan: HeadPlan) -> tuple[Array, Array]:
+    sums = torch.stack(
+        [trajectory.clipped_gradient(rows, state, head_plan).double() for state in trajectory.states(released, head_plan)[:-1]]
+    )
     next_sums = iter(sums)
-    scores = trajectory.canary_scores(released, canary, plan, without=lambda state: next(next_sums))
-    left_over = (released - sums) / (plan.noise_multiplier * plan.l2_clip_norm)
+    scores = trajectory.canary_scores(released, canary, head_plan, without=lambda state: next(next_sums))
+    left_over = (released - sums) / (head_plan.noise_multiplier * head_plan.l2_clip_norm)
     return scores, left_over.transpose(0, 1).flatten(2).numpy()

@@ -69,12 +69,12 @@ def one_run_audit(
     """
     if not canaries >= 10:
         raise SettingError(f"canaries must be at least 10; got {canaries!r}.")
-    solved = evidence.descent_run(spec, split)
-    if evidence.plan_of(solved).noise_multiplier == 0:
+    plan = evidence.descent_run(spec, split)
+    if evidence.head_plan_of(plan).noise_multiplier == 0:
         raise UnsupportedError("a run without noise claims nothing that could be tested: lower ε.")
-    stream, epsilon, delta = rng.stream(spec.seed, "one-run audit"), solved.guarantee.epsilon.upper, solved.guarantee.delta
+    stream, epsilon, delta = rng.stream(spec.seed, "one-run audit"), plan.guarantee.epsilon.upper, plan.guarantee.delta
     coins = stream.random(canaries) < 0.5
-    estimates = _estimates(solved, coins, stream)
+    estimates = _estimates(plan, coins, stream)
     guesses = one_run.best_guesses(epsilon, canaries=canaries, delta=delta, significance=significance)
     guessed = np.argsort(-np.abs(estimates), kind="stable")[:guesses]
     correct = int(((estimates[guessed] > 0) == coins[guessed]).sum())
@@ -86,31 +86,31 @@ def one_run_audit(
     return OneRunAudit(canaries, guesses, correct, certified, ideal, epsilon, one_run.least_visible(**setup))
 
 
-def _estimates(solved: RunPlan, coins: Array, stream: np.random.Generator) -> Array:
+def _estimates(plan: RunPlan, coins: Array, stream: np.random.Generator) -> Array:
     """(m,) estimates of coin − ½ from one run with the canaries whose coin says so."""
-    view, _ = evidence.audit_rows(solved.view)
+    view, _ = evidence.audit_rows(plan.view)
     centre = view.x_public.mean(axis=0) if len(view.x_public) else view.x.mean(axis=0)
     spread = float(np.linalg.norm(view.x - centre, axis=1).mean())
     directions = stream.standard_normal((len(coins), view.x.shape[1]))
     x = (centre + spread * directions / np.linalg.norm(directions, axis=1, keepdims=True)).astype(np.float32)
-    y = stream.integers(solved.view.facts.n_classes, size=len(coins))
-    copies = solved.guarantee.rows_per_person or 1  # a canary is a person with as many rows as are counted, all alike
+    y = stream.integers(plan.view.facts.n_classes, size=len(coins))
+    copies = plan.guarantee.rows_per_person or 1  # a canary is a person with as many rows as are counted, all alike
     entering = np.repeat(np.flatnonzero(coins), copies)
     world = dataclasses.replace(view, x=np.concatenate([view.x, x[entering]]), y=np.concatenate([view.y, y[entering]]), memo=Memo())
-    tape, plan = ReleaseTape(), evidence.plan_of(solved)
-    classifier = evidence.linear_head(solved, solved.method.train(solved.settings, world, solved.streams(solved.seed), Ledger(tape)))
+    tape, head_plan = ReleaseTape(), evidence.head_plan_of(plan)
+    classifier = evidence.linear_head(plan, plan.method.train(plan.settings, world, plan.streams(plan.seed), Ledger(tape)))
     rows, added = HeadRows.of(classifier.transform(view.x), view.y), HeadRows.of(classifier.transform(x), y)
-    return _regress_coins(torch.stack(tape.released)[:, None], rows, added, plan, copies)
+    return _regress_coins(torch.stack(tape.released)[:, None], rows, added, head_plan, copies)
 
 
-def _regress_coins(released: "torch.Tensor", rows: HeadRows, added: HeadRows, plan: HeadPlan, copies: int) -> Array:
+def _regress_coins(released: "torch.Tensor", rows: HeadRows, added: HeadRows, head_plan: HeadPlan, copies: int) -> Array:
     """The linear estimate of coins − ½ with the least mean square error, step by step: (AᵀA + 4)⁻¹Aᵀ(y − A/2)."""
     normal = torch.eye(len(added.y), dtype=torch.float64) / COIN_VARIANCE
     right = torch.zeros(len(added.y), dtype=torch.float64)
-    for state, step in zip(trajectory.states(released, plan)[:-1], released, strict=True):
-        gradients = copies * trajectory.clipped_rows(added, state[0], plan) / (plan.noise_multiplier * plan.l2_clip_norm)
-        left_over = (step.double() - trajectory.clipped_gradient(rows, state, plan).double()).flatten()
-        left_over = left_over / (plan.noise_multiplier * plan.l2_clip_norm)
+    for state, step in zip(trajectory.states(released, head_plan)[:-1], released, strict=True):
+        gradients = copies * trajectory.clipped_rows(added, state[0], head_plan) / (head_plan.noise_multiplier * head_plan.l2_clip_norm)
+        left_over = (step.double() - trajectory.clipped_gradient(rows, state, head_plan).double()).flatten()
+        left_over = left_over / (head_plan.noise_multiplier * head_plan.l2_clip_norm)
         normal += gradients @ gradients.T
         right += gradients @ (left_over - gradients.sum(0) / 2)
     estimates: Array = torch.linalg.solve(normal, right).numpy()
@@ -142,13 +142,13 @@ def individuals(spec: RunSpec, split: SemiPrivateSplit) -> Individuals:
     if reason:
         raise UnsupportedError(f"{reason}. Choose noisy_gd, dp_sgd, pillar or adamix.")
     is_mixed = METHODS[spec.method].is_mixed_descent
-    solved = solve_spec(spec, split) if is_mixed else evidence.descent_run(spec, split)
-    if solved.settings.noise_multiplier == 0:
+    plan = solve_spec(spec, split) if is_mixed else evidence.descent_run(spec, split)
+    if plan.settings.noise_multiplier == 0:
         raise UnsupportedError("without noise every row's individual ε is infinite: lower ε.")
-    mu, losses = _mixed_losses(solved) if is_mixed else _descent_losses(solved)
-    names, delta = split.features.classes, solved.guarantee.delta
-    columns = {"row": split.private, "class": [names[y] for y in solved.view.y], "mu": mu, "epsilon": _epsilons(mu, delta), "loss": losses}
-    stated = math.sqrt(solved.settings.steps) / solved.settings.noise_multiplier
+    mu, losses = _mixed_losses(plan) if is_mixed else _descent_losses(plan)
+    names, delta = split.features.classes, plan.guarantee.delta
+    columns = {"row": split.private, "class": [names[y] for y in plan.view.y], "mu": mu, "epsilon": _epsilons(mu, delta), "loss": losses}
+    stated = math.sqrt(plan.settings.steps) / plan.settings.noise_multiplier
     return Individuals(pd.DataFrame(columns), stated, accounting.epsilon_of_mu(stated, delta), delta)
 
 
@@ -157,20 +157,20 @@ def supports(method: str) -> str:
     return "" if METHODS[method].is_mixed_descent else evidence.supports(method)
 
 
-def _descent_losses(solved: RunPlan) -> tuple[Array, Array]:
-    released, classifier = evidence.train_on_tape(solved)
-    z = classifier.transform.rows(solved.view.x, solved.view.rows)
-    mu = trajectory.individual_mu(released, HeadRows.of(z, solved.view.y), evidence.plan_of(solved))
-    return mu, membership.log_losses(z @ classifier.weights + classifier.bias, solved.view.y)
+def _descent_losses(plan: RunPlan) -> tuple[Array, Array]:
+    released, classifier = evidence.train_on_tape(plan)
+    z = classifier.transform.rows(plan.view.x, plan.view.rows)
+    mu = trajectory.individual_mu(released, HeadRows.of(z, plan.view.y), evidence.head_plan_of(plan))
+    return mu, membership.log_losses(z @ classifier.weights + classifier.bias, plan.view.y)
 
 
-def _mixed_losses(solved: RunPlan) -> tuple[Array, Array]:
+def _mixed_losses(plan: RunPlan) -> tuple[Array, Array]:
     """AdaMix: its step goes over the released sums again; the final weights must be the classifier's."""
-    tape, settings, view = ReleaseTape(), solved.settings, solved.view
-    classifier = solved.method.train(settings, view, solved.streams(solved.seed), Ledger(tape)).classifier
+    tape, settings, view = ReleaseTape(), plan.settings, plan.view
+    classifier = plan.method.train(settings, view, plan.streams(plan.seed), Ledger(tape)).classifier
     prepared = view.prepare(standardise=settings.standardise, centre=settings.centre, normalise=settings.normalise)
     rows, directions = HeadRows.of(prepared.z, view.y), adamix.public_directions([settings], view)
-    together = HeadGroup(view, prepared, solved.streams(solved.seed))
+    together = HeadGroup(view, prepared, plan.streams(plan.seed))
     public, pairs = PublicRows.of(together), zip(tape.calls, tape.released, strict=True)
     state = torch.from_numpy(np.ascontiguousarray(adamix.start(settings, together).T))[None]
     step, squares = adamix.both_kinds([settings], together, state), torch.zeros(len(view.y), dtype=torch.float64)

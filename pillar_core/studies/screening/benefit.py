@@ -215,13 +215,13 @@ def reconstruction_errors(
     features = private_features(private, model)
     for number, (name, data_set) in enumerate(public.items()):
         parts = split(features, public=labelled_features(data_set, features, model), allow_overlap=True)
-        solved = solve("adamix", parts, epsilon=epsilon, delta=delta, seed=seed, k=k, standardise=False, centre=False)
-        settings, view = solved.settings, solved.view
+        plan = solve("adamix", parts, epsilon=epsilon, delta=delta, seed=seed, k=k, standardise=False, centre=False)
+        settings, view = plan.settings, plan.view
         prepared = view.prepare(standardise=settings.standardise, centre=settings.centre, normalise=settings.normalise)
         directions = torch.from_numpy(view.basis(standardise=settings.standardise, centre=settings.centre).vectors)
         if directions.shape[1] < k:
             raise DataError(f"the rows of {name!r} span fewer than k = {k} directions: lower k.")
-        together = HeadGroup(view, prepared, solved.streams(seed))
+        together = HeadGroup(view, prepared, plan.streams(seed))
         watch = _Watch(directions, PublicRows.of(together), torch.from_numpy(prepared.z), torch.from_numpy(view.y), k, seed)
         initial = (adamix.start(settings, together), np.zeros(view.facts.n_classes, dtype=np.float32))
         head = Head(mixed.plan_of(settings, view.facts), together.streams, Ledger(), initial)

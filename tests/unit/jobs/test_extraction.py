@@ -84,7 +84,7 @@ def test_other_weights_under_the_same_name_make_other_records_and_jobs(tmp_path:
     for value in (0.0, 1.0):
         save_file({"x": torch.full((2,), value)}, path)
         grid = {"dataset": "digits", "backbone": name, "method": "non_private", "epsilon": float("inf"), "public_fraction": 0.1, "seed": 0}
-        keys.append(sweep.cell_key(sweep.cells(grid)[0]))
+        keys.append(sweep.run_key(sweep.specs_of(grid)[0]))
         jobs.append(jobs_extraction.specification("digits", name)["revision"])
     assert keys[0] != keys[1]
     assert jobs[0] != jobs[1]

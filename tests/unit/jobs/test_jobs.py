@@ -577,12 +577,12 @@ def test_a_sweep_is_cut_into_tasks_and_answered_from_the_store(still: Path) -> N
     assert [cell.settings["k"] for cell in cells] == sorted(cell.settings["k"] for cell in cells)
     assert jobs_sweep.cached({"grid": grid}) is None
     for cell in cells:
-        store.default().put_json("record", sweep.cell_key(cell), {"cell": cell.form, "accuracy": 0.5})
+        store.default().put_json("record", sweep.run_key(cell), {"cell": cell.form, "accuracy": 0.5})
     job_id = jobs.submit({"kind": "sweep", "grid": grid})
     assert jobs.status(job_id).state == "done"
     assert jobs.find({"grid": grid, "kind": "sweep"}) == jobs.status(job_id)
     assert [record["cell"] for record in sweeps.records(jobs.result(job_id))] == [cell.form for cell in cells]
-    store.default().delete("record", sweep.cell_key(cells[0]))
+    store.default().delete("record", sweep.run_key(cells[0]))
     with pytest.raises(JobError, match="left the cache"):
         sweeps.records(jobs.result(job_id))
 
@@ -590,13 +590,13 @@ def test_a_sweep_is_cut_into_tasks_and_answered_from_the_store(still: Path) -> N
 def test_a_done_job_whose_results_have_left_the_store_starts_over(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "_start", lambda *_: None)
     grid = {"dataset": "digits", "method": "pillar", "public_fraction": 0.1, "k": [6, 7], "epsilon": 1.0}
-    cells = sweep.cells(grid)
+    cells = sweep.specs_of(grid)
     for cell in cells:
-        store.default().put_json("record", sweep.cell_key(cell), {"cell": cell.form, "accuracy": 0.5})
+        store.default().put_json("record", sweep.run_key(cell), {"cell": cell.form, "accuracy": 0.5})
     job_id = jobs.submit({"kind": "sweep", "grid": grid})
     jobs.submit({"kind": "sweep", "grid": grid})
     assert jobs.status(job_id).state == "done"
-    store.default().delete("record", sweep.cell_key(cells[0]))
+    store.default().delete("record", sweep.run_key(cells[0]))
     assert jobs.submit({"kind": "sweep", "grid": grid}) == job_id
     assert jobs.status(job_id).state == "queued"
     assert jobs.result(job_id, partial=True) == []
@@ -608,7 +608,7 @@ def test_small_groups_of_a_large_grid_share_a_task_and_train_apart(still: Path) 
     assert [len(task["cells"]) for task in tasks] == [8] * 10
     assert len(jobs_sweep.split({"grid": grid | {"seed": list(range(20))}})) == 20
     answers = jobs_sweep.keep(tasks[0], jobs_sweep.run(tasks[0], lambda *_: None, lambda: False))
-    assert answers == [sweep.cell_key(RunSpec(**form)) for form in tasks[0]["cells"]]
+    assert answers == [sweep.run_key(RunSpec(**form)) for form in tasks[0]["cells"]]
     records = sweeps.records([answers])
     assert [record["cell"] for record in records] == tasks[0]["cells"]
 
@@ -669,11 +669,11 @@ def test_a_sweep_as_a_job_gives_what_it_gives_here(warm: Path) -> None:
     records = sweeps.records(jobs.result(job_id))
     assert len(records) == 4
     store.default().prune(0)
-    again = [record for group in sweep.trials(grid) for record in sweep.run_trials(group)]
+    again = [record for group in sweep.group_specs(grid) for record in sweep.run_group(group)]
     # A batch of one process and a batch of another may add in another order; ARCHITECTURE's tolerance for repeated trials.
-    by_cell = {sweep.cell_key(RunSpec(**record["cell"])): record["accuracy"] for record in again}
+    by_cell = {sweep.run_key(RunSpec(**record["cell"])): record["accuracy"] for record in again}
     for record in records:
-        assert record["accuracy"] == pytest.approx(by_cell[sweep.cell_key(RunSpec(**record["cell"]))], rel=1e-5)
+        assert record["accuracy"] == pytest.approx(by_cell[sweep.run_key(RunSpec(**record["cell"]))], rel=1e-5)
 
 
 @pytest.mark.parametrize("elsewhere", [True, False])
@@ -767,14 +767,14 @@ def test_workers_with_caches_of_their_own_give_what_one_machine_gives(tmp_path: 
         assert len(sweeps.run_through(grid, scheduler=address, resources={"GPU": 1})) == len(there)
         job_id = jobs.submit({"kind": "test_square", "x": 7, "resources": {"GPU": 2}})
         assert "GPU" in jobs.wait(job_id, timeout=SECONDS).cause
-    cells = sweep.cells(grid)
+    cells = sweep.specs_of(grid)
     assert [record["cell"] for record in there] == [form for task in jobs_sweep.split({"grid": grid}) for form in task["cells"]]
-    assert {path.stem for path in (tmp_path / "cache" / "record").rglob("*.json")} == {sweep.cell_key(cell) for cell in cells}
+    assert {path.stem for path in (tmp_path / "cache" / "record").rglob("*.json")} == {sweep.run_key(cell) for cell in cells}
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "alone"))
     assert uploads.keep(pc.features(rows[:2400], labels[:2400], rows[2400:], labels[2400:])) == name
-    alike = {sweep.cell_key(RunSpec(**record["cell"])): record for record in there}
-    for alone in [record for group in sweep.trials(grid | {"seed": [0, 19]}) for record in sweep.run_trials(group)]:
-        record = alike.pop(sweep.cell_key(RunSpec(**alone["cell"])))
+    alike = {sweep.run_key(RunSpec(**record["cell"])): record for record in there}
+    for alone in [record for group in sweep.group_specs(grid | {"seed": [0, 19]}) for record in sweep.run_group(group)]:
+        record = alike.pop(sweep.run_key(RunSpec(**alone["cell"])))
         assert record["guarantee"] == alone["guarantee"]
         # Other batches add in another order; ARCHITECTURE's tolerance for repeated trials.
         assert record["accuracy"] == pytest.approx(alone["accuracy"], rel=1e-5)

@@ -25,5 +25,5 @@ def test_a_grid_is_counted_before_it_is_built() -> None:
     grid = {"dataset": "digits", "method": "pillar", "epsilon": 1.0, "k": list(range(1, 1001)), "seed": list(range(30))}
     start = time.monotonic()
     with pytest.raises(SettingError, match=r"30,000 runs.*at most"):
-        sweep.cells(grid)
+        sweep.specs_of(grid)
     assert time.monotonic() - start < 5.0  # counting takes no time; building takes longer

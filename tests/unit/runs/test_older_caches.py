@@ -57,15 +57,15 @@ def _older(registry: Registry[Any], name: str) -> Callable[[Patch], None]:
 def test_records_of_another_version_answer_nothing_and_enter_no_mean(age: Callable[[Patch], None], monkeypatch: Patch) -> None:
     with monkeypatch.context() as older:
         age(older)
-        for cell in sweep.cells(GRID):
-            (record,) = sweep.run_trials([cell])
-            key = sweep.cell_key(cell)
+        for cell in sweep.specs_of(GRID):
+            (record,) = sweep.run_group([cell])
+            key = sweep.run_key(cell)
             store.default().delete("record", key)
             store.default().put_json("record", key, record | {"accuracy": 0.001, "metrics": {"accuracy": 0.001}})
         records._row.cache_clear()
         assert list(records.all_runs()["origin"]) == [records.OWN] * 2
     records._row.cache_clear()
-    assert sweep.cached_records(sweep.cells(GRID)) == [None, None]
+    assert sweep.cached_records(sweep.specs_of(GRID)) == [None, None]
     answers = pc.sweep(GRID | {"seed": [1, 2]})
     assert (answers["accuracy"] > 0.1).all()
     runs = records.all_runs()

@@ -148,12 +148,12 @@ def test_persons_are_read_from_words_and_whole_numbers(names):
 
 def test_what_the_store_keeps_of_a_run_is_still_a_persons(own_cache):
     split, _ = _split(3)
-    (cell,) = sweep.cells({"dataset": "breast_cancer", "method": "noisy_gd", "epsilon": 2.0})
-    first, again = (sweep.run_cell(cell, split) for _ in range(2))
+    (cell,) = sweep.specs_of({"dataset": "breast_cancer", "method": "noisy_gd", "epsilon": 2.0})
+    first, again = (sweep.read_or_run(cell, split) for _ in range(2))
     assert first.guarantee.rows_per_person == again.guarantee.rows_per_person == 3
     assert "at most 3" in statement(again).fields["privacy_unit"]
     assert spent_event(again) is not None
-    row = sweep.table([store.default().get_json("record", sweep.cell_key(cell))]).iloc[0]
+    row = sweep.table([store.default().get_json("record", sweep.run_key(cell))]).iloc[0]
     assert row["rows_per_person"] == 3
 
 

@@ -23,16 +23,16 @@ pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def test_a_setting_that_a_method_lacks_does_not_multiply_its_runs():
-    cells = sweeping.cells(GRID)
+    cells = sweeping.specs_of(GRID)
     assert sum(cell.method == "pillar" for cell in cells) == 8
     assert sum(cell.method == "dp_sgd" for cell in cells) == 4
     assert {cell.epsilon for cell in cells} == {0.5, math.inf}
 
 
 def test_a_cell_survives_the_way_through_json_with_its_key():
-    for cell in sweeping.cells({**GRID, "dataset_settings": {"n": 5}, "preset": "paper", "seed": [0, None]}):
+    for cell in sweeping.specs_of({**GRID, "dataset_settings": {"n": 5}, "preset": "paper", "seed": [0, None]}):
         again = RunSpec(**json.loads(json.dumps(cell.form)))
-        assert (again, sweeping.cell_key(again)) == (cell, sweeping.cell_key(cell))
+        assert (again, sweeping.run_key(again)) == (cell, sweeping.run_key(cell))
 
 
 def test_arguments_of_a_run_are_its_budget_or_settings_of_its_method():
@@ -41,12 +41,12 @@ def test_arguments_of_a_run_are_its_budget_or_settings_of_its_method():
 
 
 def test_cells_that_share_split_and_learner_train_together():
-    groups = sweeping.trials(GRID)
+    groups = sweeping.group_specs(GRID)
     assert sorted(len(group) for group in groups) == [2, 2, 4, 4]
 
 
 def test_groups_of_one_split_follow_each_other_and_rows_are_read_once(monkeypatch):
-    groups = sweeping.trials({**GRID, "seed": [0, 1, 2]})
+    groups = sweeping.group_specs({**GRID, "seed": [0, 1, 2]})
     splits = [group[0].split["split_seed"] for group in groups]
     assert splits == sorted(splits)
     read = []
@@ -76,10 +76,10 @@ def test_finished_cells_are_not_run_again(monkeypatch):
 
 @pytest.mark.parametrize("method", ["pillar", "pillar_one_shot", "adamix", "pate", "non_private", "only_public"])
 def test_a_record_from_the_store_is_the_record_of_the_run(method):
-    cell = sweeping.cells({**GRID, "method": [method, "pillar"], "k": None, "epsilon": 2.0, "seed": 0})[0]
+    cell = sweeping.specs_of({**GRID, "method": [method, "pillar"], "k": None, "epsilon": 2.0, "seed": 0})[0]
     split = pc.split(pc.load_dataset("digits"), public_fraction=0.1, seed=0)
     trained = sweeping.run.run_spec(cell, split)
-    stored, again = (sweeping.run_cell(cell, split) for _ in range(2))
+    stored, again = (sweeping.read_or_run(cell, split) for _ in range(2))
     assert stored == again == dataclasses.replace(trained, diagnostics={}, seconds=stored.seconds)
     assert stored.classifier is None
 
@@ -111,10 +111,10 @@ def test_a_changed_file_under_a_name_is_trained_anew(table_file):
             geometry.task_key(geometry.payload("openml:mine", public_fraction=0.1)),
             Ask("energy", "digits", ("openml:mine",)).key,
         }
-        (cell,) = sweeping.cells(TABLE)
+        (cell,) = sweeping.specs_of(TABLE)
         split = sweeping.split_of(cell.data, cell.split)
         again = pc.run("dp_sgd", split, noise_multiplier=2.0, batch_size=40, steps=50, chosen_beforehand=True)
-        assert sweeping.run_cell(cell, split).guarantee == again.guarantee
+        assert sweeping.read_or_run(cell, split).guarantee == again.guarantee
     assert (rows[3000][0].n_private, rows[300][0].n_private) == (2160, 216)
     assert rows[300][0].epsilon_upper > 5 * rows[3000][0].epsilon_upper
     assert rows[3000][1].accuracy == rows[3000][0].accuracy
@@ -170,11 +170,11 @@ def test_a_refusal_is_kept_of_the_file_that_was_refused(table_file):
 
 
 def test_a_cell_that_cannot_run_is_refused_in_the_words_of_a_run_each_time():
-    (cell,) = sweeping.cells({**GRID, "method": "pillar", "k": 400, "epsilon": 0.5, "seed": 0})
+    (cell,) = sweeping.specs_of({**GRID, "method": "pillar", "k": 400, "epsilon": 0.5, "seed": 0})
     split = pc.split(pc.load_dataset("digits"), public_fraction=0.1, seed=0)
     for _ in range(2):
         with pytest.raises(errors.DataError, match="k must be at most"):
-            sweeping.run_cell(cell, split)
+            sweeping.read_or_run(cell, split)
 
 
 def test_a_cell_that_cannot_run_is_a_row_with_its_reason():
@@ -190,7 +190,7 @@ def test_a_refusal_is_kept_with_its_cause_and_not_tried_again(monkeypatch):
     first = pc.sweep(grid)
     monkeypatch.setattr(sweeping.run, "solve_spec", lambda *_: pytest.fail("a refused cell was tried again"))
     assert pc.sweep(grid).equals(first)
-    refused = [record for record in sweeping.cached_records(sweeping.cells(grid)) if record.get("error")]
+    refused = [record for record in sweeping.cached_records(sweeping.specs_of(grid)) if record.get("error")]
     assert {record["cause"] for record in refused} == {"DataError"}
     assert all(record["versions"]["pillar_core"] == pc.__version__ for record in refused)
 
@@ -233,7 +233,7 @@ def test_a_spending_that_was_not_declared_stops_the_sweep(monkeypatch):
 def test_records_say_what_made_them():
     grid = {**GRID, "method": "pillar", "k": 5, "seed": 0}
     pc.sweep(grid)
-    for record in sweeping.cached_records(sweeping.cells(grid)):
+    for record in sweeping.cached_records(sweeping.specs_of(grid)):
         assert record["versions"]["pillar_core"] == pc.__version__
         assert {"source", "Python", "numpy", "torch"} <= set(record["versions"])
 
@@ -260,8 +260,8 @@ def test_the_same_pixels_in_another_shape_are_another_run():
     shapes = [(12, 12), (8, 18), (18, 8)]
     sets = [pc.load_features(Dataset("b", pixels.reshape(40, *shape), labels, None, None, ("a", "b"))) for shape in shapes]
     for given in (sets, [pc.split(one, public_fraction=0.5) for one in sets]):
-        cells = [sweeping.cells({"dataset": one, "method": "from_scratch", "epsilon": 1.0})[0] for one in given]
-        assert len({sweeping.cell_key(cell) for cell in cells}) == 3
+        cells = [sweeping.specs_of({"dataset": one, "method": "from_scratch", "epsilon": 1.0})[0] for one in given]
+        assert len({sweeping.run_key(cell) for cell in cells}) == 3
         assert cells[0].data["dataset"] == f"given:{given[0].fingerprint}"
 
 

@@ -36,9 +36,9 @@ def for_view(name, **changes):
 @pytest.mark.parametrize("name", list(COMPARE_VIEWS))
 def test_every_view_asks_for_runs_that_can_be(name):
     view, own = COMPARE_VIEWS[name], for_view(name)
-    cells = compare_views.cells(view, own)
+    cells = compare_views.specs_of(view, own)
     assert cells
-    assert len({sweep.cell_key(cell) for cell in cells}) == len(cells)
+    assert len({sweep.run_key(cell) for cell in cells}) == len(cells)
     assert {cell.seed for cell in cells} == {0, 1}
     assert len(compare_views.table_of(cells)) == sum(starter.record(cell) is not None for cell in cells)
 
@@ -149,7 +149,7 @@ def test_a_partly_finished_view_says_how_many_seeds_each_place_has():
     grid = compare_views.grids_of(view, own)[0]
     pc.sweep({**grid, "method": ["pillar"], "seed": [0]})
     pc.sweep({**grid, "method": ["dp_raft_pillar"], "seed": [0, 1]})
-    lines = compare_views.lines(view, compare_views.table_of(compare_views.cells(view, own)), own)
+    lines = compare_views.lines(view, compare_views.table_of(compare_views.specs_of(view, own)), own)
     assert set(lines.loc[lines["method"] == "pillar", "seeds"]) == {1}
     assert set(lines.loc[lines["method"] == "dp_raft_pillar", "seeds"]) == {2}
     assert lines.loc[lines["method"] == "pillar", "low"].isna().all()

@@ -88,7 +88,7 @@ def test_known_numbers_are_found_where_the_papers_print_them() -> None:
 @pytest.mark.parametrize(("name", "dataset"), RUNNABLE)
 def test_every_grid_is_one_that_a_sweep_takes(name: str, dataset: str) -> None:
     grid = papers.grid(name, dataset=dataset)
-    cells = sweep.cells(grid)
+    cells = sweep.specs_of(grid)
     assert {cell.method for cell in cells} == set(grid["method"])
     assert {cell.data["dataset"] for cell in cells} == {papers.STAND_IN}
     assert {cell.seed for cell in cells} == {0, 1}
