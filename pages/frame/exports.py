@@ -1,5 +1,6 @@
 """What leaves the app with a figure: settings as YAML, the command that repeats it, the table as CSV."""
 
+import contextlib
 import dataclasses
 import shlex
 from collections.abc import Mapping
@@ -8,12 +9,18 @@ import pandas as pd
 import yaml
 
 from pages.frame import core
+from pages.frame import settings as codec
 from pages.frame.settings import AUTO, PINNED, VERSION, Settings
+from pillar_core import store
 from pillar_core.arrays import Json
+from pillar_core.errors import PillarError
 from pillar_core.plots.theme import Figure
 from pillar_core.runs.repeated import file_of
 from pillar_core.spreadsheets import without_formulas
 from pillar_core.store.codec import decode_yaml
+
+_TOLD = ("data", "public", "method", "k", "epsilon", "seed")
+"""What a table of pins says of each."""
 
 
 def settings_yaml(settings: Settings) -> str:
@@ -61,6 +68,16 @@ def page(figure: Figure) -> bytes:
 
 
 def differences(a: Settings, b: Settings) -> pd.DataFrame:
-    """One row per setting that differs between A and B."""
+    """One row per setting that differs between the pinned a and the present b: columns setting, pinned, now."""
     pairs = [(name, getattr(a, name), getattr(b, name)) for name in PINNED]
-    return pd.DataFrame([(name, str(x), str(y)) for name, x, y in pairs if x != y], columns=["setting", "A", "B"])
+    return pd.DataFrame([(name, str(x), str(y)) for name, x, y in pairs if x != y], columns=["setting", "pinned", "now"])
+
+
+def pins(settings: Settings) -> pd.DataFrame:
+    """The pinned settings with the accuracy of their runs where those were trained: columns pin, data, public, method, k, …, accuracy."""
+    rows = []
+    for letter, pinned in codec.pins(settings).items():
+        with contextlib.suppress(PillarError):  # rows that are gone
+            record = store.default().get_json("record", core.run_key(pinned)) or {}
+            rows.append({"pin": letter} | {name: getattr(pinned, name) for name in _TOLD} | {"accuracy": record.get("accuracy")})
+    return pd.DataFrame(rows, columns=["pin", *_TOLD, "accuracy"])

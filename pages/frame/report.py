@@ -15,6 +15,7 @@ import streamlit as st
 
 import pillar_core as pc
 from pages.frame import core, exports, local, shares, theme
+from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pillar_core import store
 from pillar_core.arrays import Json
@@ -64,7 +65,8 @@ def _section(place: int, entry: dict[str, Json]) -> str:
     return (
         f'<section><h2>{title}</h2><div class="figure" style="background: {entry["surface"]}">{entry["drawn"]}</div>'
         f"<p><b>{badges}</b></p><p>{alt}</p><details><summary>Table, {rows}</summary>{entry['table']}</details>"
-        f"<details><summary>Settings</summary><pre>{settings}</pre></details></section>"
+        f"<details><summary>Settings</summary><pre>{settings}</pre></details>"
+        f"{entry['pins'] and '<p>Pinned settings</p>' + entry['pins']}</section>"
     )
 
 
@@ -78,6 +80,7 @@ def _add(figure: Figure, table: pd.DataFrame, name: str, settings: Settings, bad
         "rows": len(table),
         "table": table.head(_ROWS).to_html(index=False, border=0),
         "settings": exports.settings_yaml(settings),
+        "pins": exports.pins(settings).to_html(index=False, border=0) if codec.pins(settings) else "",
         "statement": _statement(settings),
         "sets": list(sets),
     }

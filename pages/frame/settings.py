@@ -90,6 +90,8 @@ class Settings:
 
 
 PARAMS: dict[str, Param] = params.params_of(Settings)
+PINS, _NEXT_PIN = "ABC", "!"
+"""The letters of pinned settings, and what stands between their words in the parameter `a`."""
 PINNED = tuple(
     name for name in PARAMS if name not in ("controls", "target", "view", "compare", "learners", "runs", "screen", "a", "hide", "lesson")
 )
@@ -139,7 +141,7 @@ def from_query(query: Mapping[str, str], *, chosen_names: Container[str] | None 
 
 
 def pin(settings: Settings) -> str:
-    """The settings as one word for the `a` parameter: values in field order."""
+    """The settings as one word for the parameter `a`: values in field order."""
     return "~".join(_text(getattr(settings, name)) for name in PINNED)
 
 
@@ -151,6 +153,18 @@ def unpin(word: str, *, chosen_names: Container[str] | None = None) -> Settings 
     settings, notes = from_query(dict(zip(PINNED, parts, strict=True)), chosen_names=chosen_names)
     named = uploads.names_in([settings.data, settings.public])
     return settings if not notes and all(map(uploads.is_here, named)) else None
+
+
+def pins(settings: Settings) -> dict[str, Settings]:
+    """The pinned settings by letter, A first."""
+    read = {letter: unpin(word) for letter, word in zip(PINS, settings.a.split(_NEXT_PIN), strict=False)}
+    return {letter: pinned for letter, pinned in read.items() if pinned is not None}
+
+
+def with_pin(settings: Settings, letter: str, pinned: Settings | None) -> str:
+    """The parameter `a` with this pin in the place of the letter's; None takes it out."""
+    kept = pins(settings) | {letter: pinned}
+    return _NEXT_PIN.join("" if kept.get(name) is None else pin(cast(Settings, kept[name])) for name in PINS).rstrip(_NEXT_PIN)
 
 
 def check_value(name: str, value: Value) -> tuple[Value, str]:
@@ -206,7 +220,7 @@ def _read(name: str, text: str, notes: list[str], chosen_names: Container[str] |
         return cast(Value, param.default)
     if name == "backbone" and chosen_names is not None and value not in chosen_names and not pc.BACKBONES.is_linkable(str(value)):
         return _linkable(str(value), notes)
-    if name == "a" and value and unpin(str(value), chosen_names=chosen_names) is None:
+    if name == "a" and any(word and unpin(word, chosen_names=chosen_names) is None for word in text.split(_NEXT_PIN)):
         notes.append("The pinned settings in the link could not be read: nothing is pinned.")
         return ""
     if name == "learners":

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Sequence
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import copying, core, exports, jobs, local, odds, plain, session
+from pages.frame import copying, core, exports, jobs, local, odds, plain, session, theme
 from pages.frame import settings as codec
 from pages.frame.settings import EPSILONS, KS, PARAMS, PART, RULE, Settings, choices
+from pillar_core import plots
 from pillar_core.arrays import Json
 from pillar_core.data import uploads
 from pillar_core.errors import PillarError
@@ -121,18 +122,21 @@ def _ladder(values: Sequence[float], now: float, limit: float | None) -> list[fl
 
 
 def _draw_footer(settings: Settings) -> None:
-    """Odds, pin as A, copy link, jobs, device and cache."""
+    """Odds, pins, copy link, jobs, device and cache."""
     st.html(f'<div class="pillar-odds">{odds.sentence(settings)}</div>')
-    pinned = codec.unpin(settings.a)
-    with st.container(horizontal=True, gap="small"):
-        label = "Pin as A" if pinned is None else "Pin anew"
-        st.button(**local.element("pin", label=label), on_click=session.change, kwargs={"a": codec.pin(settings)})
-        if pinned is not None:
-            st.button(**local.element("unpin"), on_click=session.change, kwargs={"a": ""})
-    if pinned is not None:
-        changed = exports.differences(pinned, settings)
-        changes = "; ".join(f"{row.setting} {row.A} → {row.B}" for row in changed.itertuples()) or "nothing yet"
-        st.caption(f"Changed since A: {plain.text(changes)}")
+    pins = codec.pins(settings)
+    free = next((letter for letter in codec.PINS if letter not in pins), codec.PINS[-1])
+    label = f"Pin {free} anew" if free in pins else f"Pin as {free}"
+    st.button(**local.element("pin", label=label), on_click=session.change, kwargs={"a": codec.with_pin(settings, free, settings)})
+    for letter, pinned in pins.items():
+        changed, name = exports.differences(pinned, settings), letter.lower()
+        changes = "; ".join(f"{row.setting} {row.pinned} → {row.now}" for row in changed.itertuples()) or "nothing yet"
+        with st.container(horizontal=True, gap="small", vertical_alignment="center", key=f"pinned-{name}"):
+            st.html(f'<b style="color: {plots.pin_colour(letter, theme.mode())}">{letter}</b>', width="content")
+            values = {field: getattr(pinned, field) for field in codec.PINNED}
+            st.button(**local.element("take-pin", of=name), on_click=session.change, kwargs=values)
+            st.button(**local.element("unpin", of=name), on_click=session.change, kwargs={"a": codec.with_pin(settings, letter, None)})
+        st.caption(f"Changed since {letter}: {plain.text(changes)}")
     hint = "It shows the same view on any machine that has the data, and holds the seed: runs that it shows are experiments, not releases."
     copying.button("Copy link", settings, key="copy-link", hint=hint)
     jobs.show_unfinished()

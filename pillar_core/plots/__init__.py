@@ -8,7 +8,7 @@ from pillar_core.numerics import wilson
 from pillar_core.plots.accuracy import Here, accuracy_against_k
 from pillar_core.plots.answers import accuracy_by, total_budget
 from pillar_core.plots.bars import comparison, expected, overlay
-from pillar_core.plots.budgets import error_against_epsilon
+from pillar_core.plots.budgets import error_against_epsilon, mark_pins
 from pillar_core.plots.classes import class_balance, confusion, per_class, possible_answers
 from pillar_core.plots.effect import effect
 from pillar_core.plots.evidence import (
@@ -51,7 +51,7 @@ from pillar_core.plots.screening import (
     reconstruction_bound,
     score_against_accuracy,
 )
-from pillar_core.plots.theme import Mode, epsilon_colour, epsilon_label, epsilon_value, in_order, method_style
+from pillar_core.plots.theme import Mode, epsilon_colour, epsilon_label, epsilon_value, in_order, method_style, pin_colour
 from pillar_core.plots.theory import choice_errors, component_graph, component_table, mixture_errors, rates, rows_against_dimension, shift
 
 __all__ = checks.public_names(__name__)

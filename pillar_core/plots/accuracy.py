@@ -22,6 +22,7 @@ from pillar_core.plots.theme import (
     fade,
     finish_by_name,
     method_style,
+    pin_colour,
     seeds_phrase,
 )
 
@@ -53,7 +54,8 @@ def accuracy_against_k(
 ) -> go.Figure:
     """Lines of mean test accuracy (percent) over k (log axis), one per ε, from runs.
 
-    table, pinned: one row per run with columns method, k, epsilon, seed, accuracy in [0, 1]. Training without privacy, without
+    table, pinned: one row per run with columns method, k, epsilon, seed, accuracy in [0, 1]; pinned may have the letter of each in a
+    column pin. Training without privacy, without
     projection and on public rows alone become horizontal lines with their intervals; without projection at `present.epsilon`, else at
     the smallest ε. The best k of
     each ε is ringed: chosen on test rows, so a non-private diagnostic. history: single runs (columns k, epsilon, accuracy), drawn as
@@ -89,12 +91,13 @@ def accuracy_curves(
     colour = method_style(k_curves.PUBLIC_ALONE).colour(mode)
     ends += _level(figure, rows, name="public rows alone", colour=colour, dash="dashdot", span=span)
     k_curves.without_noise(figure, table, mode=mode)
-    if pinned is not None and len(pinned):
-        _ghost(figure, pinned, mode=mode)
     bests: list[str] = []
     for symbol, (epsilon, curve) in zip(class_symbols(len(curves)), curves.items(), strict=True):
         _curve(figure, curve, epsilon=epsilon, mode=mode, symbol=symbol)
         bests.append(_best(figure, curve, epsilon=epsilon, mode=mode))
+    if pinned is not None and len(pinned):
+        for letter, ghost in pinned.assign(pin=pinned.get("pin", "A")).groupby("pin"):
+            _ghost(figure, ghost, str(letter), mode=mode)
     ends += [k_curves.end(curve, epsilon, mode) for epsilon, curve in curves.items()]
     focus = budget if budget in curves else min(curves, default=math.inf)
     rows = table[(table["method"] == k_curves.FLOOR) & (table["epsilon"] == focus)]
@@ -187,25 +190,25 @@ def _line(
     return [(span[1], level, f"{name}: {level:.1f} %", colour)]
 
 
-def _ghost(figure: go.Figure, pinned: pd.DataFrame, *, mode: Mode) -> None:
-    ink = INK[mode]
+def _ghost(figure: go.Figure, pinned: pd.DataFrame, letter: str, *, mode: Mode) -> None:
+    ink, colour = INK[mode], pin_colour(letter, mode)
     curve = over_seeds(pinned, by=["k"], value="accuracy", low=0, high=1).sort_values("k")
     marks.line(
         figure,
         curve["k"],
         100 * curve["mean"],
-        ink.muted,
+        colour,
         width=2,
         dash="dot",
         mode="lines+markers",
-        name="pinned A",
-        marker={"symbol": "circle-open", "size": 8, "color": ink.muted},
-        error_y=marks.reach(curve, ink.muted, thickness=1, width=0),
+        name=f"pinned {letter}",
+        marker={"symbol": "circle-open", "size": 8, "color": colour},
+        error_y=marks.reach(curve, colour, thickness=1, width=0),
         showlegend=False,
-        hover="A, k = %{x}: %{y:.1f} %<extra>pinned A</extra>",
+        hover=f"{letter}, k = %{{x}}: %{{y:.1f}} %<extra>pinned {letter}</extra>",
     )
     middle = curve.iloc[len(curve) // 2]
-    marks.note(figure, math.log10(middle["k"]), 100 * middle["mean"], "pinned A", ink.muted, yshift=16, bgcolor=fade(ink.surface, 0.7))
+    marks.note(figure, math.log10(middle["k"]), 100 * middle["mean"], f"pinned {letter}", colour, yshift=16, bgcolor=fade(ink.surface, 0.7))
 
 
 def _history(history: pd.DataFrame, *, mode: Mode) -> list[marks.Looks]:

@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Mode, categorical, fade, finish_by_name, in_order, method_style, seeds_phrase
+from pillar_core.plots.theme import INK, Mode, categorical, fade, finish_by_name, in_order, method_style, pin_colour, seeds_phrase
 
 REFERENCES = {"non_private": "no privacy", "only_public": "public rows alone"}
 
@@ -37,6 +37,20 @@ def error_against_epsilon(lines: pd.DataFrame, *, mode: Mode = "light") -> go.Fi
     points = known[known["epsilon"].isin(finite)][["title", "mean", "epsilon"]].to_numpy()
     summary = "; ".join(f"{label} {100 - 100 * mean:.1f} percent at ε = {epsilon:g}" for label, mean, epsilon in points)
     return finish_by_name(figure, "error_against_epsilon", mode=mode, seeds=seeds_phrase(known["seeds"]), summary=summary)
+
+
+def mark_pins(figure: go.Figure, pins: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
+    """A copy of the figure over ε with each pinned run's error as its letter. pins: columns pin, epsilon, accuracy in [0, 1]."""
+    figure = go.Figure(figure)
+    for letter, epsilon, accuracy in pins.dropna(subset=["accuracy"])[["pin", "epsilon", "accuracy"]].to_numpy():
+        if math.isfinite(epsilon):
+            looks: marks.Looks = {"mode": "markers+text", "text": [letter], "textposition": "middle right", "showlegend": False}
+            looks |= {
+                "textfont": {"color": pin_colour(letter, mode), "size": 15},
+                "hover": f"pinned {letter}: %{{y:.1f}} % error, one run",
+            }
+            marks.dots(figure, [epsilon], [100 - 100 * accuracy], pin_colour(letter, mode), size=11, symbol="diamond", **looks)
+    return figure
 
 
 def _learner(figure: go.Figure, rows: pd.DataFrame, name: str, mode: Mode) -> None:

@@ -22,6 +22,7 @@ from pillar_core.plots.theme import (
     finish_by_name,
     log_ticks,
     method_style,
+    pin_colour,
 )
 
 BASES: dict[str, tuple[str, str, str]] = {name: tuple(looks) for name, looks in LOOKS["bases"].items()}
@@ -40,7 +41,7 @@ def xi_against_k(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = N
     ends, summary = [], []
     for name in names:
         style, dash, label = BASES[name]
-        colour = method_style(style).colour(mode)
+        colour = pin_colour("A", mode) if name == "pinned" else method_style(style).colour(mode)
         rows = table[table["basis"] == name].sort_values("k")
         if (rows["high"] > rows["low"]).any() and name == names[0]:
             marks.band(figure, rows["k"], rows["low"], rows["high"], colour, opacity=0.14)

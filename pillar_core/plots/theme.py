@@ -122,6 +122,11 @@ def class_symbols(count: int) -> list[str]:
     return [_SYMBOLS[index % len(_SYMBOLS)] for index in range(count)]
 
 
+def pin_colour(letter: str, mode: Mode) -> str:
+    """The colour of the settings pinned as A, B or C."""
+    return str(LOOKS["pins"][letter][mode == "dark"])
+
+
 def fade(colour: str, opacity: float) -> str:
     """A #rrggbb colour as rgba at `opacity` in [0, 1]."""
     red, green, blue = _rgb(colour)

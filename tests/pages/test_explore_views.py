@@ -112,6 +112,6 @@ def test_rows_that_disagree_are_those_of_the_two_models_and_sixty_models_read_an
 
 def test_a_pinned_setting_of_the_same_data_is_a(start: Start) -> None:
     pinned = codec.pin(codec.Settings(data="digits", method="dp_sgd", epsilon=3.0))
-    assert "A: DP-SGD at ε = 3. B: PILLAR at ε = 0.3." in words(start("explore", k="10", view="rows", a=pinned))
+    assert "A: DP-SGD at ε = 3. Now: PILLAR at ε = 0.3." in words(start("explore", k="10", view="rows", a=pinned))
     elsewhere = codec.pin(codec.Settings(data="breast_cancer", epsilon=3.0))
     assert "A: PILLAR at ε = ∞ (no noise)." in words(start("explore", k="10", view="rows", a=elsewhere))

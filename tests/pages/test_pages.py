@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 import pillar_core as pc
 from page_reading import REPOSITORY, Start, linked, metric, unexplained, words
@@ -112,8 +113,30 @@ def test_a_pinned_run_is_compared(start: Start) -> None:
     assert "k 5 → 20" in words(app)
     accuracy = next(item for item in app.metric if item.label.startswith("Test accuracy"))
     assert "points against A" in accuracy.delta
-    app.button(key="unpin").click().run()
+    app.button(key="unpin-a").click().run()
     assert linked(app)["a"] == ""
+
+
+def pinned_in(app: AppTest) -> dict[str, Settings]:
+    return codec.pins(Settings(a=linked(app)["a"]))
+
+
+def test_three_pins_persist_over_pages_in_colours_of_their_own_and_can_be_taken_again(start: Start) -> None:
+    app = start("explore", k="5", epsilon="1", v="2", data="digits")
+    for k in (5, 20, 40):
+        app.select_slider(key="control.k").set_value(k).run()
+        app.button(key="pin").click().run()
+    assert [pinned.k for pinned in pinned_in(app).values()] == [5, 20, 40]
+    assert app.button(key="pin").label == "Pin C anew"
+    app.button(key="take-pin-a").click().run()
+    assert (linked(app)["k"], pinned_in(app)["B"].k) == ("5", 20)
+    app.button(key="unpin-b").click().run()
+    assert app.button(key="pin").label == "Pin as B"
+    app.switch_page("pages/compare.py").run()
+    assert {"take-pin-a", "take-pin-c"} <= {button.key for button in app.button}
+    table = exports.pins(codec.from_query(linked(app))[0])
+    assert list(table["pin"]) == ["A", "C"]
+    assert table["accuracy"].between(0.5, 1).all()
 
 
 def test_a_lesson_hides_what_its_link_hides(start: Start) -> None:

@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from page_reading import Start
 from pages.frame import report
+from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pillar_core import plots
 from pillar_core.data import uploads
@@ -52,6 +53,23 @@ def test_what_came_from_data_is_text_and_nothing_is_loaded(session: dict[str, An
     assert "non-private diagnostic" in own
     assert "2 of 2 rows" in own
     assert all(isinstance(value, str) for value in session.values())
+
+
+def test_the_report_takes_the_pins_and_what_they_name_is_text(session: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = Settings(data="digits", a=codec.pin(Settings(k=7)))
+    monkeypatch.setattr(report.exports, "pins", lambda _: pd.DataFrame({"pin": ["A", "C"], "k": [7, 0], "data": EVIL}))
+    report._add(
+        plots.accuracy_by(pd.DataFrame({"s": [1.0], "seed": 0, "accuracy": 0.5}), x="s", label="k", title="T"),
+        pd.DataFrame(),
+        "x",
+        settings,
+        [],
+        (),
+    )
+    page = report.page(list(session.values())).rpartition("<section>")[2]
+    assert "Pinned settings" in page
+    assert "<td>7</td>" in page
+    assert "<img" not in page
 
 
 def test_a_figure_is_added_with_its_run_s_ledger_and_assumptions(start: Start) -> None:

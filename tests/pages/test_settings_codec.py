@@ -114,6 +114,18 @@ def test_pin_and_unpin() -> None:
     assert codec.unpin(codec.pin(settings).replace("digits", "no_such_set")) is None
 
 
+def test_three_pins_share_one_parameter_and_each_is_checked() -> None:
+    settings = Settings()
+    for letter, k in zip("AC", (3, 9), strict=True):
+        settings = dataclasses.replace(settings, a=codec.with_pin(settings, letter, Settings(k=k)))
+    assert {letter: pinned.k for letter, pinned in codec.pins(settings).items()} == {"A": 3, "C": 9}
+    found, notes = codec.from_query(codec.to_query(settings))
+    assert (found, notes) == (settings, [])
+    assert codec.with_pin(settings, "C", None) == codec.pin(Settings(k=3))
+    bad, notes = codec.from_query({"a": settings.a + "~no", "v": "2"})
+    assert (bad.a, len(notes)) == ("", 1)
+
+
 def test_link_to_yaml_to_link() -> None:
     settings = Settings(k=33, epsilon=math.inf, delta=3e-7, data="digits", a=codec.pin(Settings(k=2)))
     found, notes = codec.from_query(exports.settings_from_yaml(exports.settings_yaml(settings)))

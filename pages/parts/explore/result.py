@@ -1,5 +1,6 @@
 """The result of the run that the sliders describe, trained when one is released, and its comparison with the pinned A."""
 
+import contextlib
 import math
 from typing import Any
 
@@ -23,7 +24,7 @@ def learner() -> None:
 
 def summary(record: RunRecord, settings: Settings) -> Any:
     """Three numbers with their badges: accuracy, ε spent, directions; what comes back is the place of a fourth, for `gain`."""
-    pinned = pinned_run(settings)
+    pinned = pinned_runs(settings).get("A")
     guarantee = record.guarantee
     with st.container(border=True, key="result"):
         left, second, third, last = st.columns([1.5, 1, 1.15, 1])
@@ -78,13 +79,13 @@ def _badges(record: RunRecord, settings: Settings) -> None:
             badges.show(badges.SYNTHETIC)
 
 
-def pinned_run(settings: Settings) -> RunRecord | None:
-    """A's run, None where nothing is pinned or A cannot run here."""
-    a = codec.unpin(settings.a)
-    try:
-        return None if a is None else core.run(a)
-    except PillarError:
-        return None
+def pinned_runs(settings: Settings) -> dict[str, RunRecord]:
+    """The runs of the pinned settings by letter, without those that cannot run here."""
+    runs = {}
+    for letter, pinned in codec.pins(settings).items():
+        with contextlib.suppress(PillarError):
+            runs[letter] = core.run(pinned)
+    return runs
 
 
 def _accuracy(record: RunRecord, pinned: RunRecord | None, rows: int) -> None:
@@ -98,12 +99,12 @@ def _accuracy(record: RunRecord, pinned: RunRecord | None, rows: int) -> None:
 
 
 def _comparison(settings: Settings, record: RunRecord, pinned: RunRecord) -> None:
-    changed = exports.differences(codec.unpin(settings.a) or settings, settings)
+    changed = exports.differences(codec.pins(settings).get("A", settings), settings)
     if changed.empty:
         return
     rows = [("test accuracy", _percent(pinned.accuracy), _percent(record.accuracy)), ("attacker right", _odds(pinned), _odds(record))]
-    with st.expander(f"A against B: {', '.join(changed['setting'])} changed", icon=":material/compare_arrows:"):
-        st.dataframe(pd.concat([changed, pd.DataFrame(rows, columns=["setting", "A", "B"])]), hide_index=True, key="a-against-b")
+    with st.expander(f"A against now: {', '.join(changed['setting'])} changed", icon=":material/compare_arrows:"):
+        st.dataframe(pd.concat([changed, pd.DataFrame(rows, columns=["setting", "pinned", "now"])]), hide_index=True, key="a-against-b")
 
 
 def _percent(share: float | None) -> str:

@@ -23,7 +23,7 @@ _SHOWN, _FIELDS = 20, 12
 
 def panel(settings: Settings) -> None:
     """Rows on which A and the present model disagree; without a pinned A of these data, A is the same learner without noise."""
-    pinned = codec.unpin(settings.a)
+    pinned = codec.pins(settings).get("A")
     a = pinned if pinned is not None and pinned.data == settings.data else dataclasses.replace(settings, epsilon=math.inf)
     tested, labels, now = classes.answers(core.run_key(settings), settings)
     before = classes.answers(core.run_key(a), a)[2]
@@ -31,12 +31,12 @@ def panel(settings: Settings) -> None:
     with st.container(border=True, key="changed-rows"):
         badges.show_row(*badges.DIAGNOSTIC)
         lost, won = (int((says[changed] == labels[changed]).sum()) for says in (before, now))
-        st.markdown(f"**{len(changed):,} of {len(now):,} test rows get another answer**: {lost} were right in A, {won} are right in B.")
-        st.caption(f"A: {_words(a)}. B: {_words(settings)}. *Pin as A* in the sidebar takes another A. These rows are for your eyes.")
+        st.markdown(f"**{len(changed):,} of {len(now):,} test rows get another answer**: {lost} were right in A, {won} are right now.")
+        st.caption(f"A: {_words(a)}. Now: {_words(settings)}. A pin in the sidebar takes the place of A. These rows are for your eyes.")
         shown = changed[:_SHOWN].tolist()
         texts = core.raw(settings).texts[-len(tested) :]
         if shown:
-            words = [f"{names[labels[row]]}: A {names[before[row]]}, B {names[now[row]]}" for row in shown]
+            words = [f"{names[labels[row]]}: A {names[before[row]]}, now {names[now[row]]}" for row in shown]
             samples.rows(tested, shown, words, texts)
     _one_row(shown or list(range(min(_SHOWN, len(now)))), tested, labels, settings)
 

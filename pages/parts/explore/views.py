@@ -62,7 +62,7 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
     star = None
     if record.accuracy is not None and record.settings.get("k"):
         star = plots.Here(int(record.settings["k"]), settings.epsilon, record.accuracy)
-    ks, pinned = curves.grids[0]["k"], _pinned_curve(curves, settings)
+    ks, pinned = curves.grids[0]["k"], _pinned_curves(settings)
     reach = 0 if star is None or ks[0] <= star.k <= ks[-1] else star.k
     drawn_from = (
         curves.key,
@@ -71,7 +71,7 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
         core.largest_k(settings),
         reach,
         settings.a,
-        len(() if pinned is None else pinned),
+        len(pinned),
         core.majority(settings),
     )
     base = "-".join(map(str, drawn_from))
@@ -90,7 +90,7 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
 
 
 @memory.cache(max_entries=64, is_free=True)
-def _curves_figure(key_: str, _curves: Curves, _settings: Settings, _reach: int, _pinned: pd.DataFrame | None) -> Figure:
+def _curves_figure(key_: str, _curves: Curves, _settings: Settings, _reach: int, _pinned: pd.DataFrame) -> Figure:
     """Explore's figure over k without the visit's own runs: to draw it anew would cost each move more than all the rest."""
     method, k_max = method_of(_settings), core.largest_k(_settings)
     style: Form = {"mode": theme.mode(), "method": method, "k_max": k_max, "pinned": _pinned, "reach": _reach or None}
@@ -157,13 +157,15 @@ def _value_words(value: object, none_means: str) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _pinned_curve(curves: Curves, settings: Settings) -> pd.DataFrame | None:
-    """A's runs over k where the cache has them, else A's one run."""
-    a = codec.unpin(settings.a)
-    pinned = result.pinned_run(settings)
-    if a is None or pinned is None or pinned.accuracy is None or not pinned.settings.get("k"):
-        return None
-    table = read(a).table
-    rows = table[(table["method"] == a.method) & (table["epsilon"] == a.epsilon)]
-    run = {"method": a.method, "k": pinned.settings["k"], "epsilon": a.epsilon, "seed": a.seed, "accuracy": pinned.accuracy}
-    return rows if len(rows) else pd.DataFrame([run])
+def _pinned_curves(settings: Settings) -> pd.DataFrame:
+    """Each pin's runs over k where the cache has them, else its one run; the column pin has its letter."""
+    pins, tables = codec.pins(settings), [pd.DataFrame(columns=["method", "k", "epsilon", "seed", "accuracy", "pin"])]
+    for letter, run in result.pinned_runs(settings).items():
+        pinned = pins[letter]
+        if run.accuracy is None or not run.settings.get("k"):
+            continue
+        table = read(pinned).table
+        rows = table[(table["method"] == pinned.method) & (table["epsilon"] == pinned.epsilon)]
+        one = {"method": pinned.method, "k": run.settings["k"], "epsilon": pinned.epsilon, "seed": pinned.seed, "accuracy": run.accuracy}
+        tables.append((rows if len(rows) else pd.DataFrame([one])).assign(pin=letter))
+    return pd.concat(tables[1:] or tables)

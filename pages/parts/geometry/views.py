@@ -116,7 +116,7 @@ def _is_uneven(settings: Settings) -> bool:
 
 def _pinned_rows(settings: Settings) -> Settings | None:
     """The pinned settings where they name other rows, else None."""
-    pinned = codec.unpin(settings.a)
+    pinned = codec.pins(settings).get("A")
     if pinned is None or all(getattr(pinned, name) == getattr(settings, name) for name in ("data", "backbone", "public")):
         return None
     return pinned

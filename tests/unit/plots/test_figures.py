@@ -91,6 +91,21 @@ def test_the_pinned_run_is_a_dotted_ghost() -> None:
     assert ghost[0].error_y.array[0] > 0
 
 
+def test_each_pin_has_its_colour_on_every_figure() -> None:
+    table = runs()
+    pins = pd.concat([table[table["epsilon"] == epsilon].assign(pin=pin) for pin, epsilon in (("A", 0.1), ("C", 1.0))])
+    curves = {trace.name: trace.line.color for trace in plots.accuracy_against_k(table, pinned=pins).data if "pinned" in str(trace.name)}
+    assert curves == {f"pinned {pin}": plots.pin_colour(pin, "light") for pin in "AC"}
+    lines = pd.DataFrame(
+        [("pillar", "PILLAR", 1.0, 0.7, 0.6, 0.8, 3)], columns=["method", "title", "epsilon", "mean", "low", "high", "seeds"]
+    )
+    base = plots.error_against_epsilon(lines)
+    places = pd.DataFrame({"pin": ["A", "B", "C"], "epsilon": [1.0, np.inf, 0.3], "accuracy": [0.6, 0.9, None]})
+    marked = plots.mark_pins(base, places)
+    [mark] = marked.data[len(base.data) :]
+    assert (mark.text[0], mark.y[0], mark.marker.color) == ("A", 40.0, plots.pin_colour("A", "light"))
+
+
 def test_you_are_here_leaves_the_labels_at_the_ends_free() -> None:
     table = runs()
     ks = sorted(table["k"].dropna().unique())
