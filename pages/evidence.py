@@ -4,13 +4,15 @@ import contextlib
 
 import streamlit as st
 
-from pages.frame import failures, history, local, navigation, session, words
+from pages.frame import failures, history, local, navigation, receipts, session, words
 from pages.parts.evidence import attacks as evidence_attacks
 from pages.parts.evidence import audits as evidence_audits
 from pages.parts.evidence import reconstruction as evidence_reconstruction
 from pages.parts.evidence import score as evidence_score
 from pages.parts.learn import lesson
+from pillar_core import mode
 from pillar_core.errors import PillarError
+from pillar_core.methods import METHODS
 
 navigation.begin()
 settings = session.current()
@@ -29,7 +31,10 @@ VIEWS = {
     "blind": evidence_audits.blind_spots,
 }
 with contextlib.suppress(PillarError):  # the view says what is wrong
-    st.markdown(evidence_audits.verdict(settings))
+    st.markdown(verdict := evidence_audits.verdict(settings))
+    if not mode.binds():
+        source = f"Of an experiment with {METHODS[settings.method].title} and a known seed on these rows, and not of this model: "
+        receipts.offer_evidence(settings, attacks=[source + verdict.replace("*", "")])
 with failures.show_refusal("This evidence could not be gathered."):
     VIEWS[local.choice("evidence-view")](settings)
 

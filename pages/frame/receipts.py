@@ -1,7 +1,8 @@
 """A model to take away: its training is written down before it begins, a receipt says the sum, and its file stays for later downloads."""
 
+import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -14,6 +15,7 @@ from pillar_core.data import uploads
 from pillar_core.fingerprint import fingerprint
 from pillar_core.numerics import round_up
 from pillar_core.runs import private_tests, rankings, receipts
+from pillar_core.runs.evidence import evidence_page
 from pillar_core.runs.receipts import Training
 from pillar_core.types import BY_COIN, FeatureSet
 
@@ -32,20 +34,43 @@ def offer(settings: Settings, training: Training, train: Callable[[bool], bytes]
 
 def show(settings: Settings) -> None:
     """What the last training spent, the sum for these rows, and the file of that training."""
-    rows, tested = contents(settings)
-    if not (trainings := receipts.of_rows(rows)):
+    if not (trainings := receipts.of_rows(contents(settings)[0])):
         return
-    coin = has_coin(core.features(settings))
-    total, ranked = receipts.total(rows, private_tests.of_rows(tested), has_coin=coin), history.paid_rankings(settings)
-    relations = {"add_or_remove_one": "added or removed", "replace_one": "replaced"}
+    st.info(plain.text(f"{trainings[-1].words} {_sum(settings, trainings)}"), icon=":material/receipt_long:")
+    if model := _last_model(settings, trainings):
+        file_name = f"model-epsilon-{trainings[-1].epsilon:g}.zip"
+        st.download_button(**local.element("model-file"), data=lambda: store.default().get_bytes(model) or b"", file_name=file_name)
+    offer_evidence(settings)
+
+
+def offer_evidence(settings: Settings, *, attacks: Sequence[str] = ()) -> None:
+    """The page for a data protection officer on the model of the last training of these rows, where its file is here."""
+    trainings = receipts.of_rows(contents(settings)[0])
+    if name := _last_model(settings, trainings):
+        spent, content = _sum(settings, trainings), store.default().get_bytes
+
+        def page() -> bytes:
+            return evidence_page(io.BytesIO(content(name) or b""), attacks=attacks, spent=spent).encode()
+
+        st.download_button(**local.element("model-evidence"), data=page, file_name="evidence.html")
+
+
+def _last_model(settings: Settings, trainings: Sequence[Training]) -> str:
+    """The key of the file of the last training; "" where it is not here."""
+    name = _name(settings, contents(settings)[0], len(trainings) - 1)
+    return name if trainings and store.default().has("blob", name) else ""
+
+
+def _sum(settings: Settings, trainings: Sequence[Training]) -> str:
+    """What all trainings on these rows spent, with private tests, and the rankings that come on top."""
+    rows, tested = contents(settings)
+    total = receipts.total(rows, private_tests.of_rows(tested), has_coin=has_coin(core.features(settings)))
+    ranked, relations = history.paid_rankings(settings), {"add_or_remove_one": "added or removed", "replace_one": "replaced"}
     used = [relation for relation in relations if any(training.relation == relation for training in trainings)] if ranked else []
     epsilons = [round_up(rankings.epsilon_of(ranked, delta=settings.delta, relation=relation)) for relation in used]
     tops = [f"ε = {epsilon} for one row {relations[relation]}" for epsilon, relation in zip(epsilons, used, strict=True)]
     more = f" Rankings that you paid for on Screen come on top: {'; '.join(tops)}, δ = {settings.delta:g}." if tops else ""
-    st.info(plain.text(f"{trainings[-1].words} {total}{more}"), icon=":material/receipt_long:")
-    if store.default().has("blob", name := _name(settings, rows, len(trainings) - 1)):
-        file_name = f"model-epsilon-{trainings[-1].epsilon:g}.zip"
-        st.download_button(**local.element("model-file"), data=lambda: store.default().get_bytes(name) or b"", file_name=file_name)
+    return f"{total}{more}"
 
 
 def has_coin(data: FeatureSet) -> bool:

@@ -1,4 +1,4 @@
-"""`predict`: an exported model on new rows; `private-test`: how good a model is on protected ones, at an ε of their own."""
+"""What an exported model is for: `predict` on new rows, `private-test` on protected ones, `evidence` for who decides on it."""
 
 import argparse
 import contextlib
@@ -12,7 +12,9 @@ from pillar_core.commands.options import Commands, printable, printer
 from pillar_core.data.parts import place_of
 from pillar_core.errors import SettingError, StoreError
 from pillar_core.runs import use
+from pillar_core.runs.evidence import evidence_page
 from pillar_core.runs.loaded import Model, load_model
+from pillar_core.runs.models import write_model
 from pillar_core.studies.private_test import private_test
 
 
@@ -37,6 +39,10 @@ def add_to(commands: Commands) -> None:
     parser.add_argument("--seed", type=int, help="of the noise, for experiments (default: the operating system's noise, for release)")
     parser.add_argument("--json", action="store_true", help="print the figure as JSON")
     parser.set_defaults(command=_test)
+    parser = commands.add_parser("evidence", help="one page of HTML on an exported model, for a data protection officer")
+    parser.add_argument("model", help="file written by `run --export` or downloaded from the app")
+    parser.add_argument("--output", required=True, metavar="FILE", help="the HTML file to write")
+    parser.set_defaults(command=_show_evidence)
 
 
 def _predict(options: argparse.Namespace) -> int:
@@ -73,6 +79,12 @@ def _probabilities(model: Model, x: Array | str) -> Iterator[Array]:
 def _count_lines(path: str) -> int:
     with place_of(path).open("rb") as file:
         return sum(piece.count(b"\n") for piece in iter(lambda: file.read(2**20), b""))
+
+
+def _show_evidence(options: argparse.Namespace) -> int:
+    """Writes the page."""
+    write_model(options.output, evidence_page(options.model).encode())
+    return 0
 
 
 def _test(options: argparse.Namespace) -> int:

@@ -161,8 +161,8 @@ def load_model(path: Any) -> Model:
     """
     from safetensors.numpy import load
 
-    with _reading(path) as (archive, card):
-        if changed := _changed_files(archive, card):
+    with reading(path) as (archive, card):
+        if changed := changed_files(archive, card):
             raise ValueError(f"{'; '.join(changed)}. Download it again")
         return _model(load(archive.read(WEIGHTS)), card)
 
@@ -172,16 +172,16 @@ def states(source: Any) -> tuple[dict[str, str], tuple[str, ...], list[str]]:
 
     Raises DataError: no model's zip.
     """
-    with _reading(source) as (archive, card):
+    with reading(source) as (archive, card):
         filed = {name.replace("_", " "): value for name, value in dict(card["deployment"]).items() if name != "assumptions"}
         facts = {"predicts": card.get("predicts") or "a label", "classes": card["classes"], "learner": card["method"]} | filed
         facts["private examples"] = card["n_private"]
         words = {name: join(value) if isinstance(value, list) else str(value) for name, value in facts.items()}
-        return words, tuple(map(str, card["guarantee"]["assumptions"])), _changed_files(archive, card)
+        return words, tuple(map(str, card["guarantee"]["assumptions"])), changed_files(archive, card)
 
 
 @contextlib.contextmanager
-def _reading(source: Any) -> Iterator[tuple[zipfile.ZipFile, Form]]:
+def reading(source: Any) -> Iterator[tuple[zipfile.ZipFile, Form]]:
     """A model's zip and its card; whatever shows that it is none becomes a DataError."""
     from safetensors import SafetensorError
 
@@ -199,7 +199,7 @@ def _reading(source: Any) -> Iterator[tuple[zipfile.ZipFile, Form]]:
         raise DataError(f"{getattr(source, 'name', source)} is no model of the PILLAR explorer: {cause}.") from cause
 
 
-def _changed_files(archive: zipfile.ZipFile, card: Form) -> list[str]:
+def changed_files(archive: zipfile.ZipFile, card: Form) -> list[str]:
     """What is missing, added or changed in a model's zip, in words; the former format names no sums."""
     names = [name for name in archive.namelist() if not name.endswith("/")]
     if card["format"] == FORMER and SUMS not in names:

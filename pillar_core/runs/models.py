@@ -15,7 +15,7 @@ from pillar_core import mode
 from pillar_core.arrays import Array
 from pillar_core.backbones.cards import BACKBONES
 from pillar_core.backbones.names import address
-from pillar_core.data import cells, encoding, recipes
+from pillar_core.data import DATASETS, cells, encoding, recipes, uploads
 from pillar_core.data.encoding import NUMBERS, TEXT, Column, Recipe
 from pillar_core.data.parts import IMAGE_ENDINGS, place_of
 from pillar_core.engine import LinearClassifier
@@ -27,6 +27,7 @@ from pillar_core.registry import toml_tables
 from pillar_core.runs import receipts, use
 from pillar_core.runs.repeated import command_of
 from pillar_core.runs.statement import IN_SIGHT, statement
+from pillar_core.runs.versions import made_with
 from pillar_core.splits import transform
 from pillar_core.types import FeatureSet, Form, Guarantee, RunRecord, SemiPrivateSplit
 
@@ -121,7 +122,7 @@ def save_model(
 
 
 def write_model(path: str | Path, content: bytes) -> Path:
-    """Writes a model's zip to `path` and returns it.
+    """Writes a model's zip, or what was made of one, to `path` and returns it.
 
     Raises DataError, StoreError: a path that cannot be, or not be written.
     """
@@ -129,7 +130,7 @@ def write_model(path: str | Path, content: bytes) -> Path:
     try:
         path.write_bytes(content)
     except OSError as error:
-        raise StoreError(f"the model could not be written to {path} ({error.strerror}); name a file in a folder of your own.") from error
+        raise StoreError(f"the file could not be written to {path} ({error.strerror}); name a file in a folder of your own.") from error
     return path
 
 
@@ -161,7 +162,10 @@ def _card(record: RunRecord, classes: tuple[str, ...], split: SemiPrivateSplit |
         "n_private": record.facts.n_private,
         "deployment": dict(statement(record).fields),
         "public_data": METHODS[record.method].public_words(record.settings),
+        "private_set": None if split is None else known if (known := split.features.name) in DATASETS else uploads.title_of(known),
         "public_set": None if split is None else {"name": split.public_name, "rows": len(split.public_x)} | public,
+        "versions": made_with(),
+        "command": None if split is None else command_of(record, split),
         "notes": "Exact test accuracy is left out: it is a non-private release of the test rows.",
     }
 

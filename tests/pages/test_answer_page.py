@@ -1,6 +1,7 @@
 """The Answer page: one sentence, three prices, and a zip that keeps what it promises."""
 
 import dataclasses
+import html
 import io
 import json
 import re
@@ -269,6 +270,9 @@ def test_a_training_is_charged_with_a_receipt_and_a_further_one_asks_first(start
     assert "Sum for these rows so far: ε = 1, δ = 1e-05 in 1 training, for one row added or removed." in said
     first = handed["model-file"]()
     assert handed["model-file"]() == first
+    evidence = html.unescape(handed["model-evidence"]().decode())
+    assert "Sum for these rows so far: ε = 1, δ = 1e-05 in 1 training, for one row added or removed." in evidence
+    assert "410 private examples" in evidence
     for place in ("answer-train", "answer-paid"):
         assert app.button(key=place).disabled, "asks first"
     app.toggle(key="local-widget.train-again-answer-train").set_value(True).run()

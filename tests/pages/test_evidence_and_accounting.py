@@ -1,6 +1,10 @@
 """The Evidence and Accounting pages: every view draws, faults are caught on the page, numbers agree with the library."""
 
+import html
+from typing import Any
+
 import pytest
+import streamlit as st
 
 import pillar_core as pc
 from page_reading import Start, metric, unexplained, words
@@ -73,6 +77,19 @@ def test_one_sentence_sums_the_evidence_up(start: Start, view: str) -> None:
     app.session_state["local.evidence-audit"] = "of another run-200"
     app.run()
     assert said in [str(item.value) for item in app.markdown]
+
+
+def test_a_trained_model_has_a_page_for_a_data_protection_officer_with_the_sentence(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    handed: dict[str, Any] = {}
+    monkeypatch.setattr(st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data}))
+    start("evidence", data="breast_cancer", epsilon="1")
+    assert "model-evidence" not in handed
+    start("answer", data="breast_cancer", epsilon="1").button(key="answer-train").click().run()
+    app = start("evidence", data="breast_cancer", epsilon="1")
+    assert not app.exception
+    text = html.unescape(handed["model-evidence"]().decode())
+    (sentence,) = [item.value for item in app.markdown if "audited by trials" in item.value]
+    assert f"a known seed on these rows, and not of this model: {sentence.replace('*', '')}" in text
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,129 @@
+"""The page for a data protection officer says what the model's file states, each number is the record's, and nothing leaves the page."""
+
+import dataclasses
+import html
+import json
+import math
+import re
+import zipfile
+
+import numpy as np
+import pytest
+
+import pillar_core as pc
+from pillar_core.__main__ import main
+from pillar_core.errors import DataError
+from pillar_core.runs import evidence, private_tests, run
+from pillar_core.runs.models import in_sight, model_bytes
+from pillar_core.runs.private_tests import PrivateTest
+
+FIXED = {"800", "226", "50", "256", "5"}
+"""Of the guideline's name, of a coin, of SHA-256."""
+
+
+@pytest.fixture(scope="module")
+def split():
+    return pc.split(pc.load_dataset("digits"), public_fraction=0.1)
+
+
+@pytest.fixture(scope="module")
+def record(split):
+    return pc.run("pillar", split, epsilon=2.0, seed=None)
+
+
+def page_of(record, split, path, **words):
+    path.write_bytes(model_bytes(record, split=split))
+    page = evidence.evidence_page(path, **words)
+    with zipfile.ZipFile(path) as archive:
+        files = {name: archive.read(name).decode() for name in ("statement.txt", "model.json", "SHA256SUMS")}
+    return html.unescape(re.sub(r"<[^>]+>", " ", page.partition("<h1>")[2])), files, page
+
+
+def numbers(text):
+    return set(re.findall(r"\d+(?:[.,]\d+)*(?:e-?\d+)?", text))
+
+
+@pytest.mark.parametrize("kind", ["release", "persons", "in sight", "tested", "replaced"])
+def test_each_line_of_the_statement_stands_on_the_page_and_no_number_has_another_source(record, split, tmp_path, kind):
+    if kind == "persons":
+        data = pc.load_dataset("digits")
+        split = pc.split(data, public_fraction=0.1, persons=np.arange(len(data.x_train)) // 3, rows_per_person=2)
+        record = pc.run("dp_sgd", split, epsilon=1.0, batch_size=128, seed=None)
+    elif kind == "in sight":
+        record = in_sight(record)
+    elif kind == "tested":
+        model = private_tests.model_of(record.classifier)
+        test = PrivateTest(model, "accuracy", 0.91, 0.88, 0.94, 0.95, 0.7, "add_or_remove_one", None, 1.0, ((1, 2), (3, 4)))
+        record = private_tests.add_tests(record, [test, dataclasses.replace(test, model="another")], has_coin=False, is_shown=True)
+    elif kind == "replaced":
+        record = pc.run("pillar", split, epsilon=2.0, relation="replace_one", seed=None)
+    text, files, _ = page_of(record, split, tmp_path / "model.zip")
+    for line in files["statement.txt"].splitlines():
+        if line.startswith("It holds if"):
+            assert all(assumption in text for assumption in record.guarantee.assumptions)
+        elif line.startswith("Releases charged"):
+            assert all(event in text for event in record.guarantee.events)
+            assert ("against all rows of one person" in text) == (kind == "persons") == ("against all rows of one person" in line)
+        else:
+            assert text.count(line) == 1, line
+    upper, delta = record.guarantee.epsilon.upper, record.guarantee.delta
+    right = pc.plots.guessed_right((math.exp(upper) - 1 + 2 * delta) / (math.exp(upper) + 1) / 2)  # Kairouz, Oh & Viswanath 2015
+    assert f"at most {right}" in text
+    card = json.loads(files["model.json"])
+    shown = numbers(" ".join([files["statement.txt"], files["SHA256SUMS"], card["command"], *card["versions"].values()]))
+    shown |= numbers(json.dumps({**card["deployment"], "n": card["n_private"]}))
+    assert numbers(text) - shown - FIXED <= numbers(f"{right} {card['n_private']:,} CC BY 4.0")
+    assert f"{record.facts.n_private:,} private examples" in text
+    assert "licence: CC BY 4.0" in text.replace("Licence", "licence")
+
+
+def test_the_page_needs_no_network_and_runs_nothing(record, split, tmp_path):
+    _, _, page = page_of(record, split, tmp_path / "model.zip")
+    assert not re.search(r"<(script|link|img|iframe)|https?:|url\(|@import", page)
+    assert "default-src 'none'" in page
+    assert "@media print" in page
+
+
+def test_names_with_markup_are_text(split, tmp_path):
+    named = dataclasses.replace(split.features, name="<img src=x onerror=alert(1)>")
+    hostile = dataclasses.replace(split, features=named)
+    record = pc.run("pillar", hostile, epsilon=2.0, seed=None)
+    text, _, page = page_of(record, hostile, tmp_path / "model.zip", attacks=["<script>alert(2)</script>"], spent="<b>all</b>")
+    assert "<img" not in page
+    assert "<script" not in page
+    assert "<b>" not in page
+    assert "Private rows: <img src=x onerror=alert(1)>. Licence: this library knows none." in text
+
+
+def test_each_assumption_has_somebody_who_answers_for_it():
+    assert evidence.owner_of(run.NOISE_EXACT) == evidence.LIBRARY
+    assert evidence.owner_of(run.LOW_BITS) == evidence.NOBODY
+    assert evidence.owner_of(run.FORM_SEEN.format("decided <a>")) == evidence.DATA
+    assert evidence.owner_of(run.FOREIGN.format("other")) == evidence.MAKERS
+    assert evidence.owner_of(run.SPLIT_GIVEN) == evidence.owner_of("anything else") == evidence.TRAINER
+    assert all(start for starts in evidence._OWNERS.values() for start in (line.partition("{")[0] for line in starts))
+
+
+def test_attacks_and_the_sum_stand_on_the_page_or_it_says_that_there_are_none(record, split, tmp_path):
+    text, _, _ = page_of(record, split, tmp_path / "model.zip")
+    assert "The file holds no attack on the model and no audit of it." in text
+    assert evidence.UNKNOWN in text
+    text, _, _ = page_of(
+        record, split, tmp_path / "model.zip", attacks=["Of an experiment: finds 3 %."], spent="Sum for these rows: ε = 7."
+    )
+    assert "Of an experiment: finds 3 %." in text
+    assert "Sum for these rows: ε = 7." in text
+    assert "holds no attack" not in text
+
+
+def test_the_command_writes_it_and_a_changed_file_is_refused(record, split, tmp_path, capsys):
+    model, page = tmp_path / "model.zip", tmp_path / "page.html"
+    model.write_bytes(model_bytes(record, split=split))
+    assert main(["evidence", str(model), "--output", str(page)]) == 0
+    assert page.read_text(encoding="utf-8") == evidence.evidence_page(model)
+    with zipfile.ZipFile(model, "a") as archive:
+        archive.writestr("added.txt", "x")
+    with pytest.raises(DataError, match=r"not as it was written: added\.txt was added"):
+        evidence.evidence_page(model)
+    assert main(["evidence", str(model), "--output", str(page)]) == 2
+    assert "added.txt" in capsys.readouterr().err
