@@ -7,11 +7,13 @@ import platform
 import shutil
 import sys
 
-from pillar_core import store
+from pillar_core import mode, store
+from pillar_core.commands.cache import size_words
 from pillar_core.commands.options import Commands, as_lines, printer
 from pillar_core.deferred import torch
 from pillar_core.jobs import server as jobs_server
 from pillar_core.runs import starter
+from pillar_core.runs.versions import VERSION, made_with
 
 _PACKAGES = (
     *("torch", "torchvision", "timm", "opacus", "scikit-learn", "pandas", "numpy", "scipy", "prv-accountant", "dp-accounting"),
@@ -28,7 +30,7 @@ def add_to(commands: Commands) -> None:
     parser = commands.add_parser("jobs", help="serve this cache folder's jobs until they are done")
     parser.add_argument("--idle-minutes", type=float, default=10.0, help="stop after so long without work")
     parser.set_defaults(command=_serve)
-    parser = commands.add_parser("doctor", help="versions, device, cache and what is missing")
+    parser = commands.add_parser("doctor", help="what a bug report needs: versions, mode, device, threads, cache, and what is missing")
     parser.set_defaults(command=_examine)
 
 
@@ -65,13 +67,16 @@ def _examine(options: argparse.Namespace) -> int:
     """Prints the state; 1 where a package is missing."""
     versions = {name: _version(name) for name in _PACKAGES}
     cache = store.default()
-    free = shutil.disk_usage(cache.root).free / 1e9
+    entries, free = cache.ls(), shutil.disk_usage(cache.root).free
     state = {
-        "python": platform.python_version(),
+        "library": f"{VERSION}, source {made_with()['source']}",
+        "python": f"{platform.python_version()} on {platform.platform()}",
+        "mode": "demo, for anybody" if mode.is_demo() else "local, for you",
         **versions,
         "device": f"cuda: {torch.cuda.get_device_name()}" if torch.cuda.is_available() else "cpu (no CUDA device)",
+        "threads": f"{torch.get_num_threads()} of torch, PILLAR_THREADS {os.environ.get('PILLAR_THREADS', 'unset')}",
         "cores": str(os.cpu_count()),
-        "cache": f"{cache.root} ({free:.1f} GB free)",
+        "cache": f"{cache.root}: {len(entries)} entries, {size_words(sum(item.size for item in entries))}; {size_words(free)} free",
     }
     print(as_lines(state))
     for note in cache.notes():

@@ -1,5 +1,6 @@
 """The command line says what the functions say, and refuses with the fix."""
 
+import importlib.metadata
 import json
 import subprocess
 import sys
@@ -7,11 +8,14 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 import pillar_core as pc
+from pillar_core import store
 from pillar_core.__main__ import main
 from pillar_core.commands import listing
 from pillar_core.runs import starter
+from pillar_core.runs.versions import VERSION
 
 
 def test_run_prints_the_record(capsys):
@@ -68,7 +72,13 @@ def test_lists_hold_the_registries(capsys):
 
 def test_doctor_finds_everything_installed(capsys):
     assert main(["doctor"]) == 0
-    assert "torch" in capsys.readouterr().out
+    lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines() if " " in line)
+    assert lines["torch"] == importlib.metadata.version("torch")
+    assert lines["library"].startswith(f"{VERSION}, source ")
+    assert lines["mode"] == "local, for you"
+    assert lines["threads"].startswith(f"{torch.get_num_threads()} of torch")
+    assert lines["cache"].startswith(f"{store.default().root}: {len(store.default().ls())} entries")
+    assert {"python", "device"} <= set(lines)
 
 
 def test_every_starter_record_ships_for_the_current_code(capsys):

@@ -1,9 +1,12 @@
 """The store: whole entries or misses with a note, first writer wins, nothing is ever unpickled."""
 
+import ast
 import errno
+import inspect
 import math
 import os
 import pickle
+import re
 import sqlite3
 import stat
 import threading
@@ -12,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import diskcache
 import numpy as np
 import pytest
 from hypothesis import given
@@ -20,7 +24,7 @@ from hypothesis import strategies as st
 from pillar_core import store as stores
 from pillar_core.errors import StoreError
 from pillar_core.fingerprint import fingerprint
-from pillar_core.store import Store, codec, entry, files
+from pillar_core.store import Store, codec, entry, files, index
 
 KEY = fingerprint("one")
 OTHER = fingerprint("other")
@@ -254,6 +258,31 @@ def test_a_pickle_in_the_index_does_not_run(cache: Store, tmp_path: Path, place_
     assert not target.exists()
     assert outside.exists()
     assert any("index" in note for note in again.notes())
+
+
+def test_no_line_of_diskcache_that_reads_a_pickle_is_reachable() -> None:
+    """CVE-2025-69872: each function of diskcache that unpickles is a method of `Disk` which the store's own class replaces."""
+    tree = ast.parse(Path(diskcache.core.__file__).read_text(encoding="utf-8"))
+    folder = Path(diskcache.__file__).parent
+    assert [path.name for path in folder.glob("*.py") if "pickle.load" in path.read_text(encoding="utf-8")] == ["core.py"]
+    (disk,) = [item for item in tree.body if isinstance(item, ast.ClassDef) and item.name == "Disk"]
+    assert ast.unparse(tree).count("pickle.load") == ast.unparse(disk).count("pickle.load") > 0
+    readers = {item.name for item in disk.body if isinstance(item, ast.FunctionDef) and "pickle.load" in ast.unparse(item)}
+    assert readers == {"get", "fetch"} <= set(vars(index.PlainDisk))
+    assert all("super()" not in inspect.getsource(getattr(index.PlainDisk, name)) for name in readers)
+
+
+def test_the_store_opens_no_cache_of_diskcache_with_another_disk() -> None:
+    library = Path(index.__file__).parents[1]
+    opened = [
+        line for path in library.rglob("*.py") for line in path.read_text(encoding="utf-8").splitlines() if "diskcache.Cache(" in line
+    ]
+    assert len(opened) == 1
+    assert "disk=PlainDisk" in opened[0]
+    users = {
+        path.name for path in library.rglob("*.py") if re.search(r"^\s*(import|from) diskcache", path.read_text(encoding="utf-8"), re.M)
+    }
+    assert users == {"index.py"}
 
 
 def test_the_planted_pickle_would_have_run(tmp_path: Path) -> None:
