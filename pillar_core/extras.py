@@ -18,6 +18,7 @@ EXTRAS: Mapping[str, tuple[str, str]] = {
     "datasets": ("datasets", "hub"),
     "h5py": ("h5py", "hdf5"),
     "openpyxl": ("openpyxl", "excel"),
+    "mlflow": ("mlflow-skinny", "mlflow"),
 }
 """Module → package and extra."""
 
