@@ -1,5 +1,7 @@
-"""Tables of the documents that come from the registries; `python -m docs.generated` writes them again."""
+"""What documents and metadata repeat of the registries; `python -m docs.generated` writes it again."""
 
+import hashlib
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -7,10 +9,22 @@ from typing import Any
 from pillar_core import params
 from pillar_core.data import DATASETS
 from pillar_core.data.cards import fact_text
+from pillar_core.data.sets.embedded import FOLDER
 from pillar_core.methods import METHODS, Method
 from pillar_core.screening import SCORES
+from pillar_core.types import Form
 
 LEARNERS, DATA, PUBLIC_DATA = (Path(__file__).with_name(f"{name}.md") for name in ("learners", "data", "public_data"))
+BIBTEX = Path(__file__).with_name("papers.bib")
+HOMES = {
+    "fashion_mnist": "https://github.com/zalandoresearch/fashion-mnist",
+    "library_docs": "https://scikit-learn.org",
+    "mnist": "http://yann.lecun.com/exdb/mnist",
+    "pneumonia_mnist": "https://medmnist.com",
+    "python_docs": "https://docs.python.org",
+    "scipy_docs": "https://scipy.org",
+}
+"""Where the sets of `pillar_core/data/embedded` come from."""
 PAGES_OF_LEARNERS = sorted(Path(__file__).with_name("methods").glob("*.md"))
 
 
@@ -41,7 +55,40 @@ def learner_facts(name: str) -> str:
     settings = head + "".join(rows) if rows else "It has no settings.\n"
     return (
         f"{method.idea}\nName: `{name}`. Public data: {method.public_use}. Noise of a release: {noise_law(method)}.{presets}\n\n{settings}"
+        f"{bibtex(method.source)}"
     )
+
+
+def bibtex(source: str) -> str:
+    """The entries of `papers.bib` that the first part of a learner's source names, as a block of Markdown."""
+    entries = re.findall(r"^@.*?^}$", BIBTEX.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    words = {entry: re.search(r",\n  keywords = {(.*)}", entry) for entry in entries}
+    named = [
+        entry.replace(keywords[0], "")
+        for entry, keywords in words.items()
+        if keywords and any(word in source.partition(";")[0] for word in keywords[1].split("; "))
+    ]
+    return "\n".join(["\n```bibtex", *named, "```\n"]) if named else ""
+
+
+def croissant(name: str) -> Form:
+    """The Croissant metadata of a set whose file comes with the library, in JSON-LD."""
+    card, file = DATASETS[name], FOLDER / f"{name}.npz"
+    names = {"dct": "http://purl.org/dc/terms/", "cr": "http://mlcommons.org/croissant/", "sc": "https://schema.org/"}
+    rows = f"{fact_text(card.n_train)} train and {fact_text(card.n_test)} test rows of {fact_text(card.n_classes)} classes"
+    content = {"@type": "cr:FileObject", "@id": file.name, "name": file.name, "contentUrl": file.name, "encodingFormat": "application/zip"}
+    return {
+        "@context": {"@language": "en", "@vocab": "https://schema.org/", "conformsTo": "dct:conformsTo", "citeAs": "cr:citeAs", **names},
+        "@type": "sc:Dataset",
+        "name": name,
+        "description": f"{card.title}: {rows}, as NumPy's npz. Source: {card.source}.",
+        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        "citeAs": card.source,
+        "license": card.licence,
+        "url": HOMES[name],
+        "version": f"{card.version}.0.0",
+        "distribution": [content | {"sha256": hashlib.sha256(file.read_bytes()).hexdigest()}],
+    }
 
 
 def datasets_table() -> str:
@@ -79,3 +126,6 @@ if __name__ == "__main__":
     _write(PUBLIC_DATA, "scores", scores_table())
     for page in PAGES_OF_LEARNERS:
         _write(page, "learner", learner_facts(page.stem))
+    for name in HOMES:
+        metadata = json.dumps(croissant(name), indent=2, ensure_ascii=False)
+        (FOLDER / f"{name}.croissant.json").write_text(f"{metadata}\n", encoding="utf-8")
