@@ -9,7 +9,7 @@ from pathlib import Path
 
 __all__ = ["VERSION", "in_words", "made_with"]
 
-VERSION = "0.1.0"
+VERSION = "0.2.0"
 PACKAGES = ("numpy", "scipy", "scikit-learn", "torch", "dp-accounting")
 _SOURCES = Path(__file__).resolve().parents[1]
 
@@ -22,7 +22,7 @@ def made_with() -> dict[str, str]:
 
 
 def in_words(versions: Mapping[str, str]) -> str:
-    """“pillar_core 0.1.0, source …, Python 3.11.7, …” on one line, whoever wrote it; records of before versions were kept say so."""
+    """“pillar_core 0.2.0, source …, Python 3.11.7, …” on one line, whoever wrote it; records of before versions were kept say so."""
     line = ", ".join(f"{name} {version}" for name, version in versions.items())
     return " ".join(line.split()) or "versions were not recorded"
 

@@ -10,9 +10,11 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 from e2e import browser
 from pillar_core.extras import EXTRAS, how_to_get
+from pillar_core.runs.versions import VERSION
 from processes import started
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -49,6 +51,14 @@ def test_extras_are_the_same_in_project_requirements_and_messages():
     installed = {requirement for requirement, name in wanted if name != "mlflow"}  # twenty packages, for one test that skips without them
     assert installed <= requirements("requirements-dev.txt") - requirements("requirements.txt")
     assert all(name in PROJECT["optional-dependencies"]["all"][0] for name in extras)
+
+
+def test_the_version_is_the_same_wherever_it_stands():
+    cited = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text(encoding="utf-8"))
+    changes = re.search(r"^## (\S+)", (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert changes is not None
+    assert PROJECT["version"] == VERSION == cited["version"] == changes[1]
+    assert cited["license"] == PROJECT["license"]
 
 
 @pytest.mark.parametrize("module", EXTRAS)
