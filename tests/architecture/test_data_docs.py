@@ -35,6 +35,7 @@ def test_each_set_that_ships_has_the_croissant_metadata_of_its_card_and_file():
         assert written == croissant(name), "run `python -m docs.generated` to write it again"
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # rdflib's, of what mlcroissant uses
 @pytest.mark.parametrize("name", HOMES)
 def test_the_library_of_croissant_takes_the_metadata(name):
     mlcroissant = pytest.importorskip("mlcroissant", reason="mlcroissant is not installed")
