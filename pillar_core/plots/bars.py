@@ -31,24 +31,13 @@ def comparison(
     names = [str(name) for name in means.index]
     labels = [(titles or {}).get(name, name) for name in names]
     figure = go.Figure()
-    figure.add_bar(
-        x=100 * means["mean"],
-        y=labels,
-        orientation="h",
-        name="measured",
-        text=[_text(row) for row in means.itertuples()],
-        textfont={"size": 13, "color": INK[mode].text},
-        error_x=marks.reach(means, INK[mode].text, thickness=1.4, width=4),
-        marker={
-            "color": [fade(method_style(name).colour(mode), 0.35) for name in names],
-            "cornerradius": 4,
-            "line": {"color": [method_style(name).colour(mode) for name in names], "width": 1.5},
-        },
-        hovertemplate="%{y}: %{x:.1f} %<extra></extra>",
-    )
     styles = [method_style(name) for name in names]
+    colours = [style.colour(mode) for style in styles]
+    looks: marks.Looks = {"text": [_text(row) for row in means.itertuples()], "textfont": {"size": 13, "color": INK[mode].text}}
+    looks |= {"error_x": marks.reach(means, INK[mode].text, thickness=1.4, width=4), "marker_line_width": 1.5, "name": "measured"}
+    marks.bars(figure, 100 * means["mean"], labels, colours, opacity=0.35, hover="%{y}: %{x:.1f} %", **looks)
     keywords: marks.Looks = {"edge": (1.5, INK[mode].surface), "symbol": [style.symbol for style in styles], "showlegend": False}
-    marks.dots(figure, 100 * means["mean"], labels, [style.colour(mode) for style in styles], size=11, **keywords)
+    marks.dots(figure, 100 * means["mean"], labels, colours, size=11, **keywords)
     for place, (name, level) in enumerate(sorted((levels or {}).items(), key=lambda item: item[1])):
         ink = INK[mode].muted
         figure.add_vline(x=100 * level, line={"color": ink, "dash": "dot", "width": 1.4}, layer="below")
@@ -58,7 +47,6 @@ def comparison(
         published = table.groupby("method")["published"].first().reindex(names)
         hover = "%{y}: %{x:.1f} % published"
         marks.dots(figure, 100 * published, labels, INK[mode].text, size=12, symbol="diamond-open", name="published", hover=hover)
-    marks.names_axis(figure, labels)
     figure.update_layout(showlegend="published" in table)
     summary = "; ".join(f"{label} {100 * mean:.1f} percent" for label, mean in zip(labels, means["mean"], strict=True))
     fields = {"title": title, "seeds": seeds_phrase(means["seeds"].fillna(0)), "summary": summary}
@@ -137,16 +125,9 @@ def part_costs(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
     names = [f"{title}: {-100 * mean:+z.1f}" for title, mean in zip(table["title"], table["mean"], strict=True)]
     colours = [*categorical(len(table), mode), ink.muted]
     ends = (table["high"] - table["mean"]).fillna(0)
-    figure.add_bar(
-        x=[*(100 * table["mean"]), reached],
-        base=[*(100 * table["left"]), 0],
-        y=[*names, f"Left: {reached:.1f} %"],
-        orientation="h",
-        marker={"color": [fade(colour, 0.6) for colour in colours], "line": {"color": colours, "width": 1.5}},
-        hovertemplate="%{y}<extra></extra>",
-    )
+    labels, looks = [*names, f"Left: {reached:.1f} %"], marks.Looks(base=[*(100 * table["left"]), 0], marker_cornerradius=0)
+    marks.bars(figure, [*(100 * table["mean"]), reached], labels, colours, opacity=0.6, marker_line_width=1.5, hover="%{y}", **looks)
     bars = {"type": "data", "array": 100 * ends, "color": ink.text, "thickness": 1.4, "width": 4}
     figure.add_scatter(x=100 * table["left"], y=names, mode="markers", marker={"size": 1, "opacity": 0}, error_x=bars, hoverinfo="skip")
-    marks.names_axis(figure, [*names, f"Left: {reached:.1f} %"])
     figure.update_xaxes(range=[max(0.0, 100 * float((table["left"] - ends).min()) - 10), 102])
     return finish_by_name(figure, "part_costs", mode=mode, seeds=seeds_phrase(table["seeds"]), summary="; ".join(names), left=reached)

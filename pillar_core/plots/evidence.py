@@ -69,14 +69,8 @@ def individual_losses(table: pd.DataFrame, *, mode: Mode = "light", stated: floa
     figure, ink = go.Figure(), INK[mode]
     values = table["epsilon"].to_numpy()
     counts, edges = np.histogram(values, bins=_BINS, range=(0.0, max(stated if math.isfinite(stated) else 0.0, float(values.max()))))
-    figure.add_bar(
-        x=(edges[:-1] + edges[1:]) / 2,
-        y=counts,
-        width=np.diff(edges) * 0.92,
-        name="rows",
-        marker={"color": fade(categorical(1, mode)[0], 0.75), "line": {"width": 0}},
-        hovertemplate="%{y:,} rows near ε = %{x:.2f}<extra></extra>",
-    )
+    looks: marks.Looks = {"name": "rows", "width": np.diff(edges) * 0.92, "hover": "%{y:,} rows near ε = %{x:.2f}"}
+    marks.histogram(figure, edges, counts, categorical(1, mode)[0], opacity=0.75, **looks)
     median = float(np.median(values))
     _mark(figure, median, f"half of the rows stay below {median:.2f}", ink.text, "dot", "left")
     _mark(figure, stated, f"stated for all: {stated:.3g}", marks.MARKED[mode], "solid", "right")
@@ -128,14 +122,8 @@ def two_worlds(table: pd.DataFrame, *, mode: Mode = "light", threshold: float, c
     edges = np.linspace(low - 0.05 * span, high + 0.05 * span, _BINS + 1)
     for world, colour in colours.items():
         density, _ = np.histogram(table.loc[table["world"] == world, "score"], bins=edges, density=True)
-        figure.add_bar(
-            x=(edges[:-1] + edges[1:]) / 2,
-            y=density,
-            width=np.diff(edges),
-            name=f"trials {world}",
-            marker={"color": fade(colour, 0.5), "line": {"width": 0}},
-            hovertemplate="%{fullData.name} near %{x:.2f}<extra></extra>",
-        )
+        words = {"name": f"trials {world}", "hover": "%{fullData.name} near %{x:.2f}"}
+        marks.histogram(figure, edges, density, colour, opacity=0.5, **words)
     grid = np.linspace(edges[0], edges[-1], 240)
     for shift, name, dash in ((0.0, "claimed without", "dot"), (claimed_mu, "claimed with, at most", "solid")):
         curve = np.exp(-0.5 * (grid - shift) ** 2) / np.sqrt(2 * np.pi)
@@ -178,18 +166,12 @@ def right_guesses(table: pd.DataFrame, *, mode: Mode = "light", published: float
     figure, ink, colours = go.Figure(), INK[mode], categorical(7, mode)
     labels = [f"knows {row.attacker}, sees {row.sees}" for row in table.itertuples()]
     is_strong = table["attacker"] == table["attacker"].iloc[0]
-    figure.add_bar(
-        x=100 * table["success"],
-        y=labels,
-        orientation="h",
-        text=[f"{100 * value:.1f} %" for value in table["success"]],
-        error_x=marks.reach(table, ink.text, value="success", thickness=1.4),
-        marker={"color": [fade(colours[5 if strong else 0], 0.75) for strong in is_strong], "cornerradius": 4},
-        hovertemplate="%{y}: right in %{x:.1f} % of guesses<extra></extra>",
-    )
+    looks: marks.Looks = {"text": [f"{100 * value:.1f} %" for value in table["success"]]}
+    looks["error_x"] = marks.reach(table, ink.text, value="success", thickness=1.4)
+    fills, hover = [colours[5 if strong else 0] for strong in is_strong], "%{y}: right in %{x:.1f} % of guesses"
+    marks.bars(figure, 100 * table["success"], labels, fills, opacity=0.75, hover=hover, **looks)
     figure.add_vline(x=50, line={"color": ink.muted, "dash": "dash", "width": 2})
     _mark(figure, 100 * published, f"coin 50 %, published {100 * published:.1f} %", ink.text, "dot", "left")
-    marks.names_axis(figure, labels)
     summary = "; ".join(f"{label}: {100 * value:.1f} percent" for label, value in zip(labels, table["success"], strict=True))
     return finish_by_name(figure, "right_guesses", mode=mode, height=190 + 46 * len(table), title=title, summary=summary)
 

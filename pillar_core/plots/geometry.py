@@ -71,18 +71,9 @@ def margin_histogram(table: pd.DataFrame, *, mode: Mode = "light", k: int, d: in
     for place, column in enumerate(("whole", "projected"), start=1):
         for name, colour in zip(classes, categorical(2, mode), strict=True):
             counts, _ = np.histogram(table.loc[table["class"] == name, column], bins=edges)
-            figure.add_bar(
-                x=(edges[:-1] + edges[1:]) / 2,
-                y=counts,
-                width=np.diff(edges),
-                name=name,
-                marker={"color": fade(colour, 0.6), "line": {"width": 0}},
-                showlegend=place == 1,
-                legendgroup=name,
-                hovertemplate=f"%{{y}} rows of {as_text(name)} near %{{x:.2f}}<extra></extra>",
-                row=place,
-                col=1,
-            )
+            looks: marks.Looks = {"name": name, "showlegend": place == 1, "legendgroup": name, "row": place, "col": 1}
+            hover = f"%{{y}} rows of {as_text(name)} near %{{x:.2f}}"
+            marks.histogram(figure, edges, counts, colour, opacity=0.6, hover=hover, **looks)
         label = f"all {d:,} features" if place == 1 else f"k = {k} directions"
         figure.add_vline(x=0, line={"color": INK[mode].text, "width": 1.4}, row=place, col=1)
         figure.update_yaxes(title_text=label, showgrid=False, row=place, col=1)

@@ -6,10 +6,11 @@
 import math
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from pillar_core.arrays import Json
+from pillar_core.arrays import Array, Json
 from pillar_core.plots.theme import Mode, fade
 
 Looks = dict[str, Json]
@@ -47,6 +48,22 @@ def dots(
     outline = None if edge is None else {"width": edge[0], "color": edge[1]}
     marker = {"size": size, "color": colour, "symbol": symbol, "line": outline}
     figure.add_scatter(x=x, y=y, marker=marker, **{"mode": "markers", **looks, **_hover_style(hover)})
+
+
+def bars(
+    figure: go.Figure, values: Values, names: Sequence[str], colours: Sequence[str], *, opacity: float, hover: str, **looks: Json
+) -> None:
+    """Horizontal bars with their names down the left side, the first on top."""
+    fills = [fade(colour, opacity) for colour in colours]
+    marker = {"color": fills, "cornerradius": 4, "line": {"color": list(colours), "width": 0}}
+    figure.add_bar(x=values, y=names, orientation="h", marker=marker, **looks, **_hover_style(hover))
+    names_axis(figure, names)
+
+
+def histogram(figure: go.Figure, edges: Array, counts: Array, colour: str, *, opacity: float, hover: str, **looks: Json) -> None:
+    """Bars between the edges of bins, as wide as these by default."""
+    looks = {"width": np.diff(edges), "marker": {"color": fade(colour, opacity), "line": {"width": 0}}, **looks, **_hover_style(hover)}
+    figure.add_bar(x=(edges[:-1] + edges[1:]) / 2, y=counts, **looks)
 
 
 def ring(figure: go.Figure, x: float, y: float, colour: str, *, size: float, **looks: Json) -> None:

@@ -74,23 +74,11 @@ def bars_of_epsilon(table: pd.DataFrame, *, mode: Mode = "light", title: str, ca
     """Horizontal bars of ε. table: columns label, epsilon, is_bound (hatched where it is none); the first row is the reference."""
     figure = go.Figure()
     colour = categorical(1, mode)[0]
-    plain = [INK[mode].muted if not bound else colour for bound in table["is_bound"]]
-    figure.add_bar(
-        x=table["epsilon"],
-        y=table["label"],
-        orientation="h",
-        text=[f"{value:.4g}" for value in table["epsilon"]],
-        textposition="outside",
-        cliponaxis=False,
-        marker={
-            "color": [fade(colour_, 0.75) for colour_ in plain],
-            "pattern": {"shape": ["" if bound else "/" for bound in table["is_bound"]]},
-            "cornerradius": 4,
-        },
-        hovertemplate="%{y}: ε = %{x:.4g}<extra></extra>",
-    )
+    colours = [INK[mode].muted if not bound else colour for bound in table["is_bound"]]
+    looks: marks.Looks = {"text": [f"{value:.4g}" for value in table["epsilon"]], "textposition": "outside", "cliponaxis": False}
+    looks["marker_pattern_shape"] = ["" if bound else "/" for bound in table["is_bound"]]
+    marks.bars(figure, table["epsilon"], list(table["label"]), colours, opacity=0.75, hover="%{y}: ε = %{x:.4g}", **looks)
     figure.update_xaxes(range=[0, float(table["epsilon"].max()) * 1.15])
-    marks.names_axis(figure, list(table["label"]))
     summary = "; ".join(f"{label} {value:.3g}" for label, value in table[["label", "epsilon"]].to_numpy())
     return finish_by_name(figure, "bars_of_epsilon", mode=mode, height=190 + 44 * len(table), title=title, caption=caption, summary=summary)
 
