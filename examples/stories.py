@@ -12,7 +12,8 @@ from pillar_core.studies.portable import STORIES, page
 folder, address = Path(sys.argv[1] if len(sys.argv) > 1 else "stories"), sys.argv[2] if len(sys.argv) > 2 else ""
 folder.mkdir(parents=True, exist_ok=True)
 for story in STORIES:
-    settings = {"v": 2, "data": story.dataset, "method": story.learner, "epsilon": story.epsilon, "k": story.k}
+    learner, epsilon, k = story.opening
+    settings = {"v": 2, "data": story.dataset, "method": learner, "epsilon": epsilon, "k": k}
     text = page(story.dataset, story=story, link=f"{address}/explore?{urlencode(settings)}" if address else "")
     file = folder / f"{story.name}.html"
     file.write_text(text, encoding="utf-8")

@@ -53,7 +53,7 @@ st.header("Ten stories", anchor=False)
 for column, stories in zip(st.columns(2), (STORIES[::2], STORIES[1::2]), strict=True):
     with column:
         for story in stories:
-            changes = {"data": story.dataset, "method": story.learner, "epsilon": story.epsilon, "k": story.k}
+            changes = {"data": story.dataset} | dict(zip(("method", "epsilon", "k"), story.opening, strict=True))
             navigation.link("explore", story.question, icon=":material/menu_book:", changes=dataclasses.asdict(codec.Settings()) | changes)
 st.caption("`python examples/stories.py` writes each as one HTML file that needs no network, with a surprise to open.")
 

@@ -36,26 +36,25 @@ _FOLDER = Path(__file__).parent
 _RELATIONS = {"add_or_remove_one": "adding or removing one example", "replace_one": "replacing one example"}
 
 
+Setting = tuple[str, float, int]
+"""A learner, ε and the k that was asked for, 0 for the learner's rule or none."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Story:
-    """A question to a data set, what its explorer shows, and a surprise with the measured `gap`: accuracy of `higher` less `lower`.
-
-    Both are a learner, ε and the k that was asked for, 0 for the learner's rule or none; the explorer opens with learner, ε and k.
-    """
+    """A question to a data set, what its explorer, which opens at a setting, shows, and a surprise with the measured gap of two."""
 
     name: str
     question: str
     dataset: str
-    learner: str
-    epsilon: float
-    k: int
+    opening: Setting
     see: str
     surprise: str
-    higher: tuple[str, float, int]
-    lower: tuple[str, float, int]
+    compared: tuple[Setting, Setting]
 
 
-STORIES = tuple(Story(**story) for story in tomllib.loads((_FOLDER / "stories.toml").read_text(encoding="utf-8"))["stories"])
+_TOLD = tomllib.loads((_FOLDER / "stories.toml").read_text(encoding="utf-8"))
+STORIES = tuple(Story(name, **story) for name, story in _TOLD.items())
 
 
 def page(dataset: str, *, methods: Sequence[str] = (), link: str = "", story: Story | None = None, **setup: Json) -> str:
@@ -67,7 +66,9 @@ def page(dataset: str, *, methods: Sequence[str] = (), link: str = "", story: St
     Raises DataError: no record fits.
     """
     runs = _runs(dataset, methods, setup)
-    data = json.dumps(_content(runs) | _opening(story), ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    data = json.dumps(
+        _content(runs) | ({} if story is None else {"opening": story.opening}), ensure_ascii=False, allow_nan=False, separators=(",", ":")
+    ).replace("<", "\\u003c")
     script, style = ((_FOLDER / f"explorer.{ending}").read_text(encoding="utf-8") for ending in ("js", "css"))
     policy = f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; base-uri 'none'; form-action 'none'"
     title = records.data_words(dataset) if story is None else story.question
@@ -77,19 +78,15 @@ def page(dataset: str, *, methods: Sequence[str] = (), link: str = "", story: St
 
 
 def gap(story: Story, runs: pd.DataFrame) -> float:
-    """Points of mean accuracy between the story's two settings. Raises DataError where runs of one are missing."""
+    """Points of mean accuracy of the first compared setting above the second. Raises DataError where runs of one are missing."""
     means = []
-    for method, epsilon, k in (story.higher, story.lower):
+    for method, epsilon, k in story.compared:
         rows = runs[(runs["method"] == method) & (runs["epsilon"] == epsilon)]
         rows = rows[rows["wanted_k"].isna() if k == 0 else rows["wanted_k"] == k]
         if rows.empty:
             raise DataError(f"the story {story.name} needs runs of {method} at ε = {epsilon:g}: leave `methods` and the setup as they are.")
         means.append(100 * float(rows["accuracy"].mean()))
     return means[0] - means[1]
-
-
-def _opening(story: Story | None) -> Form:
-    return {} if story is None else {"opening": [story.learner, story.epsilon, story.k]}
 
 
 def _told(story: Story | None, runs: pd.DataFrame) -> str:
