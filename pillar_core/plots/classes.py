@@ -96,23 +96,10 @@ def confusion(table: pd.DataFrame, *, classes: Sequence[str], mode: Mode = "ligh
     sizes = counts.sum(axis=1)
     shares = 100 * counts.div(sizes.where(sizes > 0), axis=0)
     ink, names, is_few = INK[mode], [str(name) for name in classes], len(classes) <= _MANY
-    figure = go.Figure(
-        go.Heatmap(
-            x=names,
-            y=names,
-            z=shares.to_numpy(),
-            text=counts.to_numpy(),
-            texttemplate="%{text}" if is_few else None,
-            hovertemplate="%{y} taken for %{x}: %{text} rows, %{z:.1f} %<extra></extra>",
-            textfont={"color": ink.text},  # plotly's own choice cannot be read on some cells
-            colorscale=[[0, fade(ink.accent, 0.04)], [1, fade(ink.accent, 0.45)]],
-            zmin=0,
-            zmax=100,
-            xgap=2,
-            ygap=2,
-            colorbar={"title": {"text": "%"}, "thickness": 10, "outlinewidth": 0, "len": 0.9},
-        )
-    )
+    looks: marks.Looks = {"zmin": 0, "zmax": 100, "colorscale": [[0, fade(ink.accent, 0.04)], [1, fade(ink.accent, 0.45)]]}
+    looks |= {"text": counts.to_numpy(), "texttemplate": "%{text}" if is_few else None}
+    looks["textfont"] = {"color": ink.text}  # plotly's own choice cannot be read on some cells
+    figure = marks.cells(names, names, shares.to_numpy(), unit="%", hover="%{y} taken for %{x}: %{text} rows, %{z:.1f} %", **looks)
     figure.update_xaxes(dtick=1 if is_few else None)
     figure.update_yaxes(categoryarray=names[::-1], dtick=1 if is_few else None)
     wrong = table[table["class"] != table["taken for"]].sort_values("rows", ascending=False, kind="stable")

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
+from pillar_core.plots import marks
 from pillar_core.plots.intervals import best, over_seeds
 from pillar_core.plots.theme import ACCURACY_SCALE, Mode, finish_by_name, seeds_phrase
 
@@ -26,22 +27,11 @@ def accuracy_heatmap(
     known: list[Any] = list(cells.itertuples())
     points = {(float(cell.epsilon), float(cell.k)): cell for cell in known}
     grid = [[points.get((float(epsilon), float(k))) for k in ks] for epsilon in budgets]
-    figure = go.Figure(
-        go.Heatmap(
-            x=columns,
-            y=rows,
-            z=[[100 * cell.mean if cell else None for cell in line] for line in grid],
-            xgap=2,
-            ygap=2,
-            customdata=[[[float(k), float(epsilon)] for k in ks] for epsilon in budgets],
-            text=[[_label(cell) if len(cells) <= _MOST_LABELLED_CELLS else "" for cell in line] for line in grid],
-            texttemplate="%{text}",
-            hovertext=[[_hover(cell) for cell in line] for line in grid],
-            hovertemplate="%{hovertext}<extra></extra>",
-            colorscale=ACCURACY_SCALE,
-            colorbar={"title": {"text": "%"}, "thickness": 10, "outlinewidth": 0, "len": 0.9},
-        )
-    )
+    looks: marks.Looks = {"texttemplate": "%{text}", "hover": "%{hovertext}", "colorscale": ACCURACY_SCALE}
+    looks["customdata"] = [[[float(k), float(epsilon)] for k in ks] for epsilon in budgets]
+    looks["text"] = [[_label(cell) if len(cells) <= _MOST_LABELLED_CELLS else "" for cell in line] for line in grid]
+    looks["hovertext"] = [[_hover(cell) for cell in line] for line in grid]
+    figure = marks.cells(columns, rows, [[100 * cell.mean if cell else None for cell in line] for line in grid], unit="%", **looks)
     ridge = [best(cells[cells["epsilon"] == epsilon]) for epsilon in budgets]
     for row, top in enumerate(ridge):  # white inside dark, so that frames stand out from every colour of the scale
         _outline(figure, columns.index(f"{top['k']:g}"), row, colour="#1B1033", dash="solid", inset=0.46, width=6)

@@ -66,6 +66,12 @@ def histogram(figure: go.Figure, edges: Array, counts: Array, colour: str, *, op
     figure.add_bar(x=(edges[:-1] + edges[1:]) / 2, y=counts, **looks)
 
 
+def cells(x: Sequence[str], y: Sequence[str], z: Values, *, unit: str = "", hover: str, **looks: Json) -> go.Figure:
+    """A figure of coloured cells with gaps between them, and their scale beside it."""
+    scale = {"title": {"text": unit}, "thickness": 10, "outlinewidth": 0, "len": 0.9}
+    return go.Figure(go.Heatmap(x=x, y=y, z=z, xgap=2, ygap=2, colorbar=scale, **looks, **_hover_style(hover)))
+
+
 def ring(figure: go.Figure, x: float, y: float, colour: str, *, size: float, **looks: Json) -> None:
     """An open circle around one point."""
     dots(figure, [x], [y], colour, size=size, symbol="circle-open", edge=(2.4, None), showlegend=False, **looks)

@@ -153,21 +153,9 @@ def distance_map(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[s
     names = [square.index[place] for place in order]
     labels = [(titles or {}).get(name, name) for name in names]
     values = square.loc[names, names].to_numpy()
-    figure = go.Figure(
-        go.Heatmap(
-            x=labels,
-            y=labels,
-            z=values,
-            xgap=2,
-            ygap=2,
-            zmin=0,
-            zmax=1,
-            colorscale=[[1 - float(place), colour] for place, colour in reversed(ACCURACY_SCALE)],
-            texttemplate="%{z:.2f}",
-            hovertemplate="%{y} – %{x}: %{z:.3f}<extra></extra>",
-            colorbar={"thickness": 10, "outlinewidth": 0, "len": 0.9},
-        )
-    )
+    scale = [[1 - float(place), colour] for place, colour in reversed(ACCURACY_SCALE)]
+    looks: marks.Looks = {"zmin": 0, "zmax": 1, "colorscale": scale, "texttemplate": "%{z:.2f}"}
+    figure = marks.cells(labels, labels, values, hover="%{y} – %{x}: %{z:.3f}", **looks)
     return finish_by_name(figure, "distance_map", mode=mode, sets=len(names), names=", ".join(labels))
 
 
