@@ -31,6 +31,7 @@ UNSEEN = (
     "samples, or tuning on private validation rows."
 )
 UNKNOWN = "The file knows this training alone. Losses of other trainings on the same rows add up."
+NOTHING = "Nothing of private rows was released: the model was trained without them."
 MIXING = "Mixing Differential Privacy With Other Data Releases"
 ELSEWHERE = (
     "This page says nothing about who may read the private rows, how they are stored, why and on what legal ground they were collected, or "
@@ -57,9 +58,11 @@ def evidence_page(source: Any, *, attacks: Sequence[str] = (), spent: str = "") 
     def take(*starts: str) -> str:
         return "".join(_paragraph(line) for start in starts for line in left.pop(start, []))
 
-    licences = [_licence("Private rows", card.get("private_set"))]
-    licences += [_licence("Public rows", public["name"] or f"a part of {card['private_set']}")] if public.get("rows") else []
-    protected = take("Unit of protection") + _paragraph(f"The model was trained on {card['n_private']:,} private examples.")
+    private = card.get("private_set")
+    licences = [_licence("Private rows", private, private)]
+    licences += [_licence("Public rows", public["name"] or f"a part of {private}", public["name"] or private)] if public.get("rows") else []
+    trained = f"The model was trained on {card['n_private']:,} private examples." if guarantee["events"] else NOTHING
+    protected = take("Unit of protection") + _paragraph(trained)
     persons = any(line.endswith(f"{statement.COUNTED}.") for line in left.pop("Releases charged"))
     ledger = "".join(f"<li>{html.escape(event)}{statement.COUNTED if persons else ''}</li>" for event in guarantee["events"])
     ledger = f"<ol>{ledger}</ol>{take('Sampling', 'Accountant')}"
@@ -118,11 +121,10 @@ def _odds(guarantee: Form) -> str:
     )
 
 
-def _licence(rows: str, name: str | None) -> str:
-    if name is None:
-        return f"{rows}: the file names none."
-    known = DATASETS[name].licence if name in DATASETS else "this library knows none"
-    return f"{rows}: {name}. Licence: {known}."
+def _licence(rows: str, words: str | None, name: str | None) -> str:
+    """What rows are called, and the licence of the set `name`."""
+    licence = DATASETS[name].licence if name and name in DATASETS else "this library knows none"
+    return f"{rows}: the file names none." if words is None else f"{rows}: {words}. Licence: {licence}."
 
 
 def _commands(card: Form) -> str:

@@ -43,7 +43,7 @@ def numbers(text):
     return set(re.findall(r"\d+(?:[.,]\d+)*(?:e-?\d+)?", text))
 
 
-@pytest.mark.parametrize("kind", ["release", "persons", "in sight", "tested", "replaced"])
+@pytest.mark.parametrize("kind", ["release", "persons", "in sight", "tested", "replaced", "only public"])
 def test_each_line_of_the_statement_stands_on_the_page_and_no_number_has_another_source(record, split, tmp_path, kind):
     if kind == "persons":
         data = pc.load_dataset("digits")
@@ -57,6 +57,8 @@ def test_each_line_of_the_statement_stands_on_the_page_and_no_number_has_another
         record = private_tests.add_tests(record, [test, dataclasses.replace(test, model="another")], has_coin=False, is_shown=True)
     elif kind == "replaced":
         record = pc.run("pillar", split, epsilon=2.0, relation="replace_one", seed=None)
+    elif kind == "only public":
+        record = pc.run("only_public", split, seed=None)
     text, files, _ = page_of(record, split, tmp_path / "model.zip")
     for line in files["statement.txt"].splitlines():
         if line.startswith("It holds if"):
@@ -73,8 +75,10 @@ def test_each_line_of_the_statement_stands_on_the_page_and_no_number_has_another
     shown = numbers(" ".join([files["statement.txt"], files["SHA256SUMS"], card["command"], *card["versions"].values()]))
     shown |= numbers(json.dumps({**card["deployment"], "n": card["n_private"]}))
     assert numbers(text) - shown - FIXED <= numbers(f"{right} {card['n_private']:,} CC BY 4.0")
-    assert f"{record.facts.n_private:,} private examples" in text
-    assert "licence: CC BY 4.0" in text.replace("Licence", "licence")
+    assert (f"The model was trained on {record.facts.n_private:,} private examples." in text) == (kind != "only public")
+    assert (evidence.NOTHING in text) == (kind == "only public")
+    assert "Private rows: digits. Licence: CC BY 4.0." in text
+    assert "Public rows: a part of digits. Licence: CC BY 4.0." in text
 
 
 def test_the_page_needs_no_network_and_runs_nothing(record, split, tmp_path):
