@@ -6,6 +6,7 @@ and the bound without any is the only one offered.
 
 import dataclasses
 import math
+from typing import Any
 
 from pillar_core import checks
 from pillar_core.accounting.elementary import REPLACE_ONE
@@ -49,17 +50,11 @@ def samplers(noise_multiplier: float, *, sampling_probability: float, steps: int
 
     Raises SettingError for a number outside its range, NaN included.
     """
-    pairs = (
-        ("poisson", ADD_OR_REMOVE_ONE),
-        ("poisson", REPLACE_ONE),
-        ("fixed_size", REPLACE_ONE),
-        ("shuffled", ADD_OR_REMOVE_ONE),
-        ("shuffled", REPLACE_ONE),
-    )
-    return tuple(
-        sampler_cost(sampler, noise_multiplier, sampling_probability=sampling_probability, steps=steps, relation=str(relation), delta=delta)
-        for sampler, relation in pairs
-    )
+    both = (ADD_OR_REMOVE_ONE, REPLACE_ONE)
+    how: dict[str, Any] = {"sampling_probability": sampling_probability, "steps": steps, "delta": delta}
+    relations = {"poisson": both, "fixed_size": (REPLACE_ONE,), "shuffled": both}
+    pairs = ((sampler, str(relation)) for sampler, of_sampler in relations.items() for relation in of_sampler)
+    return tuple(sampler_cost(sampler, noise_multiplier, relation=relation, **how) for sampler, relation in pairs)
 
 
 def sampler_cost(

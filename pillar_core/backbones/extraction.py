@@ -195,15 +195,14 @@ def extract(
         return _load_stored(plan, device) or _extract_missing(plan, key, Journal(folder))
 
 
-def is_ready(dataset: Dataset, *, backbone: str, weights: str | Path | None = None, device: str = "auto") -> bool:
+def is_ready(dataset: Dataset, *, backbone: str, device: str = "auto") -> bool:
     """Whether `extract` would return without running a network: features in the cache, or too cheap to be kept.
 
     Raises UnknownNameError, SettingError, DataError: as `extract`.
     """
-    card = BACKBONES[backbone]
-    if weights is None and card.needs_fetching:
+    if BACKBONES[backbone].needs_fetching:
         return False
-    plan, cache = _plan_of(dataset, backbone, weights, device, 1, network=False), store.default()
+    plan, cache = _plan_of(dataset, backbone, None, device, 1, network=False), store.default()
     ships = cache.has("blob", plan.key(shipped.DEVICE))
     return not plan.backbone.is_kept or ships or any(cache.has("arrays", plan.key(name)) for name in _acceptable(plan, device))
 

@@ -3,10 +3,8 @@
 `text_embeddings` gives class names in the same space (`text.py`).
 """
 
-import dataclasses
 import difflib
 import functools
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -84,10 +82,9 @@ def _card(name: str) -> Backbone:
     def fetch(network: bool) -> Path | None:
         return hub_file((tag or {}).get("hf_hub", "").rstrip("/"), FILE, network=network)
 
-    card = _tower_card(spot.model, width=config["embed_dim"], parameters="as its file says", fetch=fetch)
-    if tag is not None:
-        card = dataclasses.replace(card, n_bytes=_n_bytes(spot.model))
-    return card_with_options(card, name)
+    facts: dict[str, Any] = {"width": f"{config['embed_dim']:,}", "parameters": "as its file says"}
+    n_bytes = 0 if tag is None else _n_bytes(spot.model)
+    return card_with_options(card_of(f"{FAMILY}:{spot.model}", open=_open, fetch=fetch, n_bytes=n_bytes, **facts), name)
 
 
 @functools.lru_cache
@@ -98,9 +95,5 @@ def _n_bytes(model: str) -> int:
     return sum(4 * value.numel() for value in network.state_dict().values())
 
 
-def _tower_card(model: str, *, width: int, parameters: str, fetch: Callable[[bool], Path | None] | None = None) -> Backbone:
-    return card_of(f"{FAMILY}:{model}", open=_open, fetch=fetch, width=f"{width:,}", parameters=parameters)
-
-
-BACKBONES.register(_tower_card("ViT-B-32", width=512, parameters="87.8 million"))
+BACKBONES.register(card_of(f"{FAMILY}:ViT-B-32", open=_open, width="512", parameters="87.8 million"))
 BACKBONES.register_family(FAMILY, _card, linkable=lambda name: is_plain(name, models=_open_clip().list_models(), arguments=("pretrained",)))

@@ -124,16 +124,15 @@ def get(url: str, path: Path, *, checksum: str = "", size: int | None = None, mi
 @contextlib.contextmanager
 def for_torchvision(size: int | None) -> Iterator[None]:
     """Meanwhile torchvision's downloads go through `get`. It has no setting for that: its own opener has no timeout and no resume."""
+    from unittest.mock import patch
+
     from torchvision.datasets import utils
 
-    with _CHANGED:
-        originals = utils._get_redirect_url, utils._urlretrieve
-        utils._get_redirect_url = lambda url, **_: url
-        utils._urlretrieve = lambda url, filename, **_: get(url, Path(filename), size=size)
-        try:
-            yield
-        finally:
-            utils._get_redirect_url, utils._urlretrieve = originals
+    def retrieve(url: str, filename: str, **_: Any) -> None:
+        get(url, Path(filename), size=size)
+
+    with _CHANGED, patch.multiple(utils, _get_redirect_url=lambda url, **_: url, _urlretrieve=retrieve):
+        yield
 
 
 @contextlib.contextmanager
@@ -142,7 +141,11 @@ def for_openml(place: Path) -> Iterator[None]:
 
     What it keeps and deletes by the path of an address, which a table names itself, lies in `place`.
     """
+    from unittest.mock import patch
+
     from sklearn.datasets import _openml
+
+    original_path = _openml._get_local_path
 
     def open_url(request: urllib.request.Request) -> urllib.response.addinfourl:
         name = urllib.parse.urlsplit(request.full_url).path.strip("/")
@@ -163,18 +166,15 @@ def for_openml(place: Path) -> Iterator[None]:
             raise DownloadFailedError("the table names an address whose file would lie outside its folder: refused")
         return path
 
-    with _CHANGED:
-        original_urlopen, original_path = _openml.urlopen, _openml._get_local_path
-        _openml.urlopen, _openml._get_local_path = open_url, local_path
-        try:
-            yield
-        finally:
-            _openml.urlopen, _openml._get_local_path = original_urlopen, original_path
+    with _CHANGED, patch.multiple(_openml, urlopen=open_url, _get_local_path=local_path):
+        yield
 
 
 @contextlib.contextmanager
 def for_hub() -> Iterator[None]:
     """Meanwhile whoever watches is told what huggingface_hub fetches, whichever package calls it, and can stop it."""
+    from unittest.mock import patch
+
     from huggingface_hub.utils.tqdm import tqdm
 
     original, count, totals = tqdm.update, 0, {}
@@ -185,12 +185,8 @@ def for_hub() -> Iterator[None]:
         report(count, max(count, sum(totals.values())), _megabytes(count))
         return original(bar, n)
 
-    with _CHANGED:
-        tqdm.update = update
-        try:
-            yield
-        finally:
-            tqdm.update = original
+    with _CHANGED, patch.object(tqdm, "update", update):
+        yield
 
 
 def _try_stream(url: str, partial: Path, had: int, size: int | None) -> str:

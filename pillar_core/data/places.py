@@ -160,7 +160,10 @@ def fetching(title: str, place: Path, by_hand: str) -> Iterator[None]:
             raise MissingDependencyError(f"fetching {title} needs {how_to_get(error)}. By hand: {by_hand}") from error
         except FETCHING_FAILS + foreign() as error:
             downloading.report()  # torchvision takes a stop for one more failure of a mirror
-            _tidy(place)
+            if marker.exists():  # nothing half-unpacked stays, and no mark where nothing is left to go on from
+                _keep_archives(place)
+                if not any(path.is_file() for path in place.rglob("*") if path != marker):
+                    shutil.rmtree(place)
             words = " ".join(str(error).split())[:500]
             raise DataError(
                 f"{title} could not be fetched ({type(error).__name__}: {words}). What was half fetched is never read: ask again and it "
@@ -170,15 +173,6 @@ def fetching(title: str, place: Path, by_hand: str) -> Iterator[None]:
 
 
 ARCHIVES = (downloading.PARTIAL, ".gz", ".tgz", ".tar", ".zip", ".mat", ".npz", ".bz2", ".xz")
-
-
-def _tidy(place: Path) -> None:
-    """After a failure: no half-unpacked files, and no mark where nothing is left to go on from."""
-    marker = place / UNFINISHED
-    if marker.exists():
-        _keep_archives(place)
-        if not any(path.is_file() for path in place.rglob("*") if path != marker):
-            shutil.rmtree(place)
 
 
 def _keep_archives(place: Path) -> None:

@@ -31,17 +31,17 @@ FEWEST_DISTINCT = 20
 """A column with more values than these may name something, such as a person."""
 
 
-def parts_of(frame: pd.DataFrame, label: str | None = None) -> Parts:
+def parts_of(frame: pd.DataFrame) -> Parts:
     """The parts of a table that `frame_of` read; row numbers in messages count from 0, without the header.
 
-    label: the column of labels (default: the one that is certain). An empty one means unlabelled rows.
+    An empty column of labels means unlabelled rows.
 
     Raises DataError: no label column, text among the numbers, values that are missing, or an unknown split.
     """
     notes = notes_of(frame)
     frame = without_row_numbers(frame, notes)
     split = find_column(frame, ("split",))
-    label = label_column(frame, label)
+    label = label_column(frame)
     inputs = [column for column in frame.columns if column not in (split, label)]
     x = numbers_of(frame, inputs)
     notes.append(f"Labels come from column {label!r}; {len(inputs)} feature columns.")

@@ -6,6 +6,7 @@ forgetting finds it. To visitors of a demo no set is here.
 """
 
 import dataclasses
+import itertools
 import json
 import re
 import threading
@@ -85,8 +86,11 @@ def keep(data: FeatureSet | Dataset, *, title: str = "") -> str:
     own_title = data.title if isinstance(data, Dataset) else ""
     with _KEEPING:
         if title or _card(key) is None:  # before the rows, which nobody's push out once they have a card
-            other_titles = {upload.title for upload in list_uploads() if upload.name != PREFIX + key}
-            distinct = _distinct(" ".join((title or own_title or data.name).split())[:LONGEST_TITLE], other_titles)
+            taken = {upload.title for upload in list_uploads() if upload.name != PREFIX + key}
+            taken |= {known for item in DATASETS.values() for known in (item.title, item.short_title)}
+            wanted = " ".join((title or own_title or data.name).split())[:LONGEST_TITLE]
+            numbered = (f"{wanted} ({number})" for number in itertools.count(2))
+            distinct = next(item for item in itertools.chain([wanted], numbered) if item not in taken)
             described, former = _upload_of(key, data, distinct), _card(key)
             apart_from = tuple(dict.fromkeys((*described.apart_from, *(former.apart_from if former else ()))))
             _write(dataclasses.replace(described, kept_at=time.time(), apart_from=apart_from))
@@ -230,9 +234,3 @@ def _write(card_: Upload) -> None:
     key = _CARD + key_of(card_.name)
     store.default().delete("blob", key)
     store.default().put_bytes(key, json.dumps(dataclasses.asdict(card_)).encode())
-
-
-def _distinct(title: str, other_titles: set[str]) -> str:
-    """`title`, with the first number that tells it from `others` and from registered sets."""
-    titles = other_titles | {known for item in DATASETS.values() for known in (item.title, item.short_title)}
-    return next(item for item in (title, *(f"{title} ({number})" for number in range(2, len(titles) + 3))) if item not in titles)

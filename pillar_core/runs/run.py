@@ -1,5 +1,6 @@
 """One run, from names and settings to a record: the sole place where data, budget, learner and metrics meet."""
 
+import bisect
 import contextlib
 import dataclasses
 import math
@@ -272,14 +273,11 @@ def _solve_noise(spec: RunSpec, settings: S, cost: Callable[[S], DpEvent], budge
 
 def largest_count(fits: Callable[[int], bool], *, ceiling: int) -> int:
     """The largest whole number up to `ceiling` for which the falling test `fits` holds; 0 where 1 already fails."""
-    passing, failing = 0, 1
+    failing = 1
     while failing <= ceiling and fits(failing):
-        passing, failing = failing, 2 * failing
-    failing = min(failing, ceiling + 1)
-    while failing - passing > 1:
-        middle = (passing + failing) // 2
-        passing, failing = (middle, failing) if fits(middle) else (passing, middle)
-    return passing
+        failing *= 2
+    counts = range(failing // 2 + 1, min(failing, ceiling + 1))  # what is left between one that fits and one that does not
+    return counts.start + bisect.bisect_left(counts, True, key=lambda count: not fits(count)) - 1
 
 
 def _solved_count(learner: Method[S], name: str, settings: S, cost_of: Callable[[S], DpEvent], budget: PrivacyBudget, accountant: str) -> S:

@@ -173,7 +173,8 @@ class Store:
 
     def keys(self, kind: str, *, prefix: str = "") -> list[str]:
         """Keys of one kind in the cache that start with `prefix`, in order; quicker than `ls`, which also asks when each was used."""
-        return upkeep.keys_below(self.root, kind, prefix)
+        paths = (self.root / entry.checked_kind(kind)).glob(f"{prefix[:2] if len(prefix) > 1 else '??'}/[!.]*{entry.SUFFIX[kind]}")
+        return sorted(path.stem for path in paths if path.stem.startswith(prefix))
 
     def verify(self, *, remove: bool = False) -> VerifyReport:
         """Every entry read and compared with its checksum, starter entries too; with `remove`, damaged ones are deleted."""

@@ -51,12 +51,6 @@ def entries_below(root: Path, kind: str | None = None, last_used: Mapping[str, f
     return sorted(entries, key=lambda item: (item.last_used, item.key))
 
 
-def keys_below(root: Path, kind: str, prefix: str) -> list[str]:
-    """Keys of one kind that start with `prefix`, in order."""
-    paths = (root / checked_kind(kind)).glob(f"{prefix[:2] if len(prefix) > 1 else '??'}/[!.]*{SUFFIX[kind]}")
-    return sorted(path.stem for path in paths if path.stem.startswith(prefix))
-
-
 def evictable(entries: list[Entry], max_bytes: int, *, with_brought: bool) -> list[Entry]:
     """Entries to delete so that at most `max_bytes` stay: arrays, blobs, calibrations, records; oldest first.
 

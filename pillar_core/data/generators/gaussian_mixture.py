@@ -17,7 +17,6 @@ import numpy as np
 from pillar_core import rng
 from pillar_core.arrays import Array
 from pillar_core.data.cards import DATASETS, card_of, toml_setting
-from pillar_core.errors import SettingError
 from pillar_core.types import Dataset
 
 QUANTILE = 0.01
@@ -53,14 +52,9 @@ def eigengap(k: int, *, theta: float) -> float:
     return {1: 1 - theta**2, 2: theta**2}.get(k, 0.0)
 
 
-def distance_margin(quantile: float = QUANTILE, *, sigma: float) -> float:
-    """The γ that y⟨μ, x⟩ falls below with probability `quantile` in (0, 1): 1 + σ·Φ⁻¹(quantile), exact.
-
-    Raises SettingError: `quantile` outside (0, 1).
-    """
-    if not 0 < quantile < 1:
-        raise SettingError(f"quantile must be in (0, 1); got {quantile!r}.")
-    return 1 + sigma * NormalDist().inv_cdf(quantile)
+def distance_margin(*, sigma: float) -> float:
+    """The γ that y⟨μ, x⟩ falls below with probability QUANTILE: 1 + σ·Φ⁻¹(QUANTILE), exact."""
+    return 1 + sigma * NormalDist().inv_cdf(QUANTILE)
 
 
 def bayes_accuracy(*, sigma: float) -> float:

@@ -18,21 +18,21 @@ from pillar_core.types import Dataset
 FEWEST = 2
 
 
-def load_candidate(source: str | Path | bytes, *, filename: str = "") -> Dataset:
+def load_candidate(source: str | Path) -> Dataset:
     """The images of a npz, folder or zip with labels where it has them, else the same images without any.
 
     One unreadable file among few is skipped, named and counted in the notes.
 
     Raises DataError: no images, or most of them unreadable.
     """
-    name = filename or ("" if isinstance(source, bytes) else str(source))
     try:
-        return read_images(source, filename=filename)
+        return read_images(source)
     except DataError as refusal:
-        parts = _npz_images(source) if name.lower().endswith(".npz") else _loose_images(source, name)
+        parts = _npz_images(source) if str(source).lower().endswith(".npz") else _loose_images(source)
         if parts is None:
             raise refusal
-    return Dataset(Path(name).stem, parts.x_train, None, title=Path(name).stem, notes=parts.all_notes, persons=parts.persons)
+    name = Path(source).stem
+    return Dataset(name, parts.x_train, None, title=name, notes=parts.all_notes, persons=parts.persons)
 
 
 def load_unlabelled(source: Path, shape: Sequence[int] | None) -> tuple[Array, tuple[str, ...]]:
@@ -54,7 +54,7 @@ def load_unlabelled(source: Path, shape: Sequence[int] | None) -> tuple[Array, t
     return decoded.rows[0], notes if shape is None else ()
 
 
-def _npz_images(source: str | Path | bytes) -> Parts | None:
+def _npz_images(source: str | Path) -> Parts | None:
     try:
         parts = read_npz(open_source(source))
     except DataError:
@@ -65,13 +65,12 @@ def _npz_images(source: str | Path | bytes) -> Parts | None:
     return Parts(rows, notes=("Taken without labels.",), persons=parts.persons)
 
 
-def _loose_images(source: str | Path | bytes, name: str) -> Parts | None:
+def _loose_images(source: str | Path) -> Parts | None:
     """Every readable image of a folder or zip, wherever it lies."""
-    with folders.listing(source, filename=name) as members:
-        pictures = [member.picture for member in members if member.is_image]
+    with folders.listing(source, filename=str(source)) as members:
         good: list[decoding.Picture] = []
         broken: list[decoding.Picture] = []
-        for picture in pictures:
+        for picture in (member.picture for member in members if member.is_image):
             pixel_format = decoding.format_of(picture)
             (good if pixel_format and decoding.pixels(picture, pixel_format) is not None else broken).append(picture)
         if len(good) < FEWEST or len(broken) > len(good):

@@ -6,7 +6,10 @@ Cost: some tens of gradients over the public rows.
 
 import dataclasses
 
+import numpy as np
+
 from pillar_core import params
+from pillar_core.engine import LinearClassifier
 from pillar_core.ledger import DpEvent, Ledger, compose
 from pillar_core.methods.method import METHODS, Method, words_of
 from pillar_core.methods.parts import mixed
@@ -37,8 +40,8 @@ def fit(settings: OnlyPublicSettings, view: View, streams: Streams, ledger: Ledg
     """The penalised maximum-likelihood head of the public rows."""
     transform = Transform(*view.moments(standardise=settings.standardise, centre=settings.centre), None, settings.normalise)
     z_public = transform(view.x_public)
-    prepared = Prepared(z_public[:0], z_public, transform)
-    return mixed.result_of(mixed.public_head_of(settings, view, prepared), prepared)
+    weights = mixed.public_head_of(settings, view, Prepared(z_public[:0], z_public, transform))
+    return TrainResult(LinearClassifier(transform, weights, np.zeros(weights.shape[1], dtype=np.float32)))
 
 
 METHODS.register(

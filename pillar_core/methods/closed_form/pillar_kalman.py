@@ -405,11 +405,5 @@ _KALMAN = Method(
 )
 METHODS.register(_KALMAN)
 METHODS.register(
-    dataclasses.replace(
-        _KALMAN,
-        **words_of("pillar_kalman_labelled"),
-        public_use=PublicUse.LABELLED,
-        settings=LabelledSettings,
-        version=3,
-    )
+    dataclasses.replace(_KALMAN, **words_of("pillar_kalman_labelled"), public_use=PublicUse.LABELLED, settings=LabelledSettings, version=3)
 )

@@ -147,15 +147,12 @@ def learner(
 ) -> Method[Descent]:
     """A learner of linear heads by this descent; `others`: further fields of `Method`."""
     return Method(
-        **words_of(name),
         public_use=public_use,
-        is_head_descent=True,
-        is_exact=lambda settings: True,
         settings=settings,
         cost=cost,
         fit_many=fit_many,
         resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
         version=2,
-        **others,
+        **words_of(name) | {"is_head_descent": True, "is_exact": lambda settings: True} | others,
     )

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -18,18 +18,18 @@ from pillar_core import ledger as events
 from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
-from pillar_core.engine import HeadPlan, LinearClassifier, per_head, training_device
+from pillar_core.engine import HeadPlan, per_head, training_device
 from pillar_core.engine.gradient import squared_lengths
 from pillar_core.engine.logistic import descended_head, public_head
 from pillar_core.engine.mixed import public_gradients
 from pillar_core.engine.train import SMALLEST_CLIP
 from pillar_core.errors import DataError, SettingError
 from pillar_core.ledger import DpEvent
-from pillar_core.methods.method import Plan
+from pillar_core.methods.method import FitMany, Method, Plan, words_of
 from pillar_core.methods.parts import descent, rules
-from pillar_core.methods.parts.fields import HasBatch, HasPublicHead, HasRate, require, toml_setting
+from pillar_core.methods.parts.fields import HasBatch, HasPreprocessing, HasPublicHead, HasRate, require, toml_setting
 from pillar_core.splits import Prepared, View
-from pillar_core.types import PrivacyBudget, PublicFacts, TrainResult
+from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse
 
 STEPS_OF_PUBLIC_MEAN = 40
 """Steps of the learners that move by the public rows' mean gradient: fewer make it overshoot."""
@@ -38,6 +38,11 @@ RATE_RULE = "each step the rule of path length over steps and clip norm"
 
 Steps = TypeVar("Steps", bound=HasBatch)
 Rate = TypeVar("Rate", bound=HasRate)
+Rated = TypeVar("Rated", bound="HasStep")
+
+
+class HasStep(HasBatch, HasPreprocessing, Protocol):
+    """Noisy steps on preprocessed rows."""
 
 
 class HasPublicClip(Protocol):
@@ -193,6 +198,30 @@ def labels_of(view: View) -> Array:
     return view.y_public
 
 
-def result_of(weights: Array, prepared: Prepared) -> TrainResult:
-    """A head without bias, weights (k, C), as a result."""
-    return TrainResult(LinearClassifier(prepared.transform, weights, np.zeros(weights.shape[1], dtype=np.float32)))
+def learner(
+    name: str,
+    settings: type[Rated],
+    optimiser: descent.OptimiserOf[Rated],
+    *,
+    is_exact: bool = True,
+    shared: Sequence[str] = SHARED,
+    start: descent.Start[Rated] | None = None,
+    finishing: Callable[[Array, Rated, descent.HeadGroup], Array] | None = None,
+    per_seed: bool = False,
+    **others: Any,
+) -> Method[Rated]:
+    """A learner that moves by `optimiser`, from the public rows' head unless `start` is given; as `descent.fit_many_by`.
+
+    others: further fields of `Method`.
+    """
+    how: dict[str, Any] = {"start": start or public_start, "optimiser": optimiser, "finishing": finishing, "per_seed": per_seed}
+    fit_many: FitMany[Rated] = descent.fit_many_by(plan_of, descent.all_features, shared, **how)
+    rules_of: dict[str, Any] = {"resolve_schedule": rules.resolve_schedule, "resolve_hyperparameters": resolve_hyperparameters}
+    return Method(
+        public_use=PublicUse.LABELLED,
+        settings=settings,
+        cost=cost,
+        fit_many=fit_many,
+        is_exact=lambda settings: is_exact,
+        **words_of(name) | rules_of | {"version": 2} | others,
+    )

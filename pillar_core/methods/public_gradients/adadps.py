@@ -22,7 +22,7 @@ from pillar_core import params
 from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step, heavy_ball
 from pillar_core.engine.preconditioned import gradient_second_moment, head_residuals, preconditioned_norms
-from pillar_core.methods.method import METHODS, FitMany, Method, words_of
+from pillar_core.methods.method import METHODS, FitMany
 from pillar_core.methods.parts import descent, rules
 from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.types import PublicUse
@@ -90,14 +90,13 @@ fit_many: FitMany[AdaDpsSettings] = descent.fit_many_with(
 )
 
 METHODS.register(
-    Method(
-        **words_of("adadps"),
+    descent.learner(
+        "adadps",
+        AdaDpsSettings,
+        fit_many,
+        rules.resolve_hyperparameters,
         public_use=PublicUse.LABELLED,
-        settings=AdaDpsSettings,
-        cost=descent.cost,
-        fit_many=fit_many,
-        resolve_schedule=rules.resolve_schedule,
-        resolve_hyperparameters=rules.resolve_hyperparameters,
-        version=2,
+        is_head_descent=False,
+        is_exact=lambda settings: False,
     )
 )

@@ -24,7 +24,7 @@ from pillar_core.engine import Clipping, NoisySum, Step, per_head, training_devi
 from pillar_core.engine.mixed import gradient_subspace
 from pillar_core.engine.train import SMALLEST_CLIP
 from pillar_core.errors import DataError, SettingError
-from pillar_core.methods.method import METHODS, FitMany, Method, Plan, words_of
+from pillar_core.methods.method import METHODS, Plan
 from pillar_core.methods.parts import descent, mixed, rules
 from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.splits import View
@@ -157,20 +157,14 @@ def uses(settings: Values) -> PublicUse:
     return PublicUse.TEXT if settings["initialisation"] == "text" else PublicUse.LABELLED
 
 
-fit_many: FitMany[AdamixSettings] = descent.fit_many_by(
-    mixed.plan_of, descent.all_features, (*mixed.SHARED, "text_scale"), start=start, optimiser=both_kinds
-)
-
 METHODS.register(
-    Method(
-        **words_of("adamix"),
-        public_use=PublicUse.LABELLED,
-        settings=AdamixSettings,
-        cost=mixed.cost,
-        fit_many=fit_many,
-        is_exact=lambda settings: True,
+    mixed.learner(
+        "adamix",
+        AdamixSettings,
+        both_kinds,
+        shared=(*mixed.SHARED, "text_scale"),
+        start=start,
         public_statistics=public_statistics,
-        resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
         uses=uses,
         is_mixed_descent=True,

@@ -18,10 +18,10 @@ from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step, per_head
-from pillar_core.methods.method import METHODS, FitMany, Method, Plan, words_of
+from pillar_core.methods.method import METHODS, Plan
 from pillar_core.methods.parts import descent, mixed, rules
 from pillar_core.methods.parts.fields import require, toml_setting
-from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse
+from pillar_core.types import PrivacyBudget, PublicFacts
 
 LIPSCHITZ = math.sqrt(2.0)
 STEPS = 40
@@ -105,24 +105,14 @@ def one_public_pass(settings: AdamixTheorySettings, group: descent.HeadGroup) ->
     return np.ascontiguousarray(weights.T.astype(np.float32))
 
 
-fit_many: FitMany[AdamixTheorySettings] = descent.fit_many_by(
-    mixed.plan_of,
-    descent.all_features,
-    ("standardise", "centre", "strong_convexity", "radius"),
-    per_seed=True,
-    start=one_public_pass,
-    optimiser=averaged_descent,
-)
-
 METHODS.register(
-    Method(
-        **words_of("adamix_theory"),
-        version=2,
-        public_use=PublicUse.LABELLED,
-        settings=AdamixTheorySettings,
-        cost=mixed.cost,
-        fit_many=fit_many,
-        is_exact=lambda settings: True,
+    mixed.learner(
+        "adamix_theory",
+        AdamixTheorySettings,
+        averaged_descent,
+        shared=("standardise", "centre", "strong_convexity", "radius"),
+        start=one_public_pass,
+        per_seed=True,
         resolve_schedule=resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
     )

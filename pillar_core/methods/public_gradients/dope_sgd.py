@@ -15,7 +15,7 @@ from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step
 from pillar_core.methods.method import METHODS
 from pillar_core.methods.parts import descent, mixed
-from pillar_core.methods.public_gradients.pda_dpmd import PdaDpmdSettings, learner
+from pillar_core.methods.public_gradients.pda_dpmd import PdaDpmdSettings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,4 +47,4 @@ def differences(settings: Sequence[DopeSgdSettings], group: descent.HeadGroup, s
     return step
 
 
-METHODS.register(learner("dope_sgd", DopeSgdSettings, differences, is_exact=False))
+METHODS.register(mixed.learner("dope_sgd", DopeSgdSettings, differences, is_exact=False, resolve_schedule=mixed.resolve_short_schedule))

@@ -9,15 +9,13 @@ appendix D.3). Cost: two matrix products over the batch and over the public rows
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import TypeVar
 
 from pillar_core import params
 from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step
-from pillar_core.methods.method import METHODS, Method, words_of
+from pillar_core.methods.method import METHODS
 from pillar_core.methods.parts import descent, mixed
 from pillar_core.methods.parts.fields import toml_setting
-from pillar_core.types import PublicUse
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,9 +27,6 @@ class PdaDpmdSettings(mixed.MixedSettings):
         params.L2_CLIP_NORM, default=None, none_means="clip_percentile of public gradient norms, each step"
     )
     clip_percentile: float = toml_setting("mixed", "clip_percentile")
-
-
-S = TypeVar("S", bound=PdaDpmdSettings)
 
 
 def mirror_descent(settings: Sequence[PdaDpmdSettings], group: descent.HeadGroup, state: "torch.Tensor") -> Step:
@@ -49,19 +44,4 @@ def mirror_descent(settings: Sequence[PdaDpmdSettings], group: descent.HeadGroup
     return step
 
 
-def learner(name: str, settings: type[S], optimiser: descent.OptimiserOf[S], *, is_exact: bool) -> Method[S]:
-    """A learner that differs from the others of these settings in its step."""
-    return Method(
-        **words_of(name),
-        version=2,
-        public_use=PublicUse.LABELLED,
-        settings=settings,
-        cost=mixed.cost,
-        fit_many=descent.fit_many_by(mixed.plan_of, descent.all_features, mixed.SHARED, start=mixed.public_start, optimiser=optimiser),
-        is_exact=lambda settings: is_exact,
-        resolve_schedule=mixed.resolve_short_schedule,
-        resolve_hyperparameters=mixed.resolve_hyperparameters,
-    )
-
-
-METHODS.register(learner("pda_dpmd", PdaDpmdSettings, mirror_descent, is_exact=True))
+METHODS.register(mixed.learner("pda_dpmd", PdaDpmdSettings, mirror_descent, resolve_schedule=mixed.resolve_short_schedule))

@@ -14,10 +14,10 @@ from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step
 from pillar_core.engine.logistic import public_head
 from pillar_core.engine.train import SMALLEST_CLIP
-from pillar_core.methods.method import METHODS, FitMany, Method, Plan, words_of
-from pillar_core.methods.parts import descent, mixed, rules
+from pillar_core.methods.method import METHODS, Plan
+from pillar_core.methods.parts import descent, mixed
 from pillar_core.methods.parts.fields import toml_setting
-from pillar_core.types import PublicFacts, PublicUse
+from pillar_core.types import PublicFacts
 
 REUSE_ROWS = 0.1
 """How many public rows the private model counts for in the last fit, by default."""
@@ -65,20 +65,4 @@ def resolve_hyperparameters(settings: PpgdSettings, facts: PublicFacts) -> Plan[
     return Plan(settings, why)
 
 
-fit_many: FitMany[PpgdSettings] = descent.fit_many_by(
-    mixed.plan_of, descent.all_features, mixed.SHARED, start=mixed.public_start, optimiser=clipped_by_public, finishing=reuse
-)
-
-METHODS.register(
-    Method(
-        **words_of("ppgd"),
-        version=2,
-        public_use=PublicUse.LABELLED,
-        settings=PpgdSettings,
-        cost=mixed.cost,
-        fit_many=fit_many,
-        is_exact=lambda settings: True,
-        resolve_schedule=rules.resolve_schedule,
-        resolve_hyperparameters=resolve_hyperparameters,
-    )
-)
+METHODS.register(mixed.learner("ppgd", PpgdSettings, clipped_by_public, finishing=reuse, resolve_hyperparameters=resolve_hyperparameters))

@@ -16,12 +16,11 @@ import numpy as np
 from pillar_core import ledger as events
 from pillar_core import params
 from pillar_core.arrays import Array
-from pillar_core.ledger import DpEvent, Ledger
+from pillar_core.ledger import DpEvent
 from pillar_core.mechanisms import draw_batch
 from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs, words_of
 from pillar_core.methods.parts import rules, voting
 from pillar_core.methods.parts.fields import toml_setting
-from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PublicFacts, PublicUse, TrainResult
 
@@ -69,30 +68,23 @@ def resolve_hyperparameters(settings: PrivateKnnSettings, facts: PublicFacts) ->
 def fit_many(view: View, runs: list[Run[PrivateKnnSettings]]) -> Iterator[TrainResult]:
     """Runs that agree on everything but noise and seed share the rows and, where all rows vote, the votes of all public rows."""
     prepared = voting.project(runs[0][0], view)
-    votes: dict[int, Array] = {}
+    votes: dict[int, Array] = {}  # of asked rows, by row, where all private rows vote
     for settings, streams, ledger in runs:
-        yield _fit(settings, prepared, view, streams, ledger, votes)
-
-
-def _fit(
-    settings: PrivateKnnSettings, prepared: Prepared, view: View, streams: Streams, ledger: Ledger, votes: dict[int, Array]
-) -> TrainResult:
-    """votes: those of asked rows, by row, where all private rows vote; what is missing is added."""
-    probability = rules.sampling_probability(settings.batch_size, view.facts)
-    queries = voting.query_rows(settings, view.facts, streams)
-    mechanism = voting.vote_mechanism(float(settings.noise_multiplier or 0.0), streams.secret("noise"), ledger)
-    if probability == 1:
-        new = np.array([row for row in queries if row not in votes], dtype=np.int64)
-        votes.update(zip(new.tolist(), _votes(settings, prepared, view, prepared.z_public[new]), strict=True))
-        noisy = voting.release_votes(mechanism, np.stack([votes[row] for row in queries]))
-    else:
-        sampling, answers = streams.secret("sampling"), []
-        for row in queries:
-            with draw_batch(probability, len(view.y), sampling, [ledger]) as picked:
-                votes_of_row = _votes(settings, prepared, view, prepared.z_public[row : row + 1], picked)
-                answers.append(voting.release_votes(mechanism, votes_of_row)[0])
-        noisy = np.stack(answers)
-    return voting.student(prepared.z_public[queries], noisy, prepared, learns=settings.student, mechanism=mechanism)
+        probability = rules.sampling_probability(settings.batch_size, view.facts)
+        queries = voting.query_rows(settings, view.facts, streams)
+        mechanism = voting.vote_mechanism(float(settings.noise_multiplier or 0.0), streams.secret("noise"), ledger)
+        if probability == 1:
+            new = np.array([row for row in queries if row not in votes], dtype=np.int64)
+            votes.update(zip(new.tolist(), _votes(settings, prepared, view, prepared.z_public[new]), strict=True))
+            noisy = voting.release_votes(mechanism, np.stack([votes[row] for row in queries]))
+        else:
+            sampling, answers = streams.secret("sampling"), []
+            for row in queries:
+                with draw_batch(probability, len(view.y), sampling, [ledger]) as picked:
+                    votes_of_row = _votes(settings, prepared, view, prepared.z_public[row : row + 1], picked)
+                    answers.append(voting.release_votes(mechanism, votes_of_row)[0])
+            noisy = np.stack(answers)
+        yield voting.student(prepared.z_public[queries], noisy, prepared, learns=settings.student, mechanism=mechanism)
 
 
 def _votes(settings: PrivateKnnSettings, prepared: Prepared, view: View, z_queries: Array, picked: Array | None = None) -> Array:

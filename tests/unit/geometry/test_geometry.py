@@ -78,7 +78,7 @@ def test_xi_of_the_mixture_is_zero_from_the_first_direction_on(split):
 def test_margins_of_the_mixture_reach_the_closed_form(split):
     table = pc.margins(split, [1, D - 1], quantile=0.01)
     assert list(table.columns) == ["k", "class", "quantile", "cosine_margin", "distance_margin"]
-    expected = gaussian_mixture.distance_margin(0.01, sigma=SIGMA)
+    expected = gaussian_mixture.distance_margin(sigma=SIGMA)
     # A sample 1 % quantile of N(1, 0.1²) from 4,000 rows has standard deviation σ·√(q(1−q)/n)/φ(z) = 0.006; five of them, and an
     # SVM that tilts or shifts by as much.
     assert table["distance_margin"].to_numpy() == pytest.approx(expected, abs=0.05)

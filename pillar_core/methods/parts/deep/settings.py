@@ -130,11 +130,5 @@ def learner(name: str, settings: type[S], fit: Callable[[S, View, Streams, Ledge
     """A learner that trains networks by this private phase; `others`: further fields of `Method`."""
     fields = {"public_use": PublicUse.NONE, "assumptions": (ROWS_APART, PUBLIC_START), **words_of(name), **others}
     return Method(
-        settings=settings,
-        cost=cost,
-        fit=fit,
-        unsupported_reason=unsupported_reason,
-        is_exact=lambda settings: True,
-        version=2,
-        **fields,
+        settings=settings, cost=cost, fit=fit, unsupported_reason=unsupported_reason, is_exact=lambda settings: True, version=2, **fields
     )
