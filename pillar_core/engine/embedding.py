@@ -12,7 +12,7 @@ import dataclasses
 
 from pillar_core.deferred import torch
 from pillar_core.engine.gradient import clip_factors, row_sum, squared_residuals
-from pillar_core.engine.preconditioned import head_residuals
+from pillar_core.engine.mixed import head_residuals
 
 CHUNK_ROWS = 2048
 RESIDUAL_MARGIN = 1e-6

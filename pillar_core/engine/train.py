@@ -18,8 +18,7 @@ from pillar_core.deferred import torch
 from pillar_core.engine import exact
 from pillar_core.engine.device import training_device
 from pillar_core.engine.gradient import clipped_sum, squared_lengths
-from pillar_core.engine.mixed import clipped_difference_sum
-from pillar_core.engine.preconditioned import preconditioned_sum
+from pillar_core.engine.mixed import clipped_difference_sum, preconditioned_sum
 from pillar_core.grouping import grouped
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import Batches, GaussianMechanism

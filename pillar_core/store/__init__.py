@@ -178,13 +178,11 @@ class Store:
 
     def verify(self, *, remove: bool = False) -> VerifyReport:
         """Every entry read and compared with its checksum, starter entries too; with `remove`, damaged ones are deleted."""
-        reports = {layer: upkeep.verify(layer) for layer in self._layers()}
-        if remove:
-            for path, _ in reports[self.root].damaged:
+        report = upkeep.verify(self._layers())
+        for path, _ in report.damaged if remove else ():
+            if path.parents[2] == self.root:
                 path.unlink(missing_ok=True)
-        return VerifyReport(
-            sum(report.whole for report in reports.values()), tuple(line for report in reports.values() for line in report.damaged)
-        )
+        return report
 
     def prune(self, max_bytes: int, *, with_brought: bool = True) -> PruneReport:
         """Remove the longest unused entries until at most `max_bytes` are left: arrays, blobs, calibrations, records.

@@ -2,10 +2,11 @@
 
 import contextlib
 import dataclasses
+import itertools
 import os
 import time
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO
@@ -72,10 +73,10 @@ def evictable(entries: list[Entry], max_bytes: int, *, with_brought: bool) -> li
     return chosen
 
 
-def verify(root: Path) -> VerifyReport:
-    """Every file below `root` compared with its name and its checksum."""
+def verify(roots: Iterable[Path]) -> VerifyReport:
+    """Every file below these folders compared with its name and its checksum."""
     whole, damaged = 0, []
-    for kind in KINDS:
+    for root, kind in itertools.product(roots, KINDS):
         for path in sorted(path for path in (root / kind).glob("??/*") if path.is_file()):
             problem = _problem(path, kind)
             if problem:

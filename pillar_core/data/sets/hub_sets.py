@@ -89,20 +89,15 @@ def _fetch(repository: str, subset: str | None, folder: Path) -> None:
     try:
         with downloading.for_hub():
             rows = datasets.load_dataset(repository, subset, cache_dir=str(scratch / "cache"))
-        _refuse_changed(repository)
+        for path in (_hub_folder(repository) / "blobs").glob("*"):  # named by checksums, which the hub's library does not compare
+            if BLOB.fullmatch(path.name) and not downloading.has(path, f"sha256:{path.name}"):
+                path.unlink()
+                raise downloading.DownloadFailedError("a file that came has another checksum than the hub says")
         _refuse_elsewhere(rows, (scratch, _hub_folder(repository)))
         rows.save_to_disk(str(scratch / "kept"))
         (scratch / "kept").rename(folder)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _refuse_changed(repository: str) -> None:
-    """Deletes files of the repository whose checksums are not those that the hub said, which its library does not compare."""
-    for path in (_hub_folder(repository) / "blobs").glob("*"):
-        if BLOB.fullmatch(path.name) and not downloading.has(path, f"sha256:{path.name}"):
-            path.unlink()
-            raise downloading.DownloadFailedError("a file that came has another checksum than the hub says")
 
 
 def _hub_folder(repository: str) -> Path:

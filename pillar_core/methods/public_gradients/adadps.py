@@ -21,7 +21,7 @@ import numpy as np
 from pillar_core import params
 from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step, heavy_ball
-from pillar_core.engine.preconditioned import gradient_second_moment, head_residuals, preconditioned_norms
+from pillar_core.engine.mixed import gradient_second_moment, head_residuals, preconditioned_norms
 from pillar_core.methods.method import METHODS, FitMany
 from pillar_core.methods.parts import descent, rules
 from pillar_core.methods.parts.fields import toml_setting

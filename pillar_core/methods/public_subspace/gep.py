@@ -27,7 +27,7 @@ from pillar_core.deferred import torch
 from pillar_core.engine import LinearClassifier, heavy_ball, training_device
 from pillar_core.engine.embedding import AnchorBasis, embedded_sums
 from pillar_core.engine.gradient import SUM_ROWS, squared_lengths
-from pillar_core.engine.preconditioned import head_residuals
+from pillar_core.engine.mixed import head_residuals
 from pillar_core.errors import DataError
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism, draw_batch, release_joint

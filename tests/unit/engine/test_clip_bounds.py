@@ -7,8 +7,7 @@ import torch
 from pillar_core.engine.embedding import AnchorBasis, embedded_sums
 from pillar_core.engine.gradient import clipped_sum, squared_lengths, within_unit_ball
 from pillar_core.engine.halfspaces import clipped_joint_sum, logistic
-from pillar_core.engine.mixed import clipped_difference_sum
-from pillar_core.engine.preconditioned import preconditioned_sum
+from pillar_core.engine.mixed import clipped_difference_sum, preconditioned_sum
 from pillar_core.methods.closed_form import pillar_kalman
 from pillar_core.splits import Transform
 

@@ -12,8 +12,7 @@ from pillar_core import rng
 from pillar_core.engine import Head, HeadPlan, train, train_heads, training_device
 from pillar_core.engine.embedding import AnchorBasis, embedded_sums
 from pillar_core.engine.halfspaces import clipped_joint_sum, logistic
-from pillar_core.engine.mixed import clipped_difference_sum
-from pillar_core.engine.preconditioned import preconditioned_sum
+from pillar_core.engine.mixed import clipped_difference_sum, preconditioned_sum
 from pillar_core.errors import SettingError
 from pillar_core.ledger import Ledger
 from pillar_core.rng import DeviceStream, Streams

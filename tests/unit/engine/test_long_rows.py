@@ -8,8 +8,7 @@ import torch
 
 from pillar_core.engine.gradient import clipped_sum, squared_lengths
 from pillar_core.engine.halfspaces import clipped_joint_sum, hinge, ramp
-from pillar_core.engine.mixed import clipped_difference_sum
-from pillar_core.engine.preconditioned import head_residuals
+from pillar_core.engine.mixed import clipped_difference_sum, head_residuals
 
 CLIP = 0.3
 

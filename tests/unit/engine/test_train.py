@@ -157,8 +157,7 @@ def test_one_ordinary_row_moves_a_long_sum_by_no_more_than_the_clip_norm(classes
 
 
 def test_a_row_without_a_finite_norm_adds_nothing_to_any_kernel():
-    from pillar_core.engine.mixed import clipped_difference_sum
-    from pillar_core.engine.preconditioned import preconditioned_sum
+    from pillar_core.engine.mixed import clipped_difference_sum, preconditioned_sum
 
     z, y, weights, _ = rows(n=6)
     z[2] = 1e30

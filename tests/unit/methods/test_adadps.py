@@ -10,7 +10,7 @@ import pillar_core as pc
 from contract.cases import case_for, classifier_of, small_split
 from pillar_core import rng
 from pillar_core.engine.gradient import clipped_sum
-from pillar_core.engine.preconditioned import gradient_second_moment, head_residuals, preconditioned_norms, preconditioned_sum
+from pillar_core.engine.mixed import gradient_second_moment, head_residuals, preconditioned_norms, preconditioned_sum
 from pillar_core.errors import DataError
 from pillar_core.methods import METHODS
 from pillar_core.methods.public_gradients.adadps import AdaDpsSettings, public_scaling

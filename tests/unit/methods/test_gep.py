@@ -11,7 +11,7 @@ import pillar_core as pc
 from contract.cases import small_split
 from pillar_core import rng
 from pillar_core.engine.embedding import AnchorBasis, embedded_sums, part_factors
-from pillar_core.engine.preconditioned import head_residuals
+from pillar_core.engine.mixed import head_residuals
 from pillar_core.errors import DataError
 from pillar_core.ledger import Ledger, event_counts
 from pillar_core.methods import METHODS
