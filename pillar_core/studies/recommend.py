@@ -41,8 +41,7 @@ def recommend(facts: PublicFacts, public: str | None = None, *, epsilon: float =
     path_length = mu_of(epsilon, delta) * facts.n_private
     per_class = path_length / facts.n_classes
     k = rules.default_k(path_length, rules.public_rank(facts))
-    weight = f"μN = {path_length:,.0f} times, {per_class:,.0f} a class"
-    size = f"{facts.n_private:,} private rows outweigh the noise of ε = {epsilon:g} up to {weight}"
+    size = f"with {facts.n_private:,} private rows, each class's signal is about {per_class:,.3g} times the noise at ε = {epsilon:g}"
     if use is PublicUse.NONE:
         wanted = round(rules.K_FACTOR * path_length ** (2 / 3))
         if wanted < facts.d / 4:

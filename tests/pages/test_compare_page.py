@@ -1,5 +1,6 @@
 """Compare: the view in the link, seeds that are counted and not assumed, and words where a view cannot be drawn."""
 
+import math
 import shlex
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 import pillar_core as pc
 from page_reading import Start, linked, words
 from pages.frame.settings import BUDGETS, Settings
-from pages.parts.compare import comparison
+from pages.parts.compare import comparison, views
 from pillar_core.__main__ import main
 from pillar_core.data import uploads
 from pillar_core.runs import sweep
@@ -25,11 +26,15 @@ def badges(app) -> str:
 
 
 @pytest.mark.parametrize("name", list(COMPARE_VIEWS))
-def test_a_link_opens_every_view_with_its_question_and_a_run_button(start: Start, name: str) -> None:
+def test_a_link_opens_every_view_with_its_question_a_figure_and_a_run_button(
+    start: Start, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(views, "_FIRST_SECONDS", math.inf)
     data = "drawn_digits" if name == "shift" else "digits"
     app = start("compare", compare=name, data=data)
     assert not app.error
     assert COMPARE_VIEWS[name].question in words(app)
+    assert app.get("plotly_chart")
     assert app.button(key="job-run")
     assert linked(app)["compare"] == name
 

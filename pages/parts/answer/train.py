@@ -70,9 +70,9 @@ def _offer(train: Train, settings: Settings, split: SemiPrivateSplit, learner: s
         return
     sight = IN_SIGHT if local.value(private_test.LOOK, False) else history.in_sight(settings)
     if sight == IN_SIGHT:
-        st.markdown("Test accuracy of these rows, or the rows without noise, **was looked at** here, and the file says so.")
+        st.markdown("You have **already looked** at test results for these rows, or at the rows without noise: the file records that.")
     elif sight:
-        st.markdown("A ranking of public sets with a **known seed** was looked at here, and the file says so.")
+        st.markdown("You have already looked at a ranking of public sets with a **known seed**: the file records that.")
     if ranked := history.paid_rankings(settings):
         upper = round_up(rankings.epsilon_of(ranked, delta=settings.delta, relation=settings.relation), 3)
         st.markdown(f"You paid **ε ≤ {upper}** on Screen for these rows: the file adds it to the model's.")

@@ -162,7 +162,7 @@ def _in_explore(advice: Advice) -> dict[str, Any]:
 
 
 def _with_titles(reason: str, advice: Advice) -> str:
-    """A reason with the titles of sets in the place of their names."""
+    """A reason with the titles of sets in the place of their names, its first letter a capital."""
     for name in {prediction.public for prediction in advice.predictions} - {free.OWN, free.NONE}:
         reason = reason.replace(name, question.title(name))
-    return reason
+    return reason[:1].upper() + reason[1:]

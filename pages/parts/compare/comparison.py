@@ -162,7 +162,9 @@ def advice(settings: Settings, comparison: Comparison) -> None:
     sentence, better = verdict.words, verdict.better
     with st.container(border=True, key="compare-advice"):
         word = f"Take {pc.METHODS[better].title}." if better else f"Try {pc.METHODS[first.method].title} first."
-        st.markdown(f"**{word}** {sentence if better else plain.text('; '.join(first.reasons) + '.')}")
+        st.markdown(
+            f"**{word}** {sentence if better else plain.text(' '.join(f'{reason[:1].upper()}{reason[1:]}.' for reason in first.reasons))}"
+        )
         st.caption("From public facts and public rows alone, as on Answer: asking costs no privacy.")
         if sentence:
             badges.show(badges.NON_PRIVATE)

@@ -1,25 +1,30 @@
 """Compare's other views: one thing varies, the rest stays; the runs arrive as a job and are kept in the cache."""
 
 import dataclasses
+import itertools
 import math
+import time
 
 import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, jobs, local, plain, session, theme
+from pages.frame import core, jobs, local, plain, session, shares, theme
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import BUDGETS, PART, Settings
 from pages.parts.compare.comparison import command, seeds_of
 from pillar_core import plots
 from pillar_core.data import uploads, visitors
 from pillar_core.data.cards import number_of
+from pillar_core.runs import sweep
 from pillar_core.studies.compare import views as compare_views
 from pillar_core.studies.compare.views import COMPARE_VIEWS, CompareView, Setup
 from pillar_core.types import Values
 
 _SECONDS = 0.4
 """A rough cost of one run, for the estimate before anything ran."""
+_FIRST_SECONDS = 5.0
+"""Of training when a view opens for which nothing ran yet."""
 _SEVERAL = (0.3, 1.0, 3.0)
 """The budgets of views whose axis is ε; the sidebar's is added."""
 
@@ -45,10 +50,23 @@ def show(name: str, settings: Settings) -> None:
         return
     specs = compare_views.specs_of(view, setup)
     runs = compare_views.table_of(specs)
+    if runs.empty and not uploads.names_in([settings.data, settings.public]):
+        _train_first(view, dataclasses.replace(setup, seeds=setup.seeds[:1]))
+        runs = compare_views.table_of(specs)
     if len(runs) < len(specs):
         jobs.sweeps(*compare_views.grids_of(view, setup), title=view.title, each=_SECONDS, cached=len(runs), total=len(specs))
     if len(runs):
         _draw(view, compare_views.lines(view, runs, setup), settings, setup)
+
+
+def _train_first(view: CompareView, setup: Setup) -> None:
+    """Trains the runs of a set that ships for a few seconds, so that the view opens with a figure."""
+    end = time.monotonic() + _FIRST_SECONDS
+    with st.spinner("Training the first seed …"), shares.turn():
+        groups = itertools.chain.from_iterable(map(sweep.group_specs, compare_views.grids_of(view, setup)))
+        for group in sorted(groups, key=lambda group: pc.METHODS[group[0].method].is_private):  # others may be measured against these
+            if time.monotonic() < end:
+                sweep.run_group(group)
 
 
 def _setup(view: CompareView, settings: Settings) -> Setup | None:
@@ -82,11 +100,10 @@ def _other_set(settings: Settings) -> str | None:
 
 def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Setup) -> None:
     known = lines.dropna(subset=["mean"])
+    refused = sorted(set(lines["error_message"]) - {""})
     if known.empty:
-        st.warning(
-            "None of these runs could be trained: " + plain.text("; ".join(sorted(set(lines["error_message"]) - {""}))),
-            icon=":material/block:",
-        )
+        if refused:
+            st.warning("None of these runs could be trained: " + plain.text("; ".join(refused)), icon=":material/block:")
         return
     shared: Values = {"mode": theme.mode(), "x_title": view.x_title, "x_log": view.x_log, "wanted_seeds": len(setup.seeds)}
     figure = plots.effect(known, title=view.title, y_title=view.y_title, percent=view.is_share, **shared)
@@ -100,7 +117,6 @@ def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Set
         title, y_title = f"Test error gone, against “{view.base}”", "share of the test error, %, pairs of equal seed"
         figure = plots.effect(decrease, title=title, y_title=y_title, **shared)
         show_figure(figure, lines, dataclasses.replace(info, name=f"compare_{view.name}_decrease"))
-    refused = sorted(set(lines["error_message"]) - {""})
     if refused:
         st.caption("Could not run: " + plain.text(" ".join(refused[:3])))
     st.caption(f"After {view.source}.")

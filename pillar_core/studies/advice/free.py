@@ -36,10 +36,10 @@ FEW_PUBLIC = 100
 FEW_A_CLASS = 8
 """Labelled public rows a class below which plays are far off and choose no learner."""
 _BASIS = {
-    "labelled": "learners played on labelled public rows",
-    "unlabelled": "public spectrum and sizes, by a table fitted on other data sets",
-    "none": "sizes alone, by a table fitted on other data sets",
-    "foreign": "sizes alone, by a table fitted where public rows were of other classes: these help little",
+    "labelled": "rehearsals on your labelled public rows",
+    "unlabelled": "the public rows' spectrum and the sizes, by a table fitted on other data sets",
+    "none": "the sizes alone, by a table fitted on other data sets",
+    "foreign": "the sizes alone, by a table fitted where public rows were of other classes, which help little",
 }
 FITTED: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("fitted.toml").read_text(encoding="utf-8"))
 
@@ -128,12 +128,11 @@ def advise(
     public = {NONE: "no public rows", OWN: "the public rows at hand"}.get(best.public, f"*{best.public}* as public data")
     first_words = "Let private rows choose the public set (paid, within ε). Without public rows:" if is_unknown else f"Use {public},"
     sentence = f"{first_words} {title}; expect {range_words(best.middle, best.accuracy, best.metric)} at ε = {epsilon:g}."
-    weight = rules.gaussian_mu(budget) * rows.facts.n_private
-    reach = f"{weight:,.0f} times, {weight / rows.facts.n_classes:,.0f} a class"
+    weight = rules.gaussian_mu(budget) * rows.facts.n_private / rows.facts.n_classes
     reasons = (
         *((UNKNOWN,) if is_unknown else ()),
         held_words(best.held),
-        f"{rows.facts.n_private:,} private rows outweigh the noise of ε = {budget.epsilon:g} up to μN = {reach}",
+        f"with {rows.facts.n_private:,} private rows, each class's signal is about {weight:,.3g} times the noise at ε = {budget.epsilon:g}",
         *_grounds(best, rows, predictions[best.public]),
         *_transfers(sides, seed or 0),
         *(f"{name} is left out: {why}" for name, why in refused.items()),
@@ -152,7 +151,7 @@ def range_words(middle: float, accuracy: tuple[float, float], metric: str) -> st
 def held_words(counts: tuple[int, int]) -> str:
     """How far a range can be relied on: a count of data sets, for so few carry no level in percent."""
     inside, n_sets = counts
-    return f"the range held on {inside} of {n_sets} data sets that were left out of the fit in turn" if n_sets else "no range was measured"
+    return f"the range held on {inside} of {n_sets} data sets that the fit had not seen" if n_sets else "no range was measured"
 
 
 def _reaching(split: SemiPrivateSplit, target: float, **request: Any) -> Advice:
@@ -230,24 +229,24 @@ def _grounds(best: Prediction, rows: SemiPrivateSplit, predictions: list[Predict
     runners_up = sorted(
         (prediction for prediction in predictions if prediction.method != best.method), key=lambda prediction: -prediction.middle
     )[:2]
-    next_words = "; ".join(f"{METHODS[prediction.method].title} {100 * prediction.middle:.0f} %" for prediction in runners_up)
-    like_public = "a hypothesis" if best.public == NONE else "a hypothesis for rows like the public ones"
-    words = [f"predicted from {_BASIS[kind_of(rows)]}; {like_public}", f"next: {next_words}"]
+    next_words = ", ".join(f"{METHODS[prediction.method].title}: {100 * prediction.middle:.0f} %" for prediction in runners_up)
+    like_public = "" if best.public == NONE else ". It holds if private rows look like the public ones"
+    words = [f"predicted from {_BASIS[kind_of(rows)]}{like_public}", f"others predicted: {next_words}"]
     if runners_up and runners_up[0].middle > best.middle:
-        above = f": another learner is named where plays put it more than {100 * MARGIN:.0f} points above"
-        words.append(f"it did best on other sets{above if kind_of(rows) == 'labelled' else ''}")
+        above = f": only a lead of more than {100 * MARGIN:.0f} predicted points puts another learner first"
+        words.append(f"{METHODS[best.method].title} did best on other data sets{above if kind_of(rows) == 'labelled' else ''}")
     if (
         alone := next((prediction for prediction in predictions if prediction.method == "only_public"), None)
     ) is not None and best is not alone:
         gain = 100 * (best.middle - alone.middle)
-        change = f"gains {gain:.1f} points over" if gain >= 0 else f"is {-gain:.1f} points below"
-        words.append(f"it {change} reading no private row ({METHODS[alone.method].title}: {100 * alone.middle:.0f} %)")
+        change = f"gains {gain:z.1f} points over" if gain > -0.05 else f"is {-gain:.1f} points below"
+        words.append(f"it {change} using no private row ({METHODS[alone.method].title}: {100 * alone.middle:.0f} %)")
     if rows.public_y is not None and len(rows.public_y):
         share = float(np.bincount(rows.public_y).max() / len(rows.public_y))
         is_balanced = best.metric == "accuracy"
         guess = share if is_balanced else 1 / rows.facts.n_classes
         same = "" if is_balanced else f", which is {100 * guess:.0f} % balanced accuracy (each class counts alike)"
-        words.append(f"always saying the most frequent class of the public rows is right in {100 * share:.0f} % of them{same}")
+        words.append(f"guessing the most common class of the public rows scores {100 * share:.0f} % on them{same}")
         if best.middle <= guess:
             words.append("no learner is predicted to beat guessing at this ε")
     return tuple(words)
