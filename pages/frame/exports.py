@@ -19,7 +19,7 @@ from pillar_core.runs.repeated import file_of
 from pillar_core.spreadsheets import without_formulas
 from pillar_core.store.codec import decode_yaml
 
-_TOLD = ("data", "public", "method", "k", "epsilon", "seed")
+_PIN_COLUMNS = ("data", "public", "method", "k", "epsilon", "seed")
 """What a table of pins says of each."""
 
 
@@ -79,5 +79,5 @@ def pins(settings: Settings) -> pd.DataFrame:
     for letter, pinned in codec.pins(settings).items():
         with contextlib.suppress(PillarError):  # rows that are gone
             record = store.default().get_json("record", core.run_key(pinned)) or {}
-            rows.append({"pin": letter} | {name: getattr(pinned, name) for name in _TOLD} | {"accuracy": record.get("accuracy")})
-    return pd.DataFrame(rows, columns=["pin", *_TOLD, "accuracy"])
+            rows.append({"pin": letter} | {name: getattr(pinned, name) for name in _PIN_COLUMNS} | {"accuracy": record.get("accuracy")})
+    return pd.DataFrame(rows, columns=["pin", *_PIN_COLUMNS, "accuracy"])

@@ -25,9 +25,9 @@ def sheet(images: Array, across: int) -> str:
     """All images, `across` side by side, as one JPEG in a data address."""
     from PIL import Image
 
-    whole = Image.new("RGB", (across * _SIZE, math.ceil(len(images) / across) * _SIZE))
+    sheet_image = Image.new("RGB", (across * _SIZE, math.ceil(len(images) / across) * _SIZE))
     for place, image in enumerate(images):
-        whole.paste(Image.fromarray(image).resize((_SIZE, _SIZE)), (place % across * _SIZE, place // across * _SIZE))
+        sheet_image.paste(Image.fromarray(image).resize((_SIZE, _SIZE)), (place % across * _SIZE, place // across * _SIZE))
     file = io.BytesIO()
-    whole.save(file, "JPEG", quality=85)
+    sheet_image.save(file, "JPEG", quality=85)
     return f"data:image/jpeg;base64,{base64.b64encode(file.getvalue()).decode()}"

@@ -163,8 +163,8 @@ def pins(settings: Settings) -> dict[str, Settings]:
 
 def with_pin(settings: Settings, letter: str, pinned: Settings | None) -> str:
     """The parameter `a` with this pin in the place of the letter's; None takes it out."""
-    kept = pins(settings) | {letter: pinned}
-    return _NEXT_PIN.join("" if kept.get(name) is None else pin(cast(Settings, kept[name])) for name in PINS).rstrip(_NEXT_PIN)
+    by_letter = pins(settings) | {letter: pinned}
+    return _NEXT_PIN.join("" if by_letter.get(name) is None else pin(cast(Settings, by_letter[name])) for name in PINS).rstrip(_NEXT_PIN)
 
 
 def check_value(name: str, value: Value) -> tuple[Value, str]:

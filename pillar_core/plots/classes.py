@@ -131,7 +131,7 @@ def possible_answers(table: pd.DataFrame, *, label: str = "", mode: Mode = "ligh
         title_text="ε",
         range=[-0.6, len(budgets) - 0.4],
     )
-    shares = table.groupby("epsilon")["class"].agg(lambda said: said.value_counts(normalize=True).max())
+    shares = table.groupby("epsilon")["class"].agg(lambda answers: answers.value_counts(normalize=True).max())
     summary = "; ".join(f"ε = {epsilon_value(epsilon)}: {100 * shares[epsilon]:.0f} percent agree" for epsilon in budgets)
     draws = int(table.groupby("epsilon").size().max())
     least = f"{draws} possible models at ε = {epsilon_value(budgets[0])}: {100 * shares[budgets[0]]:.0f} % give the same answer"

@@ -209,8 +209,8 @@ _MOST_CLASSES = 12
 _COLOURED_OF_MANY = 6
 
 
-def map_2d(table: pd.DataFrame, *, said_by: str = "", mode: Mode = "light") -> go.Figure:
-    """Points in the plane, one per public row, whose number is its customdata; said_by: whose answers the classes are.
+def map_2d(table: pd.DataFrame, *, answered_by: str = "", mode: Mode = "light") -> go.Figure:
+    """Points in the plane, one per public row, whose number is its customdata; answered_by: whose answers the classes are.
 
     table: columns x, y and class (text; empty where there is no label). Beyond twelve classes only the six most
     frequent keep a colour.
@@ -225,7 +225,7 @@ def map_2d(table: pd.DataFrame, *, said_by: str = "", mode: Mode = "light") -> g
         _points(figure, rest, name=f"{labels.nunique() - len(frequent)} other classes", colour=INK[mode].grid, symbol="circle")
     for name, colour, symbol in zip(order, categorical(len(order), mode), class_symbols(len(order)), strict=True):
         _points(figure, table[labels == name], name=name or "no label", colour=colour, symbol=symbol)
-    colours = f"Coloured by what {as_text(said_by)} says." if said_by else "Public only."
+    colours = f"Coloured by what {as_text(answered_by)} says." if answered_by else "Public only."
     return finish_by_name(figure, "map_2d", mode=mode, rows=len(table), classes=labels.nunique(), colours=colours)
 
 

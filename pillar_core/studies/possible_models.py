@@ -33,7 +33,7 @@ def possible_models(spec: RunSpec, split: SemiPrivateSplit, epsilons: Sequence[f
 
 def answers(models: Models, row: Array, classes: Sequence[str]) -> pd.DataFrame:
     """What each model says of a row (d,): columns epsilon, draw (from 0), class."""
-    said = [
+    answered = [
         (epsilon, draw, classes[int(model.predict(row[None])[0])]) for epsilon, drawn in models.items() for draw, model in enumerate(drawn)
     ]
-    return pd.DataFrame(said, columns=["epsilon", "draw", "class"])
+    return pd.DataFrame(answered, columns=["epsilon", "draw", "class"])

@@ -34,12 +34,12 @@ def panel(settings: Settings) -> None:
         drawn = plots.class_balance(counts, mode=theme.mode())
         show_figure(drawn, counts, FigureInfo("class_balance", settings, [Provenance.NON_PRIVATE]))
     with right:
-        places, said_by, badge = core.public_map(settings), "", str(Provenance.PUBLIC)
+        places, answered_by, badge = core.public_map(settings), "", str(Provenance.PUBLIC)
         if local.choice("map-colour") == "model":
-            said_by, badge = f"{pc.METHODS[settings.method].title} at {plots.epsilon_label(settings.epsilon)}", badges.EXPERIMENT
+            answered_by, badge = f"{pc.METHODS[settings.method].title} at {plots.epsilon_label(settings.epsilon)}", badges.EXPERIMENT
             places = places.assign(**{"class": _answers(core.run_key(settings), settings)[: len(places)]})
         info = FigureInfo("public_map", settings, [badge])
-        show_figure(plots.map_2d(places, said_by=said_by, mode=theme.mode()), places, info)
+        show_figure(plots.map_2d(places, answered_by=answered_by, mode=theme.mode()), places, info)
         images = core.public_images(settings)
         if images is not None and len(images):
             hovering.pictures(info.chart, images)

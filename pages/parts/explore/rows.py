@@ -33,12 +33,12 @@ def panel(settings: Settings) -> None:
         lost, won = (int((says[changed] == labels[changed]).sum()) for says in (before, now))
         st.markdown(f"**{len(changed):,} of {len(now):,} test rows get another answer**: {lost} were right in A, {won} are right now.")
         st.caption(f"A: {_words(a)}. Now: {_words(settings)}. A pin in the sidebar takes the place of A. These rows are for your eyes.")
-        shown = changed[:_SHOWN].tolist()
+        listed = changed[:_SHOWN].tolist()
         texts = core.raw(settings).texts[-len(tested) :]
-        if shown:
-            words = [f"{names[labels[row]]}: A {names[before[row]]}, now {names[now[row]]}" for row in shown]
-            samples.rows(tested, shown, words, texts)
-    _one_row(shown or list(range(min(_SHOWN, len(now)))), tested, labels, settings)
+        if listed:
+            words = [f"{names[labels[row]]}: A {names[before[row]]}, now {names[now[row]]}" for row in listed]
+            samples.rows(tested, listed, words, texts)
+    _one_row(listed or list(range(min(_SHOWN, len(now)))), tested, labels, settings)
 
 
 def _one_row(offered: list[int], tested: Array, labels: Array, settings: Settings) -> None:

@@ -166,6 +166,6 @@ def _pinned_curves(settings: Settings) -> pd.DataFrame:
             continue
         table = read(pinned).table
         rows = table[(table["method"] == pinned.method) & (table["epsilon"] == pinned.epsilon)]
-        one = {"method": pinned.method, "k": run.settings["k"], "epsilon": pinned.epsilon, "seed": pinned.seed, "accuracy": run.accuracy}
-        tables.append((rows if len(rows) else pd.DataFrame([one])).assign(pin=letter))
+        single = {"method": pinned.method, "k": run.settings["k"], "epsilon": pinned.epsilon, "seed": pinned.seed, "accuracy": run.accuracy}
+        tables.append((rows if len(rows) else pd.DataFrame([single])).assign(pin=letter))
     return pd.concat(tables[1:] or tables)

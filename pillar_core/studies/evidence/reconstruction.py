@@ -73,9 +73,9 @@ def reconstruct(
         allowed = accounting.reconstruction(accounting.trade_off(plan.cost, relation=relation), len(candidates))
         lines.append((epsilon, noise_std, correlation, _right_picks(candidates, noise_std, seed), allowed))
     table = pd.DataFrame(lines, columns=["epsilon", "noise_std", "correlation", "right", "allowed"])
-    whole = dataclasses.replace(rows.transform, normalise=False)
-    length = float(np.linalg.norm(whole(view.x_public), axis=1).mean())  # clipping took the image's own
-    scale, mean = (1.0 if whole.scale is None else whole.scale), (0.0 if whole.mean is None else whole.mean)
+    unclipped = dataclasses.replace(rows.transform, normalise=False)
+    length = float(np.linalg.norm(unclipped(view.x_public), axis=1).mean())  # clipping took the image's own
+    scale, mean = (1.0 if unclipped.scale is None else unclipped.scale), (0.0 if unclipped.mean is None else unclipped.mean)
     pictures = np.stack([_grey(length * part * scale + mean, shape) for part in left])
     image = _grey(split.features.x_train[split.private[row]], shape)
     return Reconstruction(table, len(candidates), image, rows.z[row], np.stack(left), pictures)

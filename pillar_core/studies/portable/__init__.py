@@ -53,8 +53,8 @@ class Story:
     compared: tuple[Setting, Setting]
 
 
-_TOLD = tomllib.loads((_FOLDER / "stories.toml").read_text(encoding="utf-8"))
-STORIES = tuple(Story(name, **story) for name, story in _TOLD.items())
+_BY_NAME = tomllib.loads((_FOLDER / "stories.toml").read_text(encoding="utf-8"))
+STORIES = tuple(Story(name, **story) for name, story in _BY_NAME.items())
 
 
 def page(dataset: str, *, methods: Sequence[str] = (), link: str = "", story: Story | None = None, **setup: Json) -> str:
@@ -72,7 +72,7 @@ def page(dataset: str, *, methods: Sequence[str] = (), link: str = "", story: St
     script, style = ((_FOLDER / f"explorer.{ending}").read_text(encoding="utf-8") for ending in ("js", "css"))
     policy = f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; base-uri 'none'; form-action 'none'"
     title = records.data_words(dataset) if story is None else story.question
-    words = {"title": html.escape(title), "story": _told(story, runs), "about": _about(dataset, runs, link), "table": _table(runs)}
+    words = {"title": html.escape(title), "story": _story_html(story, runs), "about": _about(dataset, runs, link), "table": _table(runs)}
     template = Template((_FOLDER / "explorer.html").read_text(encoding="utf-8"))
     return template.substitute(words, policy=policy, style=style, script=script, data=data)
 
@@ -89,7 +89,7 @@ def gap(story: Story, runs: pd.DataFrame) -> float:
     return means[0] - means[1]
 
 
-def _told(story: Story | None, runs: pd.DataFrame) -> str:
+def _story_html(story: Story | None, runs: pd.DataFrame) -> str:
     """The story as a paragraph of HTML; its surprise waits to be opened."""
     if story is None:
         return ""
