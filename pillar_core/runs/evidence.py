@@ -43,9 +43,7 @@ def evidence_page(source: Any, *, attacks: Sequence[str] = (), spent: str = "") 
     """One page of HTML about the model in a zip, which needs no network: what is protected, how well, and what all of it rests on.
 
     attacks: sentences on attacks and audits, with their run. spent: what all trainings on the same rows cost together.
-
-    Raises:
-        DataError: no model's zip, or one with a changed file.
+    Raises DataError: no model's zip, or one with a changed file.
     """
     with reading(source) as (archive, card):
         if changed := changed_files(archive, card):

@@ -19,8 +19,7 @@ MEASURED = ("epsilon_upper", "accuracy", *METRICS, "seconds")
 def write_csv(runs: pd.DataFrame, path: str | Path) -> int:
     """How many runs were written to a csv file that holds no formulas.
 
-    Raises:
-        DataError, StoreError: a path that cannot be, or not be written.
+    Raises DataError, StoreError: a path that cannot be, or not be written.
     """
     path = place_of(path)
     try:
@@ -34,9 +33,7 @@ def write_mlflow(runs: pd.DataFrame, path: str | Path) -> int:
     """How many runs were added to the file store of MLflow in the folder `path`: an experiment for each data set, refused runs left out.
 
     A run that the store has under its key is not added again.
-
-    Raises:
-        MissingDependencyError: MLflow is not installed. DataError: a path that cannot be.
+    Raises MissingDependencyError: MLflow is not installed. DataError: a path that cannot be.
     """
     with needed("writing for MLflow"):
         os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
