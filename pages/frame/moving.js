@@ -1,6 +1,6 @@
 // Draws a figure into one node for as long as its page is shown. The point of the trace whose `meta` is "here" walks to its new place, along
 // the curve of its legend group, with the note that says its name. While only that point moves (same `base`), it starts at once and Plotly
-// draws the new figure when it has arrived.
+// draws the new figure when it has arrived. While you drag k or ε, it goes ahead along the measured curves: training then confirms its place.
 
 const MILLISECONDS = 200, STEPS = 12;
 let loading;
@@ -10,6 +10,7 @@ export default function ({ data, parentElement }) {
   return () => {
     const node = parentElement.querySelector(".pillar-figure");
     node?.watch?.disconnect();
+    node?.sliders?.disconnect();
     if (node) node.Plotly?.purge(node);
   };
 }
@@ -35,9 +36,30 @@ async function draw(place, { figure, runs, base, config, alt, library }) {
     if (!node.watch) {
       node.watch = new ResizeObserver(() => node.isConnected && Plotly.Plots.resize(node));
       node.watch.observe(node);
+      node.sliders = new MutationObserver(() => node.isConnected && lead(node));
+      node.sliders.observe(document.body, { subtree: true, attributeFilter: ["aria-valuetext"] });
     }
   }
   (ahead || []).forEach((walking) => walking.cancel());
+  (node.leading || []).forEach((leading) => leading.cancel());
+}
+
+// Puts the star where the sliders' k and ε lie on the measured curves, between two budgets by the logarithm of ε.
+function lead(node) {
+  const [k, epsilon] = ["k", "epsilon"].map((name) => {
+    const words = document.querySelector(`.st-key-control-${name} input[type="range"]`)?.getAttribute("aria-valuetext");
+    return Number(words?.replace(/,/g, "").replace("∞", "Infinity"));
+  });
+  const curves = node._fullData.filter((trace) => trace.mode === "lines+markers" && Number(trace.legendgroup) > 0);
+  const budgets = curves.map((curve) => Number(curve.legendgroup)), drawn = node._fullData.find((trace) => trace.meta === "here");
+  const above = budgets.findIndex((budget) => budget >= epsilon), [low, high] = [curves[Math.max(above - 1, 0)], curves[above]];
+  if (!drawn || !(k > 0) || !high) return;
+  const share = above && Math.log(epsilon / budgets[above - 1]) / Math.log(budgets[above] / budgets[above - 1]);
+  const isTrained = k === drawn.x[0] && epsilon === Number(drawn.legendgroup);
+  const y = isTrained ? drawn.y[0] : (1 - share) * on(low, k) + share * on(high, k);
+  (node.leading || []).forEach((leading) => leading.cancel());
+  node.star = { ...node.star, x: [k], y: [y], legendgroup: high.legendgroup };
+  node.leading = walk(node, node.star, node.star);
 }
 
 function made(place) {
