@@ -41,8 +41,8 @@ def spare_threads(given: int) -> int:
 
 def asked_threads() -> int | None:
     """PILLAR_THREADS, at least 1; None where it is not set."""
-    asked = os.environ.get("PILLAR_THREADS")
-    return max(1, int(asked)) if asked else None
+    count = os.environ.get("PILLAR_THREADS")
+    return max(1, int(count)) if count else None
 
 
 def usable_cores() -> int:

@@ -57,8 +57,8 @@ def panel(specs: Sequence[Spec], work: Work, *, key: str = "job") -> None:
         in_cache = f" {work.cached} of {work.total} are in the cache." if work.cached else ""
         amount = f"{missing:,} {work.unit}{'' if missing == 1 else 's'} · {duration(work.seconds)} on this machine."
         line.markdown(f"**{plain.text(work.title)}** · {amount}{in_cache} {work.cost}")
-        looks = local.element("run", key=f"{key}-run", label="Run the rest" if work.cached else work.button)
-        place.button(**looks, on_click=_submit, args=([dict(spec) for spec in specs],))
+        style = local.element("run", key=f"{key}-run", label="Run the rest" if work.cached else work.button)
+        place.button(**style, on_click=_submit, args=([dict(spec) for spec in specs],))
 
 
 def sweeps(*grids: Spec, title: str, each: float, cached: int, total: int, cost: str = f"{RELEASES}.", key: str = "job") -> None:

@@ -60,10 +60,10 @@ def element(name: str, *, of: str = "", **overrides: Json) -> dict[str, Json]:
 
     of: what a further one of this name is for, the end of its key; overrides: entries in the table's place.
     """
-    looks: dict[str, Json] = {"key": f"{name}-{of}" if of else name} | _CONTROLS[name] | overrides
-    if why := looks.pop("unlinked", ""):
-        unlinked_key(looks["key"], why)
-    return looks
+    style: dict[str, Json] = {"key": f"{name}-{of}" if of else name} | _CONTROLS[name] | overrides
+    if why := style.pop("unlinked", ""):
+        unlinked_key(style["key"], why)
+    return style
 
 
 def choice(

@@ -43,8 +43,8 @@ def panel() -> None:
         return
     with st.sidebar, st.container(horizontal=True, gap="small", key="report"):
         hint = f"{_count_words(len(figures))} with tables, settings, ledger and assumptions; opens without a network."
-        looks = local.element("report-download", label=f"Report ({len(figures)})", help=hint)
-        st.download_button(**looks, data=shares.charge(lambda: page(figures).encode()))
+        style = local.element("report-download", label=f"Report ({len(figures)})", help=hint)
+        st.download_button(**style, data=shares.charge(lambda: page(figures).encode()))
         st.button(**local.element("report-empty"), on_click=_empty)
 
 

@@ -319,12 +319,12 @@ def replaced_cell_notes(frame: pd.DataFrame, columns: Sequence[Column], recipe: 
     for name, (low, high) in recipe.ranges.items():
         values = _numbers(frame[name])
         outside[name] = int(((values < low) | (values > high))[np.isfinite(values)].sum())
-    said = {
+    counts_by_note = {
         "Cells without a number took the model's value for gaps": filled,
         "Numbers outside the model's range count as its nearest end": outside,
     }
-    cells = {what: [f"{count:,} of {name!r}" for name, count in counts.items() if count] for what, counts in said.items()}
-    return [f"{what}: {join(some)}." for what, some in cells.items() if some]
+    cells = {note: [f"{count:,} of {name!r}" for name, count in counts.items() if count] for note, counts in counts_by_note.items()}
+    return [f"{note}: {join(some)}." for note, some in cells.items() if some]
 
 
 def _used_columns(columns: Sequence[Column], left_out: Sequence[str]) -> list[Column]:

@@ -161,8 +161,8 @@ def by_class(metrics: Values, rows: Sequence[int], classes: Sequence[str]) -> di
 
 def threshold_at(p: Array, is_positive: Array, sensitivity: float) -> tuple[float, float, float]:
     """(the largest threshold of four digits that finds so large a share of the positive rows, the share, the specificity)."""
-    found = np.sort(p[is_positive])[::-1]
-    threshold = math.floor(1e4 * found[max(math.ceil(sensitivity * len(found) - 1e-9), 1) - 1]) / 1e4
+    positive = np.sort(p[is_positive])[::-1]
+    threshold = math.floor(1e4 * positive[max(math.ceil(sensitivity * len(positive) - 1e-9), 1) - 1]) / 1e4
     return threshold, float((p[is_positive] >= threshold).mean()), float((p[~is_positive] < threshold).mean())
 
 

@@ -46,8 +46,8 @@ def choose(settings: Settings) -> list[str]:
     able = [name for name, reason in reasons.items() if not reason]
     chosen = [name for name in settings.learners.split(",") if name in able] or [name for name in START if name in able]
     st.session_state.setdefault("compare-learners", chosen)
-    looks: Values = local.element("compare-learners") | {"format_func": lambda name: pc.METHODS[name].title}
-    st.multiselect(**looks, options=able, on_change=lambda: session.change(learners=",".join(st.session_state["compare-learners"])))
+    style: Values = local.element("compare-learners") | {"format_func": lambda name: pc.METHODS[name].title}
+    st.multiselect(**style, options=able, on_change=lambda: session.change(learners=",".join(st.session_state["compare-learners"])))
     unable: dict[str, list[str]] = {}
     for name, reason in reasons.items():
         if reason:

@@ -175,8 +175,8 @@ def preview(rows: FeatureSet | Dataset, report: Report) -> None:
 
 def asks_for_coin(unit: str) -> bool:
     """Whether a secret coin of each row or person alone shall draw the test rows."""
-    looks = local.element("upload-coin", unlinked=FILE)
-    return st.toggle(**looks | {part: looks[part].format(unit=unit) for part in ("label", "help")})
+    style = local.element("upload-coin", unlinked=FILE)
+    return st.toggle(**style | {part: style[part].format(unit=unit) for part in ("label", "help")})
 
 
 def use_button(keep: Callable[..., None], arguments: tuple[Any, ...], *, is_ready: bool) -> None:
@@ -198,8 +198,8 @@ def offer_share(file: File, problems: Sequence[str]) -> None:
     share = next((percent / 100 for percent in range(round(100 * low), round(100 * high) + 1) if file.report(percent / 100).ok), None)
     with st.container(horizontal=True):
         if share is not None:
-            looks = local.element("upload-larger-share", label=f"Make {share:.0%} of them public")
-            st.button(**looks, on_click=session.change, kwargs={"public_fraction": share})
+            style = local.element("upload-larger-share", label=f"Make {share:.0%} of them public")
+            st.button(**style, on_click=session.change, kwargs={"public_fraction": share})
         st.button(**local.element("upload-elsewhere"), on_click=_take_none)
 
 

@@ -60,8 +60,8 @@ def _choice(settings: Settings) -> bool:
     cards = sorted((card for card in pc.BACKBONES.values() if card.takes == "images"), key=lambda card: bool(card.weights))
     listed = [AUTO, *(card.name for card in cards), _OWN]
     base = now.base if now.base in listed else _OWN
-    looks = local.element("extract-backbone", unlinked=_PENDING)
-    chosen = st.selectbox(**looks, options=listed, index=listed.index(base), format_func=_title)
+    style = local.element("extract-backbone", unlinked=_PENDING)
+    chosen = st.selectbox(**style, options=listed, index=listed.index(base), format_func=_title)
     if chosen == _OWN:
         chosen = st.text_input(**local.element("extract-name", unlinked=_PENDING), value="" if base != _OWN else now.base)
     if chosen == AUTO:

@@ -30,14 +30,14 @@ def _facts(upload: Upload) -> str:
 
 def _buttons(upload: Upload, settings: Settings) -> None:
     key, is_private, is_public = uploads.key_of(upload.name), upload.name == settings.data, upload.name == settings.public
-    looks = local.element("kept-private", of=key, label="Private now" if is_private else "Use as private")
+    style = local.element("kept-private", of=key, label="Private now" if is_private else "Use as private")
     changes = {"data": upload.name, "public": PART, "backbone": AUTO}
-    st.button(**looks, on_click=session.change, kwargs=changes, disabled=is_private or not upload.is_labelled)
-    looks = local.element("kept-public", of=key, label="Public now" if is_public else "Use as public")
+    st.button(**style, on_click=session.change, kwargs=changes, disabled=is_private or not upload.is_labelled)
+    style = local.element("kept-public", of=key, label="Public now" if is_public else "Use as public")
     is_unfit = is_private or is_public or not core.may_be_public(upload, settings)
-    st.button(**looks, on_click=session.change, kwargs={"public": upload.name}, disabled=is_unfit)
-    looks = local.element("kept-save", of=key)
-    st.download_button(**looks, data=lambda: npz_of(uploads.load(upload.name)), file_name=file_of(upload.name))
+    st.button(**style, on_click=session.change, kwargs={"public": upload.name}, disabled=is_unfit)
+    style = local.element("kept-save", of=key)
+    st.download_button(**style, data=lambda: npz_of(uploads.load(upload.name)), file_name=file_of(upload.name))
     place = {"key": "forget", "label": "Forget this data set"} if is_private else {}
     st.button(**local.element("kept-forget", of=key, **place), on_click=forget, args=(upload.name,))
 

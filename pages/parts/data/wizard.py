@@ -280,8 +280,8 @@ def _person(frame: pd.DataFrame, label: str) -> tuple[str | None, int]:
     """The column of persons, if any, and how many rows of one are used at most."""
     names = [str(name) for name in frame.columns if name not in (label, find_column(frame, ("split",)))]
     guess = persons.person_column(frame[names])
-    looks = local.element("upload-person", of=label, unlinked=FILE)
-    person = st.selectbox(**looks, options=names, index=None if guess is None else names.index(guess))
+    style = local.element("upload-person", of=label, unlinked=FILE)
+    person = st.selectbox(**style, options=names, index=None if guess is None else names.index(guess))
     if person is None:
         return None, 1
     return person, int(st.number_input(**local.element("upload-most", of=label, unlinked=FILE)))
@@ -299,11 +299,11 @@ def _said_of_persons(n_rows: int, counts: Array, most: int) -> str:
 
 def _text(private: File, label: str, person: str | None) -> str | None:
     """The column of texts to learn from, if any; suggested where nothing else is left to learn from."""
-    looks = {name: kind for name, kind in _kinds(private.key, _table(private, None), label).items() if name != person}
-    names = [name for name, kind in looks.items() if kind == encoding.TEXT]
+    kinds = {name: kind for name, kind in _kinds(private.key, _table(private, None), label).items() if name != person}
+    names = [name for name, kind in kinds.items() if kind == encoding.TEXT]
     if not names:
         return None
-    is_alone = len(names) == 1 and all(kind in (*encoding.LEFT_OUT, *encoding.ADVICE) for kind in looks.values())
+    is_alone = len(names) == 1 and all(kind in (*encoding.LEFT_OUT, *encoding.ADVICE) for kind in kinds.values())
     return st.selectbox(**local.element("upload-text", of=label, unlinked=FILE), options=names, index=0 if is_alone else None)
 
 
@@ -320,9 +320,9 @@ def _kinds(fingerprint_: str, _frame: pd.DataFrame, label: str) -> dict[str, str
 def _left_out(columns: tuple[Column, ...], label: str, known: pd.DataFrame | None, text: str | None) -> list[str]:
     suggested = [column.name for column in columns if column.kind in encoding.LEFT_OUT and column.name != text]
     kinds = {column.name: column.kind if known is None or column.name in known else _ABSENT for column in columns}
-    looks = local.element("upload-left-out", unlinked=FILE, key=_left_out_key(label, text))
+    style = local.element("upload-left-out", unlinked=FILE, key=_left_out_key(label, text))
     names = [column.name for column in columns if column.name != text]
-    return st.multiselect(**looks, options=names, default=suggested, format_func=lambda name: f"{name} ({kinds[name]})")
+    return st.multiselect(**style, options=names, default=suggested, format_func=lambda name: f"{name} ({kinds[name]})")
 
 
 def _declare_recipe(columns: tuple[Column, ...], label: str, left_out: list[str]) -> Recipe:

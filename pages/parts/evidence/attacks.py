@@ -96,8 +96,8 @@ def _lira_button(settings: Settings, *, is_done: bool) -> None:
     if reason:
         st.caption(f"The stronger attack with shadow models is for descent on one head: {reason}.")
     elif not is_done:
-        looks = local.element("lira-run", label=f"Attack harder: train {evidence.SHADOWS} shadow heads")
-        st.button(**looks, on_click=local.put, args=("evidence-lira", core.run_key(settings)))
+        style = local.element("lira-run", label=f"Attack harder: train {evidence.SHADOWS} shadow heads")
+        st.button(**style, on_click=local.put, args=("evidence-lira", core.run_key(settings)))
 
 
 def _most_exposed(losses: Individuals, settings: Settings) -> None:

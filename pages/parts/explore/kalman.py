@@ -21,10 +21,10 @@ def panel(settings: Settings) -> None:
     reached = " → ".join(f"{100 * part:.1f} %" for part in reasons.accuracies or ())
     fields = {"rows": len(reasons.believed), "effective": reasons.effective, "reached": f" Test accuracy {reached}." if reached else ""}
     for column, (name, drawing) in zip(st.columns(3), words.WORDS["kalman"].items(), strict=True):
-        table, looks = getattr(reasons, name), drawing | {"caption": drawing["caption"].format_map(fields)}
+        table, style = getattr(reasons, name), drawing | {"caption": drawing["caption"].format_map(fields)}
         provenance = [badges.PRIVATE, *([badges.NON_PRIVATE] if name == "distilled" and reached else []), badges.EXPERIMENT]
         with column:
-            figure = plots.by_direction(table, **looks, mode=theme.mode())
+            figure = plots.by_direction(table, **style, mode=theme.mode())
             show_figure(figure, table, FigureInfo(f"kalman_{name}", settings, provenance))
     words.say("kalman")
 

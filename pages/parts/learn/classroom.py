@@ -32,8 +32,8 @@ whose link nobody used for an hour."""
 
 def switch() -> None:
     """The teacher's switch, off at first: opens a class of its own, which the class's link then names."""
-    looks = local.element("lesson-class-switch")
-    st.toggle(**looks, value=is_open(), on_change=_toggle_class, args=(looks["key"],))
+    style = local.element("lesson-class-switch")
+    st.toggle(**style, value=is_open(), on_change=_toggle_class, args=(style["key"],))
     if st.session_state.pop("lesson-class-refused", False):
         st.warning(f"This server counts for {_MOST} classes, the most that it can: open one in an hour, or go on without the counts.")
 

@@ -121,9 +121,9 @@ def _guess(this: Step, place: int) -> int | None:
     guess = int(local.value(name, -1))
     with st.container(border=True, key="lesson-question"):
         st.markdown(f"**Guess first.** {this.question}")
-        looks: dict[str, Any] = local.element("lesson-radio", of=str(place)) | {"format_func": this.options.__getitem__}
+        style: dict[str, Any] = local.element("lesson-radio", of=str(place)) | {"format_func": this.options.__getitem__}
         index = guess if guess >= 0 else None
-        st.radio(**looks, options=range(len(this.options)), index=index, on_change=_keep_guess, args=(place,))
+        st.radio(**style, options=range(len(this.options)), index=index, on_change=_keep_guess, args=(place,))
         if not local.value(f"lesson-shown-{place}", 0):
             hint = "Measures it now: a few models are trained." if this.kind == "measured" else "Computes it now."
             st.button(**local.element("lesson-reveal", help=hint), disabled=guess < 0, on_click=_reveal, args=(place, guess))

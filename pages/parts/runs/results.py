@@ -62,8 +62,8 @@ def _filter_runs(settings: Settings, runs: pd.DataFrame) -> pd.DataFrame:
         titles = {learner: method.title for learner, method in pc.METHODS.items()} if name == "method" else {}
         titles |= dict(zip(runs["dataset"], runs["data"], strict=True)) if name == "dataset" else {}
         labels = {code: titles.get(code, _word(code)) for code in options}
-        looks: dict[str, Any] = local.element("runs-filter", of=name, label=label) | {"format_func": labels.__getitem__}
-        column.multiselect(**looks, options=options, on_change=_rewrite)
+        style: dict[str, Any] = local.element("runs-filter", of=name, label=label) | {"format_func": labels.__getitem__}
+        column.multiselect(**style, options=options, on_change=_rewrite)
         chosen = st.session_state[key]
         visible = visible[texts.loc[visible.index].isin(chosen)] if chosen else visible
     return visible

@@ -52,8 +52,8 @@ def panel(choice: Choice, settings: Settings) -> None:
             st.image(list(trimming.images_of(pool, sample).x_train), width=64, alt=alts)
         st.caption(f":material/shield_lock: {plain.text(pool.trimmed.guarantee)} It comes on top of the ranking's release.")
         if not mode.binds():
-            looks = local.element("use-kept", label=f"Use the {len(rows):,} kept rows as public data")
-            st.button(**looks, on_click=_use, args=(pool, rows, f"Kept rows, {percent} % of {len(names)} sets"))
+            style = local.element("use-kept", label=f"Use the {len(rows):,} kept rows as public data")
+            st.button(**style, on_click=_use, args=(pool, rows, f"Kept rows, {percent} % of {len(names)} sets"))
 
 
 def _use(pool: trimming.Pool, rows: Array, title: str) -> None:

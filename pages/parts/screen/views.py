@@ -98,8 +98,8 @@ def cards(choice: Choice, table: pd.DataFrame) -> None:
                 title = plain.text(screening_sets.title(name))
                 images.image(samples, width=56, alt=[f"{title}: image {place}" for place in range(1, len(samples) + 1)])
             if name == OWN_PART or name in pc.DATASETS or uploads.is_name(name):  # no mixture, no yardstick
-                looks, changes = local.element("use-candidate", key=f"use-public-{place}"), {"data": choice.private, "public": name}
-                facts.button(**looks, on_click=session.change, kwargs=changes, disabled=name == choice.private)
+                style, changes = local.element("use-candidate", key=f"use-public-{place}"), {"data": choice.private, "public": name}
+                facts.button(**style, on_click=session.change, kwargs=changes, disabled=name == choice.private)
 
 
 def enough(choice: Choice, settings: Settings) -> None:
