@@ -14,7 +14,7 @@ from pillar_core.registry import toml_tables
 from pillar_core.studies.portable import STORIES
 
 _OFFERS: dict[str, Json] = dict(toml_tables(Path(__file__).with_name("home.toml")))
-_DATA = "Fashion-MNIST through EfficientNet-Lite0: 1,799 private images, 201 public"
+_DATA = "Fashion-MNIST by EfficientNet-Lite0: 1,799 private images, 201 public"
 
 navigation.begin()
 settings = session.current()

@@ -46,7 +46,7 @@ def learning_hero(
     ends = [k_curves.end(curve, epsilon, mode) for epsilon, curve in curves.items()]
     if not noiseless.empty:
         last = noiseless.iloc[-1]
-        ends.append((float(last["k"]), 100 * float(last["mean"]), "without noise", INK[mode].muted))
+        ends.append((float(last["k"]), 100 * float(last["mean"]), "k directions, no noise", INK[mode].muted))
     ends += _rule(figure, low_level, span=span, text="without projection", mode=mode, dash="dot")
     ends += _rule(figure, top_level, span=span, text="no privacy", mode=mode, dash="dash")
     public_level = _mean(table[table["method"] == k_curves.PUBLIC_ALONE])
