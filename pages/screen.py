@@ -32,7 +32,9 @@ with failures.show_refusal("These sets could not be compared.", advice="Change t
         if below.open:
             with below:
                 screening_views.enough(choice, settings)
-        if not is_text(choice.private):
+        if is_text(choice.private):
+            st.caption("Distances of gradients and closer looks are for images: their models read pixels, and texts have none.")
+        else:
             title = "Look closer: measured accuracy, angles, spectra"
             closer = st.expander(title, icon=":material/search:", key="screen-closer", on_change="rerun")
             if closer.open:

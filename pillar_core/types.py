@@ -425,7 +425,8 @@ class SemiPrivateSplit:
     classes are others have `public_y` None and their labels (m,) int64 in `other_y`, numbered in `other_classes`.
     `memo` keeps what public rows decide (eigenbasis, projected rows) for as long as the split lives.
     `rows_per_person`: no person has more private rows than this; None where persons were not declared. `is_apart`: their names were
-    compared with those of the public set's persons. `public_name`: of the public set, where it is another one.
+    compared with those of the public set's persons. `public_name`: of the public set, where it is another one. `public_texts`: how the
+    text of each public row begins, where texts became numbers.
     """
 
     features: FeatureSet
@@ -442,6 +443,7 @@ class SemiPrivateSplit:
     rows_per_person: int | None = None
     is_apart: bool = False
     public_name: str = ""
+    public_texts: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """The features and how many rows have each role: no row, no label."""

@@ -182,13 +182,14 @@ def spectrum(settings: Settings) -> pd.DataFrame:
 
 @memory.of_rows(max_entries=8, by=split_key, is_free=True)
 def public_map(settings: Settings) -> pd.DataFrame:
-    """Public rows in their first two directions: columns x, y, class. Public only."""
+    """Public rows in their first two directions: columns x, y, class, and text where texts became numbers. Public only."""
     parts = split(settings)
     rows = parts.public_x[:_MAPPED]
     places = _basis(settings).transform(2, normalise=False)(rows)
     names = parts.features.classes
     labels = [""] * len(rows) if parts.public_y is None else [names[label] for label in parts.public_y[:_MAPPED]]
-    return pd.DataFrame({"x": places[:, 0], "y": places[:, 1], "class": labels})
+    texts = {"text": parts.public_texts[:_MAPPED]} if parts.public_texts else {}
+    return pd.DataFrame({"x": places[:, 0], "y": places[:, 1], "class": labels, **texts})
 
 
 def public_images(settings: Settings) -> Array | None:

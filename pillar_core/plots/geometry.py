@@ -1,6 +1,7 @@
 """Geometry against k: what the first k directions miss of a separator (ξ_k), margins, spectra with their gaps; and a map of rows."""
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -212,8 +213,8 @@ _COLOURED_OF_MANY = 6
 def map_2d(table: pd.DataFrame, *, answered_by: str = "", mode: Mode = "light") -> go.Figure:
     """Points in the plane, one per public row, whose number is its customdata; answered_by: whose answers the classes are.
 
-    table: columns x, y and class (text; empty where there is no label). Beyond twelve classes only the six most
-    frequent keep a colour.
+    table: columns x, y and class (text; empty where there is no label), perhaps text, what a row says. Beyond twelve classes only the
+    six most frequent keep a colour.
     """
     labels = table["class"].astype(str)
     most = _MOST_CLASSES if labels.nunique() <= _MOST_CLASSES else _COLOURED_OF_MANY
@@ -237,5 +238,6 @@ def _points(figure: go.Figure, rows: pd.DataFrame, *, name: str, colour: str, sy
         name=name,
         customdata=rows.index,
         marker={"size": 6, "opacity": 0.75, "color": colour, "symbol": symbol},
-        hovertemplate=f"{name}<extra></extra>",
+        text=["<br>".join(textwrap.wrap(text, 60, max_lines=3, placeholder=" …")) for text in rows["text"]] if "text" in rows else None,
+        hovertemplate=f"{name}{'<br>%{text}' * ('text' in rows)}<extra></extra>",
     )

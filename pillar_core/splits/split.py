@@ -89,6 +89,7 @@ def split_features(
         rows_per_person=most,
         is_apart=is_apart,
         public_name="" if public is None else public.name,
+        public_texts=tuple(features.texts[row] for row in carved if features.texts) if public is None else public.texts[: len(public_x)],
     )
 
 

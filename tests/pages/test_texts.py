@@ -1,6 +1,7 @@
 """Texts on the pages: from a csv of tickets and two public files to a ranking, an advice and sentences that are misread."""
 
 import io
+import json
 
 import numpy as np
 import pandas as pd
@@ -51,11 +52,25 @@ def test_tickets_go_from_a_csv_to_a_ranking_an_advice_and_misread_sentences(star
     assert card is not None
     assert (card.is_text, card.n_train, card.shape) == (True, 720, (256,))
     assert {upload.title for upload in uploads.list_uploads() if upload.is_text} == {"tickets.csv", "near.txt", "far.txt"}
+    texts_of = {upload.title: set(uploads.load(upload.name).texts) for upload in uploads.list_uploads()}
+    hovered = json.loads(app.get("plotly_chart")[-1].proto.spec)["data"][0]["text"]
+    assert {text.replace("<br>", " ") for text in hovered} == texts_of["near.txt"]
     app.switch_page("pages/screen.py").run()
     assert not app.error
     app.button(key="screen-spend").click().run()
     assert "Best choice: near.txt" in words(app)
     assert "hold numbers" not in words(app)
+    app.session_state["screen-trim"] = True
+    app.run()
+    shown = [set(table.value["Text"]) for table in app.dataframe if "Text" in table.value]
+    assert [len(texts) for texts in shown] == [8, 8]
+    assert set().union(*shown).isdisjoint(texts_of["tickets.csv"])
+    assert shown[0] & texts_of["near.txt"]
+    app.button(key="use-kept").click().run()
+    kept = uploads.load(app.session_state["set.public"])
+    assert texts_of["near.txt"] & set(kept.texts)
+    assert texts_of["tickets.csv"].isdisjoint(kept.texts)
+    app.session_state["set.public"] = next(upload.name for upload in uploads.list_uploads() if upload.title == "near.txt")
     app.switch_page("pages/answer.py").run()
     assert not app.exception
     assert not app.error

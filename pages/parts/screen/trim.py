@@ -23,7 +23,7 @@ SAMPLES = 8
 def panel(choice: Choice, settings: Settings) -> None:
     """One release of votes over the candidates' pool when it is opened; the slider then costs nothing more."""
     ask = trimming.question_of_pool(choice.ask("ranking", seed=choice.seed))
-    if choice.epsilon is None or not ask.public or not SCORES[choice.score].is_of_features or screening_sets.is_text(choice.private):
+    if choice.epsilon is None or not ask.public or not SCORES[choice.score].is_of_features:
         return
     below = st.expander("Trim: keep the rows that help", icon=":material/content_cut:", key="screen-trim", on_change="rerun")
     if not below.open:
@@ -44,12 +44,14 @@ def panel(choice: Choice, settings: Settings) -> None:
         )
         for kind, numbers in (("Kept", pool.trimmed.order[: len(rows)]), ("Dropped", pool.trimmed.order[len(rows) :])):
             sample = numbers[:: max(1, len(numbers) // SAMPLES)][:SAMPLES]
-            alts = [
-                f"{kind}: {plain.text(name)}, image {place}"
-                for place, name in enumerate((names[code] for code in pool.sources[sample]), start=1)
-            ]
+            sources, shown = [names[code] for code in pool.sources[sample]], trimming.rows_of(pool, sample)
             st.markdown(f"**{kind}**")
-            st.image(list(trimming.images_of(pool, sample).x_train), width=64, alt=alts)
+            if shown.texts:
+                frame = pd.DataFrame({"Set": sources, "Text": shown.texts})
+                st.dataframe(frame, hide_index=True, key=f"screen-trim-{kind.lower()}")
+            else:
+                alts = [f"{kind}: {plain.text(name)}, image {place}" for place, name in enumerate(sources, start=1)]
+                st.image(list(shown.x_train), width=64, alt=alts)
         st.caption(f":material/shield_lock: {plain.text(pool.trimmed.guarantee)} It comes on top of the ranking's release.")
         if not mode.binds():
             style = local.element("use-kept", label=f"Use the {len(rows):,} kept rows as public data")
@@ -57,9 +59,9 @@ def panel(choice: Choice, settings: Settings) -> None:
 
 
 def _use(pool: trimming.Pool, rows: Array, title: str) -> None:
-    """A callback: stores the chosen images as a set and makes it the public data of every page."""
+    """A callback: stores the chosen rows as a set and makes it the public data of every page."""
     try:
-        name = uploads.keep(trimming.images_of(pool, rows), title=title)
+        name = uploads.keep(trimming.rows_of(pool, rows), title=title)
     except PillarError as problem:
         session.note(f"The rows could not be kept: {problem}")
         return

@@ -77,7 +77,7 @@ def _reader_of_texts(name: str) -> Callable[[NoSettings, int, bool], Dataset]:
             texts, labels = file["texts"].tobytes().decode().split("\n"), file["classes"][file["labels"]]
         recipe = Recipe("label", columns=(Column(objects.TEXT, TEXT, 0),))
         rows = raw.public_features(objects.table_of_texts(texts, labels), recipe, name=name)
-        fields = {field: getattr(rows, field) for field in ("classes", "texts", "recipe")}
+        fields = {field: getattr(rows, field) for field in ("classes", "texts", "recipe", "names")}
         return with_test_rows(Dataset(name, rows.x_train, rows.y_train, **fields), seed=seed)
 
     return read

@@ -218,7 +218,8 @@ def images_of(name: str, *, n: int | None = None, seed: int = 0) -> Dataset:
         return screening.mixture([images_of(part, n=n, seed=seed) for part in parts], name=name, seed=seed)
     images = uploads.load(name) if uploads.is_name(name) else by_name.candidate(name, n=n, seed=seed)
     if not isinstance(images, Dataset) or not images.is_images:
-        raise DataError(f"{images.name!r} holds numbers; screening compares images (npz with uint8 x_train, folder or zip of images).")
+        what = "texts" if images.texts else "numbers"
+        raise DataError(f"{images.name!r} holds {what}; this score compares images (npz with uint8 x_train, folder or zip): use class_signal.")
     return images
 
 
@@ -237,7 +238,7 @@ def features_of(name: str, *, n: int | None = None, seed: int = 0, progress: Pro
     Raises as `images_of` and `load_features`.
     """
     parts = [
-        _texts_of(part) or through_backbone(images_to_extract(part, n=n, seed=seed), BACKBONE, progress=progress)
+        texts_of(part) or through_backbone(images_to_extract(part, n=n, seed=seed), BACKBONE, progress=progress)
         for part in name.split("+")
     ]
     if len(parts) == 1:
@@ -249,7 +250,7 @@ def features_of(name: str, *, n: int | None = None, seed: int = 0, progress: Pro
     return dataclasses.replace(parts[0], x_train=rows, y_train=None, x_test=None, y_test=None, name=name, images=None, known=known)
 
 
-def _texts_of(name: str) -> FeatureSet | None:
+def texts_of(name: str) -> FeatureSet | None:
     """The features of texts, brought or registered; None for other sets."""
     if name in data.DATASETS and data.DATASETS[name].kind == "texts":
         return splitting.load_named_features(name)
@@ -268,7 +269,7 @@ def rows_to_extract(ask: Ask) -> int:
     """Images that a ranking of features has to take through the backbone first."""
     n = _drawn_rows(ask)
     parts = [part for name in ask.public for part in name.split("+") if part not in _APART]
-    if _texts_of(ask.private) is not None:
+    if texts_of(ask.private) is not None:
         return 0
     parts = list(dict.fromkeys(parts))
     images = [images_to_extract(ask.private, n=2 * n), *(images_to_extract(part, n=n, seed=1) for part in parts)]

@@ -1,4 +1,4 @@
-"""Trimming by name: the candidates of a ranking in one pool, what a release says of its rows, and the images that are kept."""
+"""Trimming by name: the candidates of a ranking in one pool, what a release says of its rows, and the rows that are kept."""
 
 import dataclasses
 
@@ -8,7 +8,7 @@ from pillar_core.arrays import Array
 from pillar_core.rng import stream
 from pillar_core.screening.batches import resize_images
 from pillar_core.screening.trim import Trimmed, trim
-from pillar_core.studies.screening.answers import OWN_HALF, OWN_PART, Ask, feature_sets_of, sets_of
+from pillar_core.studies.screening.answers import OWN_HALF, OWN_PART, Ask, feature_sets_of, sets_of, texts_of
 from pillar_core.types import Dataset, FeatureSet
 
 
@@ -40,8 +40,14 @@ def vote(ask: Ask, epsilon: float) -> Pool:
     return Pool(ask, sources, rows, trim(private, pool, share=1.0, epsilon=epsilon, seed=ask.seed))
 
 
-def images_of(pool: Pool, numbers: Array) -> Dataset:
-    """The pool's images of these numbers, square, of the private images' height and colour, without labels."""
+def rows_of(pool: Pool, numbers: Array) -> Dataset | FeatureSet:
+    """The pool's rows of these numbers, without labels: texts, or images, square, of the private ones' height and colour."""
+    texts = [texts_of(name) for name in pool.ask.public]
+    if texts[0] is not None:
+        chosen = [(source, row) for code, row in zip(pool.sources[numbers], pool.rows[numbers], strict=True) if (source := texts[code])]
+        x, beginnings = np.stack([source.x_train[row] for source, row in chosen]), tuple(source.texts[row] for source, row in chosen)
+        fields = {"names": texts[0].names, "recipe": texts[0].recipe, "texts": beginnings}
+        return FeatureSet(x, None, None, None, (), name="kept_rows", **fields)
     private, public = sets_of(pool.ask)
     size, channels = private.x_train.shape[1], 1 if private.x_train.ndim == 3 else 3
     images = np.empty((len(numbers), size, size, channels), dtype=np.uint8)

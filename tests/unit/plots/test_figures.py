@@ -209,6 +209,10 @@ def test_a_map_of_many_classes_colours_six_and_greys_the_rest() -> None:
     assert len(names) == 7
     few = pd.DataFrame({"x": range(12), "y": range(12), "class": [str(i) for i in range(12)]})
     assert len(plots.map_2d(few).data) == 12
+    (points,) = plots.map_2d(few.assign(**{"class": "", "text": "<u>no</u> paper " * 99})).data
+    assert points.hovertemplate == "no label<br>%{text}<extra></extra>"
+    assert points.text[0].startswith("&lt;u>no&lt;/u> paper")
+    assert points.text[0].count("<br>") == 2
 
 
 def test_levels_are_lines_whose_words_do_not_lie_on_each_other() -> None:
