@@ -1,6 +1,7 @@
 """Texts as numbers: the mean of the vectors of a text's tokens. Vectors and tokenizer lie in the package wordllama, whose code never runs.
 
-A text hangs on itself alone: nothing is learnt from it, and its numbers are the same bits beside any other texts.
+A text hangs on itself alone: nothing is learnt from it, and its numbers are the same bits beside any other texts. So a model of the package
+sentence-transformers (`sentence_transformers:<folder or name on the hub>`) gets one text at a time: in a batch their lengths would mix.
 """
 
 import functools
@@ -8,7 +9,7 @@ import hashlib
 import importlib.util
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,9 @@ SHA256 = {
     WEIGHTS: "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5",
     TOKENIZER: "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68",
 }
-IDENTITY = {"name": NAME, "version": VERSION, "sha256": SHA256[WEIGHTS]}
-"""What decides the numbers of a text, as recipes and models name it."""
+IDENTITY: Mapping[str, Any] = {"name": NAME, "version": VERSION, "sha256": SHA256[WEIGHTS]}
+"""What decides the numbers of a text, as recipes and models name it; of other encoders with how many numbers there are, `width`."""
+FAMILY = "sentence_transformers"
 LONGEST = 8_192
 """Signs of a text that count, the first ones: about 1,400 English words."""
 AT_ONCE = 1_024
@@ -38,24 +40,82 @@ def clean(text: object) -> str:
     return "" if is_gap else _CONTROL.sub(" ", _TAG.sub(" ", str(text)[: 2 * LONGEST])).strip()[:LONGEST]
 
 
-def blocks(texts: Iterable[object]) -> Iterator[Array]:
-    """(m, 256) float32 of some hundred texts at a time. A text without signs is zero.
+def blocks(texts: Iterable[object], encoder: Mapping[str, Any] = IDENTITY) -> Iterator[Array]:
+    """(m, width) float32 of some hundred texts at a time. A text without signs is zero.
 
-    Raises MissingDependencyError, DataError: the package is absent, or has other files.
+    Raises MissingDependencyError, DataError: the package is absent, or has other files; the encoder is another one here.
     """
-    tokenizer, vectors = _opened()
     rest = iter(texts)
+    encode_some = _means if encoder == IDENTITY else _sentence_encoder(encoder)
     while some := [clean(text) for text in itertools.islice(rest, AT_ONCE)]:
-        rows = np.zeros((len(some), WIDTH), dtype=np.float32)
-        for row, tokens in enumerate(tokenizer.encode_batch_fast(some, add_special_tokens=False)):
-            if ids := tokens.ids if some[row] else ():
-                rows[row] = vectors[ids].mean(axis=0)
-        yield rows
+        yield encode_some(some)
+
+
+def width_of(encoder: Mapping[str, Any]) -> int:
+    """How many numbers an encoder makes of a text."""
+    return int(encoder.get("width", WIDTH))
+
+
+def is_encoder(name: str | None) -> bool:
+    """Whether a backbone's name is that of an encoder of texts."""
+    return name is not None and (name == NAME or name.startswith(f"{FAMILY}:"))
+
+
+def identity_of(name: str, *, network: bool = False) -> Mapping[str, Any]:
+    """What decides the numbers that an encoder makes: see `IDENTITY`. The name of a folder stands without its path.
+
+    network: whether the model may be fetched. Names in files of others never fetch one.
+
+    Raises MissingDependencyError: its package is absent. DataError: there is no such model here, nor a network that could fetch it.
+    """
+    return IDENTITY if name == NAME else _identity_of_model(name.removeprefix(f"{FAMILY}:"), network)
 
 
 def encode(texts: Iterable[object]) -> Array:
     """(n, 256) float32, each text by itself. Raises as `blocks`."""
     return np.concatenate([np.zeros((0, WIDTH), dtype=np.float32), *blocks(texts)])
+
+
+def _means(some: list[str]) -> Array:
+    tokenizer, vectors = _opened()
+    rows = np.zeros((len(some), WIDTH), dtype=np.float32)
+    for row, tokens in enumerate(tokenizer.encode_batch_fast(some, add_special_tokens=False)):
+        if ids := tokens.ids if some[row] else ():
+            rows[row] = vectors[ids].mean(axis=0)
+    return rows
+
+
+_SENTENCE_MODELS: dict[str, Any] = {}
+"""The models of sentence-transformers that were opened, by their fingerprints."""
+
+
+def _sentence_encoder(encoder: Mapping[str, Any]) -> Callable[[list[str]], Array]:
+    if encoder["sha256"] not in _SENTENCE_MODELS and (here := identity_of(str(encoder["name"]))) != encoder:
+        raise DataError(f"the encoder of the texts is {encoder}, and {here} here.")
+    model, nothing = _SENTENCE_MODELS[encoder["sha256"]], np.zeros(width_of(encoder), dtype=np.float32)
+    return lambda some: np.stack([model.encode(text, show_progress_bar=False) if text else nothing for text in some]).astype(np.float32)
+
+
+@functools.cache
+def _identity_of_model(name: str, network: bool) -> Mapping[str, Any]:
+    try:
+        package = importlib.import_module("sentence_transformers")
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"the encoder {FAMILY}:{name} needs the package sentence-transformers: pip install sentence-transformers."
+        ) from error
+    try:
+        model = package.SentenceTransformer(name, device="cpu", local_files_only=not network)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise DataError(
+            f"there is no encoder {FAMILY}:{name} here ({error}): name a folder that holds it, or a model of the hub with a network."
+        ) from error
+    digest = hashlib.sha256(str((model.max_seq_length, sorted(model.tokenizer.get_vocab().items()))).encode())
+    for title, weights in sorted(model.state_dict().items()):
+        digest.update(title.encode() + weights.detach().cpu().float().numpy().tobytes())
+    sha256, title = digest.hexdigest(), Path(name).name if Path(name).is_dir() else name
+    _SENTENCE_MODELS[sha256] = model
+    return {"name": f"{FAMILY}:{title}", "version": 1, "sha256": sha256, "width": len(model.encode("a", show_progress_bar=False))}
 
 
 @functools.cache

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from pillar_core import params
+from pillar_core import params, texts
 from pillar_core.arrays import Json
 from pillar_core.backbones.names import literal
 from pillar_core.backbones.text import text_embeddings
@@ -164,7 +164,9 @@ def as_lines(values: Mapping[str, Json]) -> str:
 def private_of(name: str, options: argparse.Namespace, public: Sequence[str], *, settings: Mapping[str, Json] | None = None) -> FeatureSet:
     """The private features: a table as its options, its recipe or the first public table say, anything else as `features_of`."""
     most = getattr(options, "rows_per_person", 1)
-    roles = Roles(options.label, options.person, tuple(options.leave_out), options.recipe, None if most == 1 else most, options.text)
+    named, backbone = (options.label, options.person, tuple(options.leave_out), options.recipe), getattr(options, "backbone", None)
+    encoder = backbone if texts.is_encoder(backbone) else texts.NAME
+    roles = Roles(*named, None if most == 1 else most, options.text, encoder)
     if is_table_file(name):
         return raw.read_private(name, roles, [public_name for public_name in public if is_table_file(public_name)])
     if roles:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -40,14 +41,14 @@ def is_number(text: str) -> bool:
     return any(map(str.isdigit, bare)) and bool(_POINT.fullmatch(bare) or _COMMA.fullmatch(bare))
 
 
-def with_numbers(frame: pd.DataFrame, notes: list[str], *, as_written: str | None = None) -> pd.DataFrame:
+def with_numbers(frame: pd.DataFrame, notes: list[str], *, as_written: Sequence[str] = ()) -> pd.DataFrame:
     """The frame, its columns of numbers as numbers; `notes` say which were not plain. A column of other words stays as it is written.
 
     A column whose cells are mostly numbers keeps what is none as a word: `unreadable` names such cells.
     """
     frame = with_long_numbers_as_words(frame)
     types = pd.api.types
-    wordy = [name for name in frame.columns if not types.is_numeric_dtype(frame[name]) and name != as_written]
+    wordy = [name for name in frame.columns if not types.is_numeric_dtype(frame[name]) and name not in as_written]
     wordy = [name for name in wordy if types.infer_dtype(frame[name], skipna=True) in ("string", "mixed-integer")]
     texts = {name: _distinct(frame[name]) for name in wordy}
     units = {name: unit for name, (_, values) in texts.items() if (unit := _common_unit(values))}

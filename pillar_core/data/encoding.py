@@ -60,7 +60,7 @@ class Recipe:
 
     `categories` of words; `fills` of gaps; `ranges` (low, high) of columns that no public row scales. `columns`: those that are used, in
     order. `person`: the column that says whose the rows are, of which `rows_per_person` count. `classes`: the labels that there are.
-    `gaps`: words and numbers that count as empty cells.
+    `gaps`: words and numbers that count as empty cells. `encoder`: what makes numbers of a text, as `texts.IDENTITY`.
     """
 
     label: str
@@ -73,6 +73,7 @@ class Recipe:
     rows_per_person: int = 1
     classes: tuple[str, ...] = ()
     gaps: tuple[str | float, ...] = ()
+    encoder: Mapping[str, Any] = dataclasses.field(default_factory=lambda: texts.IDENTITY)
 
 
 def columns_of(frame: pd.DataFrame, label: str, *, public: pd.DataFrame | None = None, text: str | None = None) -> tuple[Column, ...]:
@@ -134,7 +135,9 @@ def problems_of(columns: Sequence[Column], recipe: Recipe, *, is_scaled: bool) -
 def width(columns: Sequence[Column], recipe: Recipe) -> int:
     """How many columns of numbers `encode_columns` makes."""
     used = _used_columns(columns, recipe.left_out)
-    return sum(texts.WIDTH if column.kind == TEXT else len(recipe.categories.get(column.name, [column])) for column in used)
+    return sum(
+        texts.width_of(recipe.encoder) if column.kind == TEXT else len(recipe.categories.get(column.name, [column])) for column in used
+    )
 
 
 def encode_columns(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe) -> tuple[Array, tuple[str, ...]]:
@@ -152,9 +155,9 @@ def encode_columns(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recip
         if name not in frame.columns:
             raise DataError(f"the table lacks the column {name!r}: bring all tables with the same columns, or leave it out.")
         if column.kind == TEXT:
-            shape, blocks = (len(frame), texts.WIDTH), texts.blocks(frame[name])
+            shape, blocks = (len(frame), texts.width_of(recipe.encoder)), texts.blocks(frame[name], recipe.encoder)
             parts.append(scratch.on_disk(blocks, np.float32, shape) if scratch.is_large(shape, 4) else np.concatenate(list(blocks)))
-            names += [f"text[{place}]" for place in range(texts.WIDTH)]
+            names += [f"text[{place}]" for place in range(shape[1])]
         elif categories := recipe.categories.get(name):
             words = _words(frame[name], categories)
             parts += [(words == category).astype(np.float32) for category in categories]
@@ -235,10 +238,10 @@ def text_column(columns: Sequence[Column], left_out: Sequence[str] = ()) -> str 
 
 
 def with_text_column(frame: pd.DataFrame, name: str | None) -> pd.DataFrame:
-    """The table, whose one column that looks like texts takes this name where no column has it."""
+    """The table, whose one column, or one that looks like texts, takes this name where no column has it."""
     if name is None or name in frame.columns:
         return frame
-    columns = [column for column in frame.columns if _kind(column, frame[column]) == TEXT]
+    columns = [column for column in frame.columns if len(frame.columns) == 1 or _kind(column, frame[column]) == TEXT]
     return frame.rename(columns={columns[0]: name}) if len(columns) == 1 else frame
 
 
@@ -253,7 +256,8 @@ def text_notes(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe) -
     """How a text became numbers, and how many texts are empty or too long to be read whole."""
     if (name := text_column(columns, recipe.left_out)) is None:
         return []
-    notes = [f"Column {name!r} holds texts: each became {texts.WIDTH} numbers through {texts.NAME}, from its own words alone."]
+    made = f"{texts.width_of(recipe.encoder)} numbers through {recipe.encoder['name']}"
+    notes = [f"Column {name!r} holds texts: each became {made}, from its own words alone."]
     if len(_used_columns(columns, recipe.left_out)) > 1:
         notes.append("The numbers of a text share one scale: together they count as much as all other columns.")
     n_empty, n_long = int((frame[name].map(texts.clean) == "").sum()), int((frame[name].astype(str).str.len() > texts.LONGEST).sum())

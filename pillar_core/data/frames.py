@@ -12,7 +12,7 @@ import re
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,8 @@ ENCODINGS = {"utf-16": "UTF-16", "cp1252": "Latin-1 (Windows)"}
 SAMPLE = 2**18
 """Bytes at the start of a text that decide its separator and its header."""
 ROWS_LOOKED_AT = 100
+PIECE = 8_192
+"""Rows of a text that are read at once where its pieces are."""
 MOST_WORDS = 4
 """Of a name in the first line of a .txt file: longer cells are sentences with commas."""
 _INDEX = re.compile(r"__index_level_\d+__")
@@ -57,8 +59,8 @@ def ending_of(name: str | Path) -> str:
     return double if double in SUFFIXES else path.suffix.lower()
 
 
-def frame_of(content: io.BytesIO | Path, ending: str, *, as_written: str | None = None) -> pd.DataFrame:
-    """The table: numbers as numbers, words and dates as text, gaps as NaN. as_written: a column of a text file that stays text.
+def frame_of(content: io.BytesIO | Path, ending: str, *, as_written: Sequence[str] = ()) -> pd.DataFrame:
+    """The table: numbers as numbers, words and dates as text, gaps as NaN. as_written: columns of a text file that stay text.
 
     Raises DataError: it cannot be read, or is none. MissingDependencyError: a package that its format needs is absent.
     """
@@ -86,11 +88,27 @@ def frame_of(content: io.BytesIO | Path, ending: str, *, as_written: str | None 
             "above the row of names."
         )
     _refuse_repeated(frame.columns)
-    if not len(frame) or (len(frame.columns) < 2 and not all(cells.are_long(frame[name]) for name in frame)):
+    if not len(frame) or (len(frame.columns) < 2 and not as_written and not all(cells.are_long(frame[name]) for name in frame)):
         raise DataError(f"a table must have rows and at least two columns; got {len(frame)} rows, {len(frame.columns)} columns.")
     frame = cells.with_numbers(frame.reset_index(drop=True), notes, as_written=as_written)
     frame.attrs["notes"] = list(notes)
     return frame
+
+
+def pieces_of(path: Path, ending: str, *, as_written: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
+    """The table in a text file as `frame_of` reads it, some thousand rows at a time; no more is in memory.
+
+    Raises:
+        DataError: as `frame_of`, at the rows that cannot be read.
+    """
+    try:
+        how, _ = _reading_of(path, ending, as_written)
+        with _lines_of(path, how) if how["sep"] == "" else pd.read_csv(path, **how, chunksize=PIECE) as pieces:
+            for frame in pieces:
+                frame.columns = [str(name).strip() for name in frame.columns]
+                yield cells.with_numbers(_without_empty(frame, []).reset_index(drop=True), [], as_written=as_written)
+    except _UNREADABLE as error:
+        raise DataError(f"{path} cannot be read piece by piece ({error}): write it as UTF-8, with as many cells in each row.") from error
 
 
 def notes_of(frame: pd.DataFrame) -> list[str]:
@@ -98,7 +116,8 @@ def notes_of(frame: pd.DataFrame) -> list[str]:
     return list(frame.attrs.get("notes", ()))
 
 
-def _read_text(content: io.BytesIO | Path, ending: str, as_written: str | None) -> pd.DataFrame:
+def _reading_of(content: io.BytesIO | Path, ending: str, as_written: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+    """(how pandas reads a text, what was understood); `sep` is "" where each line is a text."""
     csv.field_size_limit(2**31 - 1)  # a header of many thousand names is one field of any other separator
     start = _start(content, ending)
     encoding = _encoding(start)
@@ -107,13 +126,14 @@ def _read_text(content: io.BytesIO | Path, ending: str, as_written: str | None) 
     skipped, stated = _preamble(lines)
     separator = stated or _separator(lines[skipped:], default="" if ending == ".txt" else ",")
     if ending == ".txt" and not stated and not _names_columns(lines[skipped:], separator):
-        return _texts(content, encoding, skipped)
+        how = {"sep": "", "encoding": encoding, "skiprows": skipped}
+        return how, ["Each line is a text: nothing cuts the lines into cells."]
     rows = list(itertools.islice(csv.reader(lines[skipped:], delimiter=separator, skipinitialspace=True), ROWS_LOOKED_AT))
     has_header = _has_header(rows)
     names = None if has_header or not rows else [f"x{place}" for place in range(len(rows[0]))]
     if has_header and rows:
         _refuse_repeated(rows[0])
-    how: dict[str, Any] = {
+    how = {
         "sep": separator,
         "encoding": encoding,
         "compression": "gzip" if ending.endswith(".gz") else None,
@@ -126,12 +146,24 @@ def _read_text(content: io.BytesIO | Path, ending: str, as_written: str | None) 
         "keep_default_na": False,
         "na_values": [""],
         # With commas between cells a decimal comma is rare, and numbers can be read at once; else each column says how it is written.
-        "dtype": str if separator != "," else {} if as_written is None else {as_written: str},
+        "dtype": str if separator != "," else dict.fromkeys(as_written, str),
     }
+    notes = [f"{skipped} lines before the header were left out."] if skipped else []
+    return how, notes + ([] if has_header else ["The first row holds values, no names: the columns are called x0, x1, …"])
+
+
+def _read_text(content: io.BytesIO | Path, ending: str, as_written: Sequence[str]) -> pd.DataFrame:
+    how, notes = _reading_of(content, ending, as_written)
+    separator, encoding = how["sep"], how["encoding"]
+    if separator == "":
+        with _lines_of(content, how) as pieces:
+            frame = pd.concat(pieces, ignore_index=True)
+        frame.attrs["notes"] = notes
+        return frame
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame: pd.DataFrame = pd.read_csv(_rewound(content), **how)
+            frame = pd.read_csv(_rewound(content), **how)
     except UnicodeDecodeError:
         encoding = how["encoding"] = "cp1252"
         frame = pd.read_csv(_rewound(content), **how, encoding_errors="replace")
@@ -142,10 +174,7 @@ def _read_text(content: io.BytesIO | Path, ending: str, as_written: str | None) 
         frame = pd.read_csv(_rewound(content), **how)
     ways = [SEPARATORS.get(separator, repr(separator)) + " between cells"] if separator != "," else []
     ways += [ENCODINGS[encoding]] if encoding in ENCODINGS else []
-    notes = [f"Read as a text with {', '.join(ways)}."] if ways else []
-    notes += [f"{skipped} lines before the header were left out."] if skipped else []
-    notes += [] if has_header else ["The first row holds values, no names: the columns are called x0, x1, …"]
-    frame.attrs["notes"] = notes
+    frame.attrs["notes"] = [*([f"Read as a text with {', '.join(ways)}."] if ways else []), *notes]
     return frame
 
 
@@ -154,14 +183,14 @@ def _names_columns(lines: list[str], separator: str) -> bool:
     return separator != "" and all(len(cell.split()) <= MOST_WORDS for cell in next(csv.reader(lines, delimiter=separator), []))
 
 
-def _texts(content: io.BytesIO | Path, encoding: str, skipped: int) -> pd.DataFrame:
-    """The lines of a file in which nothing stands between cells, a text each."""
-    with contextlib.ExitStack() as stack:
-        stream: Any = stack.enter_context(content.open("rb")) if isinstance(content, Path) else _rewound(content)
-        lines = io.TextIOWrapper(io.BytesIO(stream.read()), encoding=encoding, errors="replace")
-        frame = pd.DataFrame({"text": [line.strip() or None for line in itertools.islice(lines, skipped, None)]}, dtype=object)
-    frame.attrs["notes"] = ["Each line is a text: nothing cuts the lines into cells."]
-    return frame
+@contextlib.contextmanager
+def _lines_of(content: io.BytesIO | Path, how: dict[str, Any]) -> Iterator[Iterator[pd.DataFrame]]:
+    """The lines of a file in which nothing stands between cells, a text each, some thousand at a time."""
+    stream: Any = content.open("rb") if isinstance(content, Path) else io.BytesIO(content.getvalue())
+    with io.TextIOWrapper(stream, encoding=how["encoding"], errors="replace") as text:
+        lines = itertools.islice(text, how["skiprows"], None)
+        pieces = iter(lambda: [line.strip() or None for line in itertools.islice(lines, PIECE)], [])
+        yield (pd.DataFrame({"text": piece}, dtype=object) for piece in pieces)
 
 
 def _refuse_repeated(names: Iterable[str]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from pillar_core.arrays import Array
 from pillar_core.data.wording import join
 from pillar_core.errors import DataError
-from pillar_core.types import FeatureSet
+from pillar_core.types import FeatureSet, Values
 
 CHUNK = 2_048
 MUCH_LARGER = 100
@@ -44,11 +44,21 @@ def are_by_chance(pairs: Array, x_a: Array, x_b: Array, *, are_texts: bool = Fal
     return (are_texts or x_a[0].size <= FEW_NUMBERS) and len(pairs) <= max(FEW_PAIRS, BY_CHANCE * min(len(x_a), len(x_b)))
 
 
+def encoder_of(rows: FeatureSet) -> Values | None:
+    """What made the numbers of a column of texts, where there is one."""
+    return next((column["encoder"] for column in (rows.recipe or {}).get("columns", ()) if "encoder" in column), None)
+
+
 def by_name(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, tuple[str, ...]]:
     """The public features with the private ones' columns in their order, where both have names; and a note where that changed them.
 
-    Raises DataError: columns that the public rows lack, or that have one name.
+    Raises DataError: columns that the public rows lack, or that have one name; texts through different encoders.
     """
+    theirs, ours = encoder_of(public), encoder_of(private)
+    if theirs and ours and theirs != ours:
+        raise DataError(
+            f"the public texts became numbers through {theirs['name']}, the private ones through {ours['name']}: use one encoder."
+        )
     if public.names is None or private.names is None or public.names == private.names:
         return public, (BY_PLACE,) if public.names is None and private.names is not None and public.d == private.d else ()
     places = {name: place for place, name in enumerate(public.names)}

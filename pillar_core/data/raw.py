@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pillar_core import texts
 from pillar_core.arrays import Array
 from pillar_core.data import arrays, cells, encoding, files, frames, matching, objects, recipes, tables
 from pillar_core.data.encoding import NUMBERS, Column, Recipe
@@ -32,7 +33,7 @@ _NO_PERSON = "No column {!r} says whose the rows are: each counts as somebody el
 class Roles:
     """What somebody says of a table's columns; None and () where nothing is said. `rows_per_person`: how many of a person's count.
 
-    `text`: the column whose texts become numbers.
+    `text`: the column whose texts become numbers; `encoder`: the name of what makes them.
     """
 
     label: str | None = None
@@ -41,6 +42,7 @@ class Roles:
     recipe: Any = None
     rows_per_person: int | None = None
     text: str | None = None
+    encoder: str = texts.NAME
 
     def __bool__(self) -> bool:
         """Whether anything is said."""
@@ -62,14 +64,15 @@ def read_private(source: Any, roles: Roles, public: Sequence[Any] = ()) -> Featu
     """
     written = None if roles.recipe is None else recipes.recipe_of(roles.recipe)
     person = roles.person or (written.person if written else None)
-    frame, title = _table(source, person)
-    public_tables = [_table(table, person)[0] for table in public]
+    text = roles.text or (encoding.text_column(written.columns) if written else None)
+    frame, title = _table(source, person, text)
+    public_tables = [_table(table, person, text)[0] for table in public]
     for name in (roles.label, roles.person, roles.text, *roles.leave_out):
         if name is not None and name not in frame.columns:
             raise DataError(f"{title} has no column {name!r}; it has {join(frame.columns)}.")
     notes = [] if not roles and not public_tables else frames.notes_of(frame)
     if not roles and not public_tables:
-        return plain_features(frame, name=Path(title).stem)
+        return plain_features(frame, name=Path(title).stem, encoder=roles.encoder)
     if written is None:
         recipe, more = learnt_recipe(frame, roles, public_tables[0] if public_tables else None)
         notes += more
@@ -81,7 +84,8 @@ def read_private(source: Any, roles: Roles, public: Sequence[Any] = ()) -> Featu
         columns = tuple(column for column in written.columns if column.name not in roles.leave_out)
         added = [name for name in roles.leave_out if name not in written.left_out]
         recipe = dataclasses.replace(written, person=person, columns=columns, left_out=(*written.left_out, *added))
-    recipe = dataclasses.replace(recipe, rows_per_person=roles.rows_per_person or recipe.rows_per_person)
+    encoder = texts.identity_of(roles.encoder, network=True) if roles.encoder != texts.NAME else recipe.encoder
+    recipe = dataclasses.replace(recipe, rows_per_person=roles.rows_per_person or recipe.rows_per_person, encoder=encoder)
     if recipe.person is not None and recipe.person not in frame.columns:  # a recipe's, which the table lacks
         notes = [*notes, _NO_PERSON.format(recipe.person)]
         frame, public_tables, recipe = frame.assign(), [], dataclasses.replace(recipe, person=None)
@@ -99,8 +103,9 @@ def read_public(source: Any, private: FeatureSet) -> FeatureSet:
     Raises DataError: a table that cannot be read, or lacks a column.
     """
     recipe = recipes.recipe_of(private.recipe or {})
-    frame, title = _table(source, recipe.person)
-    frame = encoding.with_text_column(frame, encoding.text_column(recipe.columns))
+    text = encoding.text_column(recipe.columns)
+    frame, title = _table(source, recipe.person, text)
+    frame = encoding.with_text_column(frame, text)
     names_all = recipe.person is not None and named_in(frame, recipe.person)[1]
     return public_features(frame, recipe, name=Path(title).stem, apart_from=(private.fingerprint,) if names_all else ())
 
@@ -110,8 +115,8 @@ def new_rows(source: Any, recipe: Recipe) -> tuple[Array, tuple[str, ...]]:
 
     Raises DataError: columns that the table lacks, by name; gaps that the recipe does not fill, or words among numbers.
     """
-    frame, text = _table(source, None)[0], encoding.text_column(recipe.columns)
-    names, frame = [column.name for column in recipe.columns], encoding.with_text_column(frame, text)
+    text, names = encoding.text_column(recipe.columns), [column.name for column in recipe.columns]
+    frame = encoding.with_text_column(_table(source, text)[0], text)
     if absent := [name for name in names if name not in frame.columns]:
         raise DataError(f"the table lacks the columns {join(absent)}, which the model learnt from; it has {join(frame.columns)}.")
     notes, frame = frames.notes_of(frame), _without_gaps(frame[names], recipe)
@@ -166,12 +171,12 @@ def template(source: Any, roles: Roles, public: pd.DataFrame | None = None) -> t
     Without public rows, nothing that the rows hold is written but the columns' names, their kinds and the classes.
     Raises DataError: as `learnt_recipe`; dates and copies.
     """
-    frame, _ = _table(source, roles.person)
+    frame, _ = _table(source, roles.person, roles.text)
     label = tables.label_column(frame, roles.label)
     classes = tuple(map(str, sorted(set(tables.labels_of(frame[label]).tolist()))))
     most = roles.rows_per_person or 1
     if public is not None:
-        recipe, notes = learnt_recipe(frame, roles, _table(public, roles.person)[0])
+        recipe, notes = learnt_recipe(frame, roles, _table(public, roles.person, roles.text)[0])
         return dataclasses.replace(recipe, classes=classes, rows_per_person=most), notes
     columns = encoding.columns_of(frame.drop(columns=[roles.person] if roles.person else []), label, text=roles.text)
     aside = [column.name for column in columns if column.kind == encoding.TEXT and column.name not in (roles.text, *roles.leave_out)]
@@ -212,13 +217,14 @@ def public_features(frame: pd.DataFrame, recipe: Recipe, *, name: str, apart_fro
     return dataclasses.replace(features, apart_from=apart_from, recipe=recipes.form_of(recipe), notes=notes)
 
 
-def plain_features(frame: pd.DataFrame, *, name: str) -> FeatureSet:
+def plain_features(frame: pd.DataFrame, *, name: str, encoder: str = texts.NAME) -> FeatureSet:
     """The features of a table of numbers as it is, or of unlabelled texts alone.
 
     Raises DataError: no label column that is certain, words or gaps, each column by name.
     """
     if len(frame.columns) == 1:  # such a table holds texts
-        return public_features(frame, Recipe("label", columns=(Column(frame.columns[0], encoding.TEXT, 0),)), name=name)
+        columns, identity = (Column(frame.columns[0], encoding.TEXT, 0),), texts.identity_of(encoder, network=True)
+        return public_features(frame, Recipe("label", columns=columns, encoder=identity), name=name)
     label = tables.label_column(frame)
     inputs = [column for column in frame.columns if column not in (label, tables.find_column(frame, ("split",)))]
     if inputs:
@@ -254,15 +260,16 @@ def _without_gaps(frame: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
     return frame.assign(**{name: frame[name].mask(frame[name].isin(gaps)) for name in names})
 
 
-def _table(source: Any, person: str | None) -> tuple[pd.DataFrame, str]:
-    """(the table, its title), names of persons as they are written."""
+def _table(source: Any, *names: str | None) -> tuple[pd.DataFrame, str]:
+    """(the table, its title), columns of these names as they are written."""
+    as_written = tuple(filter(None, names))
     if not is_table(source):
         raise DataError(f"rows of a table are a DataFrame or end in {join(frames.SUFFIXES)}; got {str(source)[:80]!r}.")
     if objects.is_table(source):
         frame = source.set_axis([str(name) for name in source.columns], axis=1).reset_index(drop=True)
         notes: list[str] = []
-        frame = cells.with_numbers(frame.astype(dict.fromkeys(frame.select_dtypes("category"), object)), notes, as_written=person)
+        frame = cells.with_numbers(frame.astype(dict.fromkeys(frame.select_dtypes("category"), object)), notes, as_written=as_written)
         frame.attrs["notes"] = notes
         return frame, "table"
-    frame = frames.frame_of(open_source(source), frames.ending_of(source), as_written=person)
+    frame = frames.frame_of(open_source(source), frames.ending_of(source), as_written=as_written)
     return tables.without_row_numbers(frame, []), str(source)

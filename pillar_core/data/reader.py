@@ -36,12 +36,12 @@ _READY: list[subprocess.Popen[bytes]] = []
 class Reading:
     """A file that a process reads, or has read: an upload's bytes, or what lies at the path `name`.
 
-    as_written: a column of a table that stays text. keys: of rows and labels in a npz.
+    as_written: columns of a table that stay text. keys: of rows and labels in a npz.
     `share` of it is read; `is_stopped` where somebody stopped it.
     """
 
     def __init__(
-        self, content: bytes | None, name: str, *, as_written: str | None = None, keys: tuple[str, str | None] | None = None
+        self, content: bytes | None, name: str, *, as_written: tuple[str, ...] = (), keys: tuple[str, str | None] | None = None
     ) -> None:
         self.share, self.is_stopped = 0.0, False
         self._title, self._ending = Path(name).name, frames.ending_of(name)

@@ -24,7 +24,7 @@ def form_of(recipe: Recipe) -> dict[str, Any]:
         low, high = recipe.ranges.get(column.name, (None, None))
         kind = TEXT if column.kind == TEXT else WORDS if categories or column.kind in OF_WORDS else NUMBERS
         named: dict[str, Any] = {"name": column.name, "kind": kind, "categories": list(categories) if categories else None}
-        encoder = {"encoder": texts.IDENTITY} if kind == TEXT else {}
+        encoder = {"encoder": dict(recipe.encoder)} if kind == TEXT else {}
         columns.append(named | {"fill": recipe.fills.get(column.name), "low": low, "high": high} | encoder)
     form: dict[str, Any] = {"format": FORMAT, "label": recipe.label, "classes": list(recipe.classes), "person": recipe.person}
     form |= {"left_out": list(recipe.left_out), "columns": columns}
@@ -51,12 +51,16 @@ def recipe_of(source: str | Path | Mapping[str, Any]) -> Recipe:
 def _read(form: Any) -> Recipe:
     if not isinstance(form, Mapping) or form.get("format") != FORMAT:
         raise ValueError(f"its format must be {FORMAT!r}.")
-    columns, categories, fills, ranges = [], {}, {}, {}
+    columns, categories, fills, ranges, encoder = [], {}, {}, {}, texts.IDENTITY
     for number, column in enumerate(form["columns"]):
         name, kind = column["name"], column["kind"]
         if not isinstance(name, str) or kind not in (NUMBERS, WORDS, TEXT):
             raise ValueError(f"column {number} must have a name, and numbers, words or text as its kind; got {name!r}, {kind!r}.")
-        if kind == TEXT and (encoder := column.get("encoder", texts.IDENTITY)) != texts.IDENTITY:
+        if (
+            kind == TEXT
+            and (encoder := column.get("encoder", texts.IDENTITY)) != texts.IDENTITY
+            and not (str(encoder["name"]).startswith(f"{texts.FAMILY}:") and 0 < int(encoder["width"]) < 2**15)
+        ):
             raise ValueError(f"the encoder of the texts in column {name!r} is {encoder}, and {texts.IDENTITY} here.")
         columns.append(Column(name, kind, 0))
         if column.get("categories") is not None:
@@ -83,7 +87,7 @@ def _read(form: Any) -> Recipe:
     if not isinstance(gaps, list | tuple) or not all(isinstance(gap, str | int | float) and not isinstance(gap, bool) for gap in gaps):
         raise ValueError(f"gaps must be a list of words and numbers; got {gaps!r}.")
     classes = _texts(form.get("classes", ()), "classes")
-    return Recipe(label, left_out, categories, fills, ranges, tuple(columns), person, most, classes, tuple(gaps))
+    return Recipe(label, left_out, categories, fills, ranges, tuple(columns), person, most, classes, tuple(gaps), encoder)
 
 
 def _texts(values: Any, title: str) -> tuple[str, ...]:

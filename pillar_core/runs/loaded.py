@@ -14,7 +14,7 @@ from pillar_core import checks
 from pillar_core.arrays import Array
 from pillar_core.backbones import extract
 from pillar_core.backbones.cards import BACKBONES, identity_of
-from pillar_core.data import encoding, files, objects, raw, recipes
+from pillar_core.data import encoding, files, frames, objects, raw, recipes
 from pillar_core.data.encoding import TEXT
 from pillar_core.data.images.candidates import load_unlabelled
 from pillar_core.data.npz import UNREADABLE
@@ -30,8 +30,8 @@ from pillar_core.splits import Transform
 from pillar_core.types import Dataset, Form
 
 FORMER = "pillar-explorer-model-1"
-LARGE = 2**27
-"""Bytes of a csv beyond which it is not read at once."""
+LARGE, LARGE_TEXTS = 2**27, 2**22
+"""Bytes of a csv, and of one with texts, whose numbers are larger, beyond which it is not read at once."""
 
 
 class Model:
@@ -67,14 +67,23 @@ class Model:
         return (use.probabilities(self._scores(x[start : start + use.AT_ONCE])) for start in range(0, len(x), use.AT_ONCE))
 
     def is_large(self, rows: Any) -> bool:
-        """Whether rows are a csv that is read piece by piece, as `use.py` reads it: plain numbers alone, and no decimal comma."""
+        """Whether rows are a csv that is read piece by piece: without texts as `use.py` reads it, plain numbers and no decimal comma."""
         form = self.card.get("input") or {}
-        if not isinstance(rows, str | Path) or form.get("kind") != "table" or any(col["kind"] == TEXT for col in form["recipe"]["columns"]):
+        if not isinstance(rows, str | Path) or form.get("kind") != "table":
             return False
+        endings, limit = (frames.TEXTS, LARGE_TEXTS) if _reads_texts(form) else ((".csv", ".tsv", ".txt"), LARGE)
         place = place_of(rows)
-        return place.suffix.lower() in (".csv", ".tsv", ".txt") and place.is_file() and place.stat().st_size > LARGE
+        return frames.ending_of(place) in endings and place.is_file() and place.stat().st_size > limit
 
     def _streamed(self, place: Path) -> Iterator[Array]:
+        if _reads_texts(self.card["input"]):
+            recipe = recipes.recipe_of(self.card["input"]["recipe"])
+            text, names = str(encoding.text_column(recipe.columns)), None
+            for piece in frames.pieces_of(place, frames.ending_of(place), as_written=(text,)):
+                names = names or dict(zip(piece.columns, encoding.with_text_column(piece, text).columns, strict=True))
+                x, self.notes = raw.new_rows(piece.rename(columns=names), recipe)
+                yield x
+            return
         try:
             yield from use.read(place, self.card["input"], self.classifier.width)
         except ValueError as refusal:
@@ -240,6 +249,10 @@ def _model(arrays: dict[str, Array], card: Form) -> Model:
     if card["format"] == FORMAT and (_width(card["input"]) != head.width or len(classes) > len(arrays["bias"])):
         raise ValueError("what its card says of rows does not fit its weights")
     return Model(head, card)
+
+
+def _reads_texts(form: Form) -> bool:
+    return any(column["kind"] == TEXT for column in form["recipe"]["columns"])
 
 
 def _width(form: Form) -> int:

@@ -9,7 +9,7 @@ from pillar_core import checks, data, texts
 from pillar_core.backbones import extract
 from pillar_core.backbones.cards import identity_of
 from pillar_core.backbones.names import address
-from pillar_core.data import objects, raw
+from pillar_core.data import matching, objects, raw
 from pillar_core.data.objects import read
 from pillar_core.data.raw import Roles
 from pillar_core.errors import SettingError
@@ -61,7 +61,8 @@ def load_features(
     """
     checks.within(batch_size=(batch_size, COUNT))
     checks.one_of(("auto", "cpu", "cuda", "mps"), device=device)
-    roles = Roles(label, person, (leave_out,) if isinstance(leave_out, str) else tuple(leave_out), recipe, text=text)
+    encoder = str(backbone) if texts.is_encoder(backbone) else texts.NAME
+    roles = Roles(label, person, (leave_out,) if isinstance(leave_out, str) else tuple(leave_out), recipe, text=text, encoder=encoder)
     rows: Dataset | FeatureSet
     if not raw.is_table(source) and not isinstance(source, str | Path | Dataset | FeatureSet):
         source = objects.read_object(source)
@@ -76,7 +77,8 @@ def load_features(
     else:
         rows = read(source, keys=keys)
     if isinstance(rows, FeatureSet):
-        if backbone not in (None, "identity", texts.NAME if rows.texts else None) or weights is not None:
+        is_its_encoder = texts.is_encoder(backbone) and texts.identity_of(encoder) == matching.encoder_of(rows)
+        if (backbone not in (None, "identity") and not is_its_encoder) or weights is not None:
             raise SettingError(f"backbone must be none or identity for what is features already; got {backbone!r}, weights {weights!r}.")
         return rows
     return through_backbone(rows, backbone, weights=weights, device=device, batch_size=batch_size)

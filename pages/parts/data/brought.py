@@ -63,10 +63,10 @@ class File:
             return pc.load_dataset(self.name)
         return self.reading().rows
 
-    def reading(self, as_written: str | None = None) -> Reading:
+    def reading(self, *as_written: str) -> Reading:
         """The file as a process of its own read it, once; the page says how far that is, and offers to stop it.
 
-        as_written: a column of a table that stays text, for which the table is read once more.
+        as_written: columns of a table that stay text, for which the table is read once more.
         """
         read = _reading(self.key, self, as_written)
         if not read.wait(AT_ONCE):
@@ -96,7 +96,7 @@ def _stop(read: weakref.ref[Reading]) -> None:
 
 
 @memory.of_rows(max_entries=64, of_files=True)
-def _reading(fingerprint_: str, _file: File, as_written: str | None) -> Reading:
+def _reading(fingerprint_: str, _file: File, as_written: tuple[str, ...]) -> Reading:
     return Reading(_file.content, _file.name, as_written=as_written, keys=_file.keys)
 
 

@@ -68,7 +68,7 @@ class Answers:
 
         The one column of texts of a public table is called as that of the private one.
         """
-        frame = encoding.with_text_column(_table(file, self.person), self.text)
+        frame = encoding.with_text_column(_table(file, self.person, self.text), self.text)
         if self.label not in frame or not (self.edges or self.is_joined):
             return frame
         labels = bins(frame[self.label], self.edges) if self.edges else joined_labels(frame[self.label])
@@ -78,13 +78,13 @@ class Answers:
         """The public files that do not name the person of every row, where persons are asked for."""
         if self.person is None:
             return []
-        return [file.name for file in self.public if not _names_in(file.key, _table(file, self.person), self.person)[1]]
+        return [file.name for file in self.public if not _names_in(file.key, _table(file, self.person, self.text), self.person)[1]]
 
     def tables(self) -> Tables:
         """The tables, of whose private one the rows are left that may be used."""
         frame = self.table(self.private)
         if self.person is not None:
-            theirs = frozenset().union(*(_names_in(file.key, _table(file, self.person), self.person)[0] for file in self.public))
+            theirs = frozenset().union(*(_names_in(file.key, _table(file, self.person, self.text), self.person)[0] for file in self.public))
             identities = _person_names(self.private.key, frame, self.person)
             frame = persons.first_rows(frame, self.person, identities, most=self.most, theirs=theirs)
         if self.share is None:
@@ -120,7 +120,7 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
     """The questions about a private table and its public rows, what is wrong, and the button that keeps them."""
     if not is_readable(private):  # the report above says so
         return
-    frame = _table(private, None)
+    frame = _table(private)
     st.markdown("**What the columns mean**")
     st.dataframe(frame.head(), hide_index=True, key="upload-raw")
     label = _label(frame)
@@ -146,7 +146,7 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
     known = sources[0][0]() if sources else None
     columns = encoding.columns_of(frame if person is None else frame.drop(columns=person), label, public=known, text=text)
     left_out = _left_out(columns, label, known, text)
-    if remedies := _remedies(columns, left_out, known, _table(private, None)):
+    if remedies := _remedies(columns, left_out, known, _table(private)):
         _offer_to_leave_out(remedies, left_out, _left_out_key(label, text))
         return
     recipe = (
@@ -183,7 +183,7 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
         )
     words = [name for name in recipe.categories if name not in left_out]
     notes = [f"Columns of words that become categories: {join(words)}."] if words else []
-    notes += [*notes_of(_table(private, None)), *rows.notes, *public_notes, *(_UNNAMED.format(Path(name).name) for name in unnamed)]
+    notes += [*notes_of(_table(private)), *rows.notes, *public_notes, *(_UNNAMED.format(Path(name).name) for name in unnamed)]
     brought.list_notes(notes)
     if rows.test_drawn and brought.asks_for_coin("row" if person is None else "person"):
         answers = dataclasses.replace(answers, by_coin=True)
@@ -194,7 +194,7 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
 def is_readable(private: File) -> bool:
     """Whether the file is a table that can be read, of whatever words and numbers."""
     try:
-        _table(private, None)
+        _table(private)
     except DataError:
         return False
     return True
@@ -202,7 +202,7 @@ def is_readable(private: File) -> bool:
 
 def has_questions(private: File) -> bool:
     """Whether a table holds columns other than numbers, labels that may be one, or a column that names persons with several rows."""
-    return _has_questions(private.key, _table(private, None))
+    return _has_questions(private.key, _table(private))
 
 
 @memory.of_rows(max_entries=4, of_files=True)
@@ -299,7 +299,7 @@ def _said_of_persons(n_rows: int, counts: Array, most: int) -> str:
 
 def _text(private: File, label: str, person: str | None) -> str | None:
     """The column of texts to learn from, if any; suggested where nothing else is left to learn from."""
-    kinds = {name: kind for name, kind in _kinds(private.key, _table(private, None), label).items() if name != person}
+    kinds = {name: kind for name, kind in _kinds(private.key, _table(private), label).items() if name != person}
     names = [name for name, kind in kinds.items() if kind == encoding.TEXT]
     if not names:
         return None
@@ -360,9 +360,9 @@ def _numbers(text: str) -> list[float]:
         return []
 
 
-def _table(file: File, person: str | None) -> pd.DataFrame:
-    """The table, the names of persons as they are written."""
-    return without_row_numbers(file.reading(person).table, [])
+def _table(file: File, *as_written: str | None) -> pd.DataFrame:
+    """The table, names of persons and texts as they are written."""
+    return without_row_numbers(file.reading(*filter(None, as_written)).table, [])
 
 
 @memory.of_rows(max_entries=4, show_spinner="Reading the names …", of_files=True)

@@ -219,7 +219,9 @@ def images_of(name: str, *, n: int | None = None, seed: int = 0) -> Dataset:
     images = uploads.load(name) if uploads.is_name(name) else by_name.candidate(name, n=n, seed=seed)
     if not isinstance(images, Dataset) or not images.is_images:
         what = "texts" if images.texts else "numbers"
-        raise DataError(f"{images.name!r} holds {what}; this score compares images (npz with uint8 x_train, folder or zip): use class_signal.")
+        raise DataError(
+            f"{images.name!r} holds {what}; this score compares images (npz with uint8 x_train, folder or zip): use class_signal."
+        )
     return images
 
 
@@ -238,8 +240,7 @@ def features_of(name: str, *, n: int | None = None, seed: int = 0, progress: Pro
     Raises as `images_of` and `load_features`.
     """
     parts = [
-        texts_of(part) or through_backbone(images_to_extract(part, n=n, seed=seed), BACKBONE, progress=progress)
-        for part in name.split("+")
+        texts_of(part) or through_backbone(images_to_extract(part, n=n, seed=seed), BACKBONE, progress=progress) for part in name.split("+")
     ]
     if len(parts) == 1:
         return parts[0]

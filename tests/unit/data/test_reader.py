@@ -59,7 +59,7 @@ def test_what_is_no_data_is_refused_in_the_library_s_words(content: bytes, name:
 
 def test_a_table_of_words_and_gaps_comes_whole() -> None:
     pd.testing.assert_frame_equal(Reading(TABLE, "words.csv").table, pd.read_csv(io.BytesIO(TABLE)))
-    written_as = Reading(b"who,label\n1.10,a\n1.1,b\n", "who.csv", as_written="who").table
+    written_as = Reading(b"who,label\n1.10,a\n1.1,b\n", "who.csv", as_written=("who",)).table
     assert written_as["who"].tolist() == ["1.10", "1.1"]
     images = Reading(zipped(PICTURES), "a.zip")
     assert images.wait(600)

@@ -6,19 +6,23 @@ import shutil
 import subprocess
 import sys
 import zipfile
+import zlib
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 import pillar_core as pc
 from pillar_core import texts
 from pillar_core.__main__ import main
-from pillar_core.data import encoding, frames, recipes, uploads
+from pillar_core.data import encoding, frames, matching, recipes, uploads
 from pillar_core.data.packing import pack, unpack
 from pillar_core.data.sets import embedded
-from pillar_core.errors import DataError
+from pillar_core.errors import DataError, MissingDependencyError
+from pillar_core.runs import loaded
 from pillar_core.splits.basis import has_units, moments
 from pillar_core.studies.screening import answers
 
@@ -62,7 +66,7 @@ def test_tickets_go_from_a_csv_to_labels_of_new_sentences_by_command(files: Path
     assert main([*run[:-4], "--recipe", "r.json", "--json"]) == 0
 
 
-def test_a_model_names_the_encoder_and_labels_lists_tables_and_lines(files: Path) -> None:
+def test_a_model_names_the_encoder_and_labels_lists_tables_and_lines(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     split = pc.split(pc.load_features("tickets.csv", label="queue", text="message"), public="open.csv")
     record = pc.run("pillar", split, epsilon=1.0, seed=None)
     model = pc.load_model(pc.save_model(record, "model.zip", split=split))
@@ -72,6 +76,13 @@ def test_a_model_names_the_encoder_and_labels_lists_tables_and_lines(files: Path
     assert (model.predict("open.csv") == expected).all()
     assert (model.predict(pd.DataFrame({"message": lines, "other": 1})) == expected).all()
     assert not model.is_large("tickets.csv")
+    with monkeypatch.context() as patched:
+        patched.setattr(loaded, "LARGE_TEXTS", 0)
+        patched.setattr(frames, "PIECE", 40)
+        assert model.is_large("tickets.csv")
+        for name in ("lines.txt", "open.csv"):
+            assert max(map(len, model.blocks(name))) <= 40
+            assert (model.predict(name) == expected).all()
     with zipfile.ZipFile("model.zip") as archive:
         card = json.loads(archive.read("model.json"))
         read_me = archive.read("README.md").decode()
@@ -140,6 +151,69 @@ def test_a_text_is_recognised_left_out_unless_asked_for_and_never_categories() -
     assert "join them" in encoding.problems_of(columns, encoding.Recipe("queue"), is_scaled=True)[0]
     with pytest.raises(DataError, match="no column 'none'"):
         pc.load_features(frame, label="queue", text="none")
+
+
+class StandIn:
+    """What a model of sentence-transformers can do: four numbers that hang on the text alone."""
+
+    max_seq_length, tokenizer = 8, SimpleNamespace(get_vocab=lambda: {"a": 0})
+
+    def __init__(self, name: str, *, device: str, local_files_only: bool) -> None:
+        if not Path(name).is_dir():
+            raise OSError(f"no network for {name}" if not local_files_only else "not here")
+        self.weight = torch.full((2,), float(len(name)))
+
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        return {"weight": self.weight}
+
+    def encode(self, text: str, *, show_progress_bar: bool) -> np.ndarray:
+        assert isinstance(text, str)  # several at once would hang on each other
+        return np.random.Generator(np.random.PCG64(zlib.crc32(text.encode()))).normal(size=4)
+
+
+def test_another_encoder_goes_by_its_name_into_the_model(files: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    Path("tiny").mkdir()
+    with pytest.raises(MissingDependencyError, match="pip install sentence-transformers"):
+        pc.load_features("tickets.csv", "sentence_transformers:tiny", label="queue", text="message")
+    monkeypatch.setitem(sys.modules, "sentence_transformers", SimpleNamespace(SentenceTransformer=StandIn))
+    with pytest.raises(DataError, match=r"no encoder sentence_transformers:some/model here \(no network"):
+        pc.load_features("tickets.csv", "sentence_transformers:some/model", label="queue", text="message")
+    name = f"sentence_transformers:{Path('tiny').absolute()}"
+    features = pc.load_features("tickets.csv", name, label="queue", text="message")
+    assert (features.d, features.names[3]) == (4, "text[3]")
+    assert (texts.encode(features.texts) != 0).any()
+    split = pc.split(features, public="open.csv")
+    assert (np.concatenate(list(texts.blocks(split.public_texts, matching.encoder_of(features)))) == split.public_x).all()
+    with pytest.raises(DataError, match="use one encoder"):
+        pc.split(features, public=pc.load_features("foreign.txt"))
+    pc.save_model(pc.run("pillar", split, epsilon=1.0, seed=None), "model.zip", split=split)
+    run = ["run", "--dataset", "tickets.csv", "--label", "queue", "--text", "message", "--public", "open.csv", "--backbone", name]
+    assert main([*run, "--epsilon", "1"]) == 0
+    assert "4 numbers through sentence_transformers:tiny" in capsys.readouterr().err
+    expected = pc.load_model("model.zip").predict("open.csv")
+    monkeypatch.setattr(texts, "_SENTENCE_MODELS", {})  # as a new process has it
+    texts._identity_of_model.cache_clear()
+    with pytest.raises(DataError, match=r"and \{'name': 'sentence_transformers:tiny'"):
+        pc.load_model("model.zip").predict("open.csv")  # another model of that name
+    texts._identity_of_model.cache_clear()
+    monkeypatch.setattr(StandIn, "state_dict", lambda self: {"weight": torch.full((2,), float(len(str(Path("tiny").absolute()))))})
+    assert (pc.load_model("model.zip").predict("open.csv") == expected).all()
+    monkeypatch.delitem(sys.modules, "sentence_transformers")
+    monkeypatch.setattr(texts, "_SENTENCE_MODELS", {})
+    texts._identity_of_model.cache_clear()
+    assert main(["predict", "model.zip", "open.csv"]) == 2
+    assert "needs the package sentence-transformers" in capsys.readouterr().err
+
+
+def test_a_text_is_read_as_it_is_written_whatever_other_rows_hold(tmp_path: Path) -> None:
+    rows = []
+    for last in ("9", "no paper in it"):
+        lines = [f"0{number},{'ab'[number % 2]}" for number in range(60)]
+        (tmp_path / "numbers.csv").write_text("\n".join(["message,queue", *lines, f"{last},a"]), encoding="utf-8")
+        features = pc.load_features(tmp_path / "numbers.csv", label="queue", text="message")
+        assert {"00", "07"} < set(features.texts)
+        rows.append(np.concatenate([features.x_train, features.x_test]))
+    assert (rows[0] != rows[1]).any(axis=1).sum() == 1
 
 
 def test_odd_cells_are_read_and_counted(tmp_path: Path) -> None:
