@@ -157,7 +157,7 @@ def _read_text(content: io.BytesIO | Path, ending: str, as_written: Sequence[str
     separator, encoding = how["sep"], how["encoding"]
     if separator == "":
         with _lines_of(content, how) as pieces:
-            frame = pd.concat(pieces, ignore_index=True)
+            frame: pd.DataFrame = pd.concat(pieces, ignore_index=True)
         frame.attrs["notes"] = notes
         return frame
     try:

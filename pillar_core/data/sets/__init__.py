@@ -10,6 +10,7 @@ from pillar_core.data.sets import kindred_sets
 from pillar_core.data.sets import medmnist_sets
 from pillar_core.data.sets import medical_sets
 from pillar_core.data.sets import fine_grained_sets
+from pillar_core.data.sets import newsgroups
 from pillar_core.data.sets import openml_sets
 from pillar_core.data.sets import hub_sets
 

@@ -46,8 +46,8 @@ def rows_of(pool: Pool, numbers: Array) -> Dataset | FeatureSet:
     if texts[0] is not None:
         chosen = [(source, row) for code, row in zip(pool.sources[numbers], pool.rows[numbers], strict=True) if (source := texts[code])]
         x, beginnings = np.stack([source.x_train[row] for source, row in chosen]), tuple(source.texts[row] for source, row in chosen)
-        fields = {"names": texts[0].names, "recipe": texts[0].recipe, "texts": beginnings}
-        return FeatureSet(x, None, None, None, (), name="kept_rows", **fields)
+        names, recipe = texts[0].names, texts[0].recipe
+        return FeatureSet(x, None, None, None, (), name="kept_rows", names=names, recipe=recipe, texts=beginnings)
     private, public = sets_of(pool.ask)
     size, channels = private.x_train.shape[1], 1 if private.x_train.ndim == 3 else 3
     images = np.empty((len(numbers), size, size, channels), dtype=np.uint8)

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import io
 import shutil
+import tarfile
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,7 @@ import pytest
 import served_files
 from served_files import Served, idx
 
+from pillar_core import texts
 from pillar_core.arrays import Array
 from pillar_core.data import DATASETS, downloading, load_dataset, places
 from pillar_core.data.images.cifar import VERSIONS
@@ -271,6 +273,32 @@ def test_cifar10_1_comes_from_a_mirror_with_its_checksums(monkeypatch: pytest.Mo
         shutil.rmtree(places.home("cifar10_1"))
         with pytest.raises(DataError, match="is no address of a web server"):
             load_dataset("cifar10_1", download=True)
+
+
+def test_20_newsgroups_are_posts_without_their_headers(monkeypatch: pytest.MonkeyPatch) -> None:
+    posts = {
+        f"20news-bydate-{side}/{group}/{number}": f"Newsgroups: {group}\r\nFrom: a@b\r\n\r\nPost {number} on {group[-3:]}\r\n"
+        for number, side in enumerate(["train"] * 4 + ["test"] * 2)
+        for group in ("sci.med", "rec.autos")
+    }
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:gz") as archive:
+        for name, post in posts.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(post)
+            archive.addfile(member, io.BytesIO(post.encode()))
+    with served_files.serving({"20news-bydate.tar.gz": stream.getvalue()}) as server:
+        monkeypatch.setenv(downloading.MIRROR_VARIABLE, f"{server.address}sets/")
+        with pytest.raises(DataError, match="another checksum"):
+            load_dataset("20newsgroups", download=True)
+        digest = f"sha256:{hashlib.sha256(stream.getvalue()).hexdigest()}"
+        monkeypatch.setitem(toml_tables(FILES)["20newsgroups"], "checksum", digest)
+        rows = load_dataset("20newsgroups", download=True)
+    assert (rows.classes, len(rows.x_train), len(rows.x_test)) == (("rec.autos", "sci.med"), 8, 4)
+    assert sorted(rows.texts[8:]) == [f"Post {number} on {group}" for number in (4, 5) for group in ("med", "tos")]
+    said = zip(rows.texts, [*rows.y_train, *rows.y_test], strict=True)
+    assert all((label == 1) == text.endswith("med") for text, label in said)
+    assert (texts.encode(rows.texts[8:]) == rows.x_test).all()
 
 
 def test_progress_counts_the_bytes_of_all_files(served: tuple[Served, Array]) -> None:
