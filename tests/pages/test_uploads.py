@@ -51,7 +51,7 @@ def test_screen_follows_the_private_data_that_were_brought_after_it_was_first_se
     assert f"--private {name}" in next(item.value for item in app.code if "pillar_core" in item.value)
     box(app, "Private set").set_value("digits").run()
     assert box(app, "Private set").value == "digits"
-    assert "x-rays.npz, are not what is compared" in words(app)
+    assert "not the sidebar's private data, x-rays.npz" in words(app)
 
 
 def test_images_brought_on_screen_are_candidates_and_offered_in_the_sidebar_and_on_data(start: Start) -> None:
