@@ -66,40 +66,33 @@ def element(name: str, *, of: str = "", **overrides: Json) -> dict[str, Json]:
     return style
 
 
-def choice(
-    name: str, options: Options | None = None, default: Option = None, *, of: str = "", title: Title | None = None, **overrides: Json
-) -> Option:
-    """A choice of one among a few. of: what a further control of this name is for; overrides: entries in the table's place."""
-    current, keywords = _control(name, options, default, of, title, overrides)
-    st.segmented_control(**keywords | {"format_func": _plainly(keywords["format_func"])})
+def choice(name: str, options: Options | None = None, default: Option = None, *, place: Any = st, **entry: Any) -> Option:
+    """A choice of one among a few, in a `place` of the page.
+
+    entry: what takes the place of the table's entries; `of`, what a further control of this name is for; `title`, the words of an option.
+    """
+    current, keywords = _control(name, options, default, **entry)
+    place.segmented_control(**keywords | {"format_func": _plainly(keywords["format_func"])})
     return current
 
 
-def select(
-    name: str, options: Options | None = None, default: Option = None, *, of: str = "", title: Title | None = None, **overrides: Json
-) -> Option:
+def select(name: str, options: Options | None = None, default: Option = None, *, place: Any = st, **entry: Any) -> Option:
     """A choice of one among many."""
-    current, keywords = _control(name, options, default, of, title, overrides)
-    st.selectbox(**keywords)
+    current, keywords = _control(name, options, default, **entry)
+    place.selectbox(**keywords)
     return current
 
 
-def slider(
-    name: str, options: Options | None = None, default: Option = None, *, of: str = "", title: Title | None = None, **overrides: Json
-) -> Option:
+def slider(name: str, options: Options | None = None, default: Option = None, *, place: Any = st, **entry: Any) -> Option:
     """A slider over values worth trying."""
-    current, keywords = _control(name, options, default, of, title, overrides)
-    st.select_slider(**keywords)
+    current, keywords = _control(name, options, default, **entry)
+    place.select_slider(**keywords)
     return current
 
 
 def sliders(*names: str) -> list[Option]:
     """Sliders side by side, all of them as the table says."""
-    current = []
-    for column, name in zip(st.columns(len(names)), names, strict=True):
-        with column:
-            current.append(slider(name))
-    return current
+    return [slider(name, place=column) for column, name in zip(st.columns(len(names)), names, strict=True)]
 
 
 def choices(
@@ -156,7 +149,7 @@ def field(param: Param, *, name: str, placeholder: str = "") -> Option:
 
 
 def _control(
-    name: str, options: Options | None, default: Option, of: str, title: Title | None, overrides: dict[str, Json]
+    name: str, options: Options | None, default: Option, *, of: str = "", title: Title | None = None, **overrides: Json
 ) -> tuple[Option, dict[str, Json]]:
     """(the stored value, the keywords of its widget)."""
     entry, key = _CONTROLS.get(name, {}) | overrides, f"{name}-{of}" if of else name

@@ -30,18 +30,13 @@ _price = memory.cache(max_entries=64)(privacy_tables.tuning_price)
 def controls(settings: Settings) -> GaussianSetting | None:
     """The run in question: the sidebar's, or steps, batch share and noise, solved from the sidebar's ε or set by hand."""
     left, middle, right = st.columns([1.6, 1, 1])
-    with left:
-        how = local.choice("accounting-from")
+    how = local.choice("accounting-from", place=left)
     if how == "run":
         return _this_run(settings)
-    with middle:
-        steps = local.slider("accounting-steps")
-    with right:
-        share = local.slider("accounting-share")
+    steps, share = local.slider("accounting-steps", place=middle), local.slider("accounting-share", place=right)
     run = {"sampling_probability": share, "steps": steps, "relation": settings.relation}
     if how == "noise":
-        with left:
-            noise_multiplier = local.slider("accounting-noise")
+        noise_multiplier = local.slider("accounting-noise", place=left)
     elif how == "risk":
         most, rate = _risk()
         noise_multiplier = _noise_for_risk(most, false_positive_rate=rate, **run)
@@ -71,12 +66,9 @@ def _this_run(settings: Settings) -> GaussianSetting | None:
 def _risk() -> tuple[float, float | None]:
     """The most that an attack may reach, and the false-alarm rate at which; None for even bets."""
     left, right = st.columns(2)
-    with left:
-        kind = local.choice("accounting-risk")
-    with right:
-        if kind == "guess":
-            return 1 / local.slider("accounting-one-in"), None
-        return local.slider("accounting-found"), 0.01
+    if local.choice("accounting-risk", place=left) == "guess":
+        return 1 / local.slider("accounting-one-in", place=right), None
+    return local.slider("accounting-found", place=right), 0.01
 
 
 def numbers(setting: GaussianSetting) -> None:

@@ -71,10 +71,8 @@ def controls(n_classes: int, *, of: str = "") -> tuple[float, str]:
     """(ε, figure) of a private test, as their controls say. of: what further ones are for."""
     left, right = st.columns(2)
     titles = {name: private_tests.title_of(name) for name in METRICS if name != "auc" or n_classes == 2}
-    with left:
-        epsilon = float(local.slider("answer-test-epsilon", of=of))
-    with right:
-        return epsilon, local.choice("answer-test-metric", titles, of=of)
+    epsilon = float(local.slider("answer-test-epsilon", of=of, place=left))
+    return epsilon, local.choice("answer-test-metric", titles, of=of, place=right)
 
 
 def threshold_panel(settings: Settings) -> None:

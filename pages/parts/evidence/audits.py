@@ -80,8 +80,7 @@ def fault_injection(settings: Settings) -> None:
     titles = {str(fault): "nothing" if fault is Fault.NONE else str(fault) for fault in Fault}
     name = local.choice("fault", titles, str(Fault.SPENT_TWICE))
     left, right = st.columns([2.4, 1], vertical_alignment="center")
-    with right:
-        claim = local.slider("claim")
+    claim = local.slider("claim", place=right)
     outcome = _with_fault(name, claim, settings.seed)
     left.markdown(f"## {auditing.FAULT_WORDS[outcome.fault]}")
     _verdict(outcome, claim)

@@ -57,11 +57,10 @@ def _margins(settings: Settings) -> None:
     rows, separation = shapes.rows(settings), shapes.Separation(settings, standardise=_standardise())
     names = {label: rows.classes[label] for label in sorted(set(rows.y.tolist()))}
     nearest, columns = geo.nearest_pair(rows), st.columns(2)
-    with columns[0]:
-        first = int(local.select("margin-class", names, nearest[0]))
+    first = int(local.select("margin-class", names, nearest[0], place=columns[0]))
     rest = {label: name for label, name in names.items() if label != first}
-    with columns[1]:
-        second = int(local.select("margin-against", rest, nearest[0] if first == nearest[1] else nearest[1]))
+    usual = nearest[0] if first == nearest[1] else nearest[1]
+    second = int(local.select("margin-against", rest, usual, place=columns[1]))
     k = shapes.present_k(settings, shapes.basis(separation, geo.BasisKind.PUBLIC_PCA).rank)
     table = shapes.pair_margins(separation, (first, second), k)
     classes = (rows.classes[first], rows.classes[second])
@@ -140,8 +139,7 @@ def _public_rows(settings: Settings) -> int | None:
     left, right = st.columns([1.6, 1], vertical_alignment="bottom")
     with right:
         local.toggle("standardise")
-    with left:
-        chosen = local.slider("n_public", [*offered, total], total)
+    chosen = local.slider("n_public", [*offered, total], total, place=left)
     return None if chosen == total else int(chosen)
 
 

@@ -27,13 +27,11 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
     """Which paper and which of its tables; then what can be run, where the like is shown, or why not."""
     items = papers.catalogue()
     left, right = st.columns([1, 3])
-    with left:
-        paper = local.select("papers-paper")
+    paper = local.select("papers-paper", place=left)
     mine = items[items["paper"] == paper].set_index("item").to_dict("index")
-    with right:
-        first = next((name for name, facts in mine.items() if facts["how"] == "run"), next(iter(mine)))
-        titles = {name: f"{_MARKS[facts['how']]} {name}: {facts['title']}" for name, facts in mine.items()}
-        item = local.select("papers-item", titles, first, of=paper)
+    first = next((name for name, facts in mine.items() if facts["how"] == "run"), next(iter(mine)))
+    titles = {name: f"{_MARKS[facts['how']]} {name}: {facts['title']}" for name, facts in mine.items()}
+    item = local.select("papers-item", titles, first, of=paper, place=right)
     chosen = mine[item]
     if chosen["words"]:
         st.caption(chosen["words"])
@@ -48,13 +46,11 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
 def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
     """The table's grid for one data set, on our rows or on stand-ins, and both numbers side by side."""
     left, right = st.columns(2)
-    with left:
-        names = list(papers.TABLES[name].datasets)
-        dataset = local.select("papers-data", names, names[0], of=name)
-    with right:
-        sets = dict.fromkeys((starter.SHARED["dataset"], *starter.OPENING_K, settings.data))
-        rows = {data: records.data_words(data) for data in sets} | {"": "generated rows (stand-in)"}
-        data = local.select("papers-rows", rows, _LIKE.get(dataset, starter.SHARED["dataset"]), of=dataset)
+    names = list(papers.TABLES[name].datasets)
+    dataset = local.select("papers-data", names, names[0], of=name, place=left)
+    sets = dict.fromkeys((starter.SHARED["dataset"], *starter.OPENING_K, settings.data))
+    rows = {data: records.data_words(data) for data in sets} | {"": "generated rows (stand-in)"}
+    data = local.select("papers-rows", rows, _LIKE.get(dataset, starter.SHARED["dataset"]), of=dataset, place=right)
     grid = papers.grid(name, dataset=dataset, data=data or None)
     estimate = records.estimate(grid, runs)
     is_own = data == SOURCES[dataset] or dataset in set(papers.matching(data, core.backbone(settings))["dataset"])

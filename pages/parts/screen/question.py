@@ -145,10 +145,8 @@ def _gradients(score: str, spend: str) -> tuple[str, int, int]:
     first, second, third = st.columns([1.5, 1.1, 1.1], vertical_alignment="bottom")
     with first:
         model = _model()
-    with second:
-        n_examples = local.slider("screen-rows", unlinked=IN_SCREEN)
-    with third:
-        k = local.slider("screen-k", unlinked=IN_SCREEN)
+    n_examples = local.slider("screen-rows", unlinked=IN_SCREEN, place=second)
+    k = local.slider("screen-k", unlinked=IN_SCREEN, place=third)
     if spend != "no" and SCORES[score].private_form == "directions" and k > PURE_K:
         st.caption(f":orange[Pure ε draws its directions one by one, each at ε/k: {PURE_K} are taken, more would be close to random.]")
         k = PURE_K

@@ -50,14 +50,9 @@ def disjunctions(settings: Settings) -> None:
     """Random graphs: components against unlabelled rows, and what the exponential mechanism then errs."""
     words.say("disjunctions", st.markdown)
     first, second, third, fourth = st.columns(4)
-    with first:
-        d = local.slider("graph.d")
-    with second:
-        k = local.slider("graph.k", [k for k in (4, 5, 10, 20, 30, 50) if k <= d - 4])
-    with third:
-        p = local.slider("graph.p")
-    with fourth:
-        n = local.slider("graph.n")
+    d = local.slider("graph.d", place=first)
+    k = local.slider("graph.k", [k for k in (4, 5, 10, 20, 30, 50) if k <= d - 4], place=second)
+    p, n = local.slider("graph.p", place=third), local.slider("graph.n", place=fourth)
     graph = _graph(d, k, p, n, settings.seed)
     figure = plots.component_graph(graph.labels, graph.edges, k=k, n_unlabelled=n, mode=theme.mode())
     info = FigureInfo("component_graph", settings, [badges.PUBLIC, badges.SYNTHETIC])
