@@ -42,9 +42,9 @@ def membership_roc(
         band = bands[bands["attack"] == name]
         rates = band["false_positive_rate"].clip(lower=least)
         for end, shape in (("low", "hv"), ("high", "vh")):  # between two thresholds the one end holds from the left, the other to the right
-            looks: marks.Looks = {"shape": shape, "showlegend": False, "legendgroup": str(name)}
-            looks |= {"fill": "tonexty", "fillcolor": fade(colour, 0.14)} if end == "high" else {}
-            marks.line(figure, rates, band[end].clip(lower=least / 10), fade(colour, 0.5), width=0.6, **looks)
+            style: marks.Looks = {"shape": shape, "showlegend": False, "legendgroup": str(name)}
+            style |= {"fill": "tonexty", "fillcolor": fade(colour, 0.14)} if end == "high" else {}
+            marks.line(figure, rates, band[end].clip(lower=least / 10), fade(colour, 0.5), width=0.6, **style)
         marks.line(
             figure,
             visible["false_positive_rate"],
@@ -69,8 +69,8 @@ def individual_losses(table: pd.DataFrame, *, mode: Mode = "light", stated: floa
     figure, ink = go.Figure(), INK[mode]
     values = table["epsilon"].to_numpy()
     counts, edges = np.histogram(values, bins=_BINS, range=(0.0, max(stated if math.isfinite(stated) else 0.0, float(values.max()))))
-    looks: marks.Looks = {"name": "rows", "width": np.diff(edges) * 0.92, "hover": "%{y:,} rows near ε = %{x:.2f}"}
-    marks.histogram(figure, edges, counts, categorical(1, mode)[0], opacity=0.75, **looks)
+    style: marks.Looks = {"name": "rows", "width": np.diff(edges) * 0.92, "hover": "%{y:,} rows near ε = %{x:.2f}"}
+    marks.histogram(figure, edges, counts, categorical(1, mode)[0], opacity=0.75, **style)
     median = float(np.median(values))
     _mark(figure, median, f"half of the rows stay below {median:.2f}", ink.text, "dot", "left")
     _mark(figure, stated, f"stated for all: {stated:.3g}", marks.MARKED[mode], "solid", "right")
@@ -166,10 +166,10 @@ def right_guesses(table: pd.DataFrame, *, mode: Mode = "light", published: float
     figure, ink, colours = go.Figure(), INK[mode], categorical(7, mode)
     labels = [f"knows {row.attacker}, sees {row.sees}" for row in table.itertuples()]
     is_strong = table["attacker"] == table["attacker"].iloc[0]
-    looks: marks.Looks = {"text": [f"{100 * value:.1f} %" for value in table["success"]]}
-    looks["error_x"] = marks.reach(table, ink.text, value="success", thickness=1.4)
+    style: marks.Looks = {"text": [f"{100 * value:.1f} %" for value in table["success"]]}
+    style["error_x"] = marks.reach(table, ink.text, value="success", thickness=1.4)
     fills, hover = [colours[5 if strong else 0] for strong in is_strong], "%{y}: right in %{x:.1f} % of guesses"
-    marks.bars(figure, 100 * table["success"], labels, fills, opacity=0.75, hover=hover, **looks)
+    marks.bars(figure, 100 * table["success"], labels, fills, opacity=0.75, hover=hover, **style)
     figure.add_vline(x=50, line={"color": ink.muted, "dash": "dash", "width": 2})
     _mark(figure, 100 * published, f"coin 50 %, published {100 * published:.1f} %", ink.text, "dot", "left")
     summary = "; ".join(f"{label}: {100 * value:.1f} percent" for label, value in zip(labels, table["success"], strict=True))

@@ -27,11 +27,11 @@ def accuracy_heatmap(
     known: list[Any] = list(cells.itertuples())
     points = {(float(cell.epsilon), float(cell.k)): cell for cell in known}
     grid = [[points.get((float(epsilon), float(k))) for k in ks] for epsilon in budgets]
-    looks: marks.Looks = {"texttemplate": "%{text}", "hover": "%{hovertext}", "colorscale": ACCURACY_SCALE}
-    looks["customdata"] = [[[float(k), float(epsilon)] for k in ks] for epsilon in budgets]
-    looks["text"] = [[_label(cell) if len(cells) <= _MOST_LABELLED_CELLS else "" for cell in line] for line in grid]
-    looks["hovertext"] = [[_hover(cell) for cell in line] for line in grid]
-    figure = marks.cells(columns, rows, [[100 * cell.mean if cell else None for cell in line] for line in grid], unit="%", **looks)
+    style: marks.Looks = {"texttemplate": "%{text}", "hover": "%{hovertext}", "colorscale": ACCURACY_SCALE}
+    style["customdata"] = [[[float(k), float(epsilon)] for k in ks] for epsilon in budgets]
+    style["text"] = [[_label(cell) if len(cells) <= _MOST_LABELLED_CELLS else "" for cell in line] for line in grid]
+    style["hovertext"] = [[_hover(cell) for cell in line] for line in grid]
+    figure = marks.cells(columns, rows, [[100 * cell.mean if cell else None for cell in line] for line in grid], unit="%", **style)
     ridge = [best(cells[cells["epsilon"] == epsilon]) for epsilon in budgets]
     for row, top in enumerate(ridge):  # white inside dark, so that frames stand out from every colour of the scale
         _outline(figure, columns.index(f"{top['k']:g}"), row, colour="#1B1033", dash="solid", inset=0.46, width=6)

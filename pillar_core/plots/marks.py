@@ -23,12 +23,12 @@ _ROUND = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
 
 
 def line(
-    figure: go.Figure, x: Values, y: Values, colour: str, *, hover: str = "", width: float = 2.2, dash: str | None = None, **looks: Json
+    figure: go.Figure, x: Values, y: Values, colour: str, *, hover: str = "", width: float = 2.2, dash: str | None = None, **style: Json
 ) -> None:
     """A line through points."""
     stroke: Looks = {"color": colour, "width": width, "dash": dash}
-    stroke |= {name: looks.pop(name) for name in ("shape", "smoothing") if name in looks}
-    trace: Looks = {"mode": "lines", **_hover_style(hover), **looks}
+    stroke |= {name: style.pop(name) for name in ("shape", "smoothing") if name in style}
+    trace: Looks = {"mode": "lines", **_hover_style(hover), **style}
     figure.add_scatter(x=x, y=y, line=stroke, **trace)
 
 
@@ -42,39 +42,39 @@ def dots(
     hover: str = "",
     symbol: str | Sequence[str] | None = None,
     edge: tuple[float, str | None] | None = None,
-    **looks: Json,
+    **style: Json,
 ) -> None:
     """Marks at points; `edge`: the width and the colour of their outline (None: their own)."""
     outline = None if edge is None else {"width": edge[0], "color": edge[1]}
     marker = {"size": size, "color": colour, "symbol": symbol, "line": outline}
-    figure.add_scatter(x=x, y=y, marker=marker, **{"mode": "markers", **looks, **_hover_style(hover)})
+    figure.add_scatter(x=x, y=y, marker=marker, **{"mode": "markers", **style, **_hover_style(hover)})
 
 
 def bars(
-    figure: go.Figure, values: Values, names: Sequence[str], colours: Sequence[str], *, opacity: float, hover: str, **looks: Json
+    figure: go.Figure, values: Values, names: Sequence[str], colours: Sequence[str], *, opacity: float, hover: str, **style: Json
 ) -> None:
     """Horizontal bars with their names down the left side, the first on top."""
     fills = [fade(colour, opacity) for colour in colours]
     marker = {"color": fills, "cornerradius": 4, "line": {"color": list(colours), "width": 0}}
-    figure.add_bar(x=values, y=names, orientation="h", marker=marker, **looks, **_hover_style(hover))
+    figure.add_bar(x=values, y=names, orientation="h", marker=marker, **style, **_hover_style(hover))
     names_axis(figure, names)
 
 
-def histogram(figure: go.Figure, edges: Array, counts: Array, colour: str, *, opacity: float, hover: str, **looks: Json) -> None:
+def histogram(figure: go.Figure, edges: Array, counts: Array, colour: str, *, opacity: float, hover: str, **style: Json) -> None:
     """Bars between the edges of bins, as wide as these by default."""
-    looks = {"width": np.diff(edges), "marker": {"color": fade(colour, opacity), "line": {"width": 0}}, **looks, **_hover_style(hover)}
-    figure.add_bar(x=(edges[:-1] + edges[1:]) / 2, y=counts, **looks)
+    style = {"width": np.diff(edges), "marker": {"color": fade(colour, opacity), "line": {"width": 0}}, **style, **_hover_style(hover)}
+    figure.add_bar(x=(edges[:-1] + edges[1:]) / 2, y=counts, **style)
 
 
-def cells(x: Sequence[str], y: Sequence[str], z: Values, *, unit: str = "", hover: str, **looks: Json) -> go.Figure:
+def cells(x: Sequence[str], y: Sequence[str], z: Values, *, unit: str = "", hover: str, **style: Json) -> go.Figure:
     """A figure of coloured cells with gaps between them, and their scale beside it."""
     scale = {"title": {"text": unit}, "thickness": 10, "outlinewidth": 0, "len": 0.9}
-    return go.Figure(go.Heatmap(x=x, y=y, z=z, xgap=2, ygap=2, colorbar=scale, **looks, **_hover_style(hover)))
+    return go.Figure(go.Heatmap(x=x, y=y, z=z, xgap=2, ygap=2, colorbar=scale, **style, **_hover_style(hover)))
 
 
-def ring(figure: go.Figure, x: float, y: float, colour: str, *, size: float, **looks: Json) -> None:
+def ring(figure: go.Figure, x: float, y: float, colour: str, *, size: float, **style: Json) -> None:
     """An open circle around one point."""
-    dots(figure, [x], [y], colour, size=size, symbol="circle-open", edge=(2.4, None), showlegend=False, **looks)
+    dots(figure, [x], [y], colour, size=size, symbol="circle-open", edge=(2.4, None), showlegend=False, **style)
 
 
 def band(figure: go.Figure, x: Iterable[float], low: Iterable[float], high: Iterable[float], colour: str, *, opacity: float) -> None:
@@ -106,9 +106,9 @@ def note(
     figure.add_annotation(x=x, y=y, text=text, showarrow=False, font={"size": size, "color": colour, "weight": weight}, **place)
 
 
-def names_axis(figure: go.Figure, names: Sequence[str], **looks: Json) -> None:
+def names_axis(figure: go.Figure, names: Sequence[str], **style: Json) -> None:
     """Names down the left side, the first on top."""
-    figure.update_yaxes(type="category", categoryarray=list(names)[::-1], showgrid=False, ticksuffix="  ", **looks)
+    figure.update_yaxes(type="category", categoryarray=list(names)[::-1], showgrid=False, ticksuffix="  ", **style)
 
 
 def log_axis(ticks: Sequence[float], title: str, *, form: str = "g") -> Looks:

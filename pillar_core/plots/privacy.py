@@ -75,9 +75,9 @@ def bars_of_epsilon(table: pd.DataFrame, *, mode: Mode = "light", title: str, ca
     figure = go.Figure()
     colour = categorical(1, mode)[0]
     colours = [INK[mode].muted if not bound else colour for bound in table["is_bound"]]
-    looks: marks.Looks = {"text": [f"{value:.4g}" for value in table["epsilon"]], "textposition": "outside", "cliponaxis": False}
-    looks["marker_pattern_shape"] = ["" if bound else "/" for bound in table["is_bound"]]
-    marks.bars(figure, table["epsilon"], list(table["label"]), colours, opacity=0.75, hover="%{y}: ε = %{x:.4g}", **looks)
+    style: marks.Looks = {"text": [f"{value:.4g}" for value in table["epsilon"]], "textposition": "outside", "cliponaxis": False}
+    style["marker_pattern_shape"] = ["" if bound else "/" for bound in table["is_bound"]]
+    marks.bars(figure, table["epsilon"], list(table["label"]), colours, opacity=0.75, hover="%{y}: ε = %{x:.4g}", **style)
     figure.update_xaxes(range=[0, float(table["epsilon"].max()) * 1.15])
     summary = "; ".join(f"{label} {value:.3g}" for label, value in table[["label", "epsilon"]].to_numpy())
     return finish_by_name(figure, "bars_of_epsilon", mode=mode, height=190 + 44 * len(table), title=title, caption=caption, summary=summary)
