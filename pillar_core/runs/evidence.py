@@ -65,7 +65,7 @@ def evidence_page(source: Any, *, attacks: Sequence[str] = (), spent: str = "") 
     ledger = "".join(f"<li>{html.escape(event)}{statement.COUNTED if persons else ''}</li>" for event in guarantee["events"])
     ledger = f"<ol>{ledger}</ol>{take('Sampling', 'Accountant')}"
     left.pop("It holds if")
-    assumptions = _table(("It holds if", "for whom to answer"), [(line, owner_of(line)) for line in guarantee["assumptions"]])
+    assumptions = _table(("It holds if", "who answers for it"), [(line, owner_of(line)) for line in guarantee["assumptions"]])
     assumptions += _paragraph(
         f"Deployment model: {card['deployment']['deployment_model']}. Whoever trained the model saw the private rows."
     )
