@@ -165,6 +165,8 @@ def test_tickets_in_sentences_end_in_a_model_that_sorts_new_ones(page: Any, fres
     frame = tickets(700)
     opened(page, f"{fresh}/answer")
     bring(page, "upload", ("tickets.csv", frame[:600].to_csv(index=False).encode()))
+    page.locator(".st-key-upload-label input").first.click()
+    page.get_by_role("option", name="queue", exact=True).click()
     page.get_by_text("A random share of them is public").click()
     page.get_by_text("Ready.").wait_for()
     page.get_by_role("button", name="Use these rows as private data").click()
