@@ -52,11 +52,12 @@ def learning_hero(
     public_level = _mean(table[table["method"] == k_curves.PUBLIC_ALONE])
     ends += _rule(figure, public_level, span=span, text="public rows alone, with labels", mode=mode, dash="dashdot")
     heights = [100 * points["mean"].min(), *(y for _, y, _, _ in ends)]
-    end_labels(figure, ends, low=min(heights), high=max(heights), bold=epsilon_label(tight), height=220)
+    end_labels(figure, ends, low=min(heights), high=max(heights), bold=epsilon_label(tight), height=165)
     _story(figure, main, top=top, low_level=low_level, mode=mode)
     title = "k: how many directions, learned from public data, the private training may use"
     k_curves.k_axis(figure, [float(k) for k in main["k"]], title=title)
     figure.update_xaxes(range=k_curves.axis_range(span))
+    figure.update_yaxes(tickvals=list(range(0, 101, 10)))
     return finish_by_name(
         figure,
         "learning_hero",
@@ -64,11 +65,21 @@ def learning_hero(
         data=f"{data}. " if data else "",
         seeds=seeds_phrase(points["seeds"]),
         budget=epsilon_label(tight),
+        rivals=_rivals(float(top["mean"]), low_level, public_level),
         percent=100 * top["mean"],
         k=top["k"],
         gain="" if low_level is None else f", {100 * (top['mean'] - low_level):.0f} points above training without projection",
         fall=", and falls after it: too many directions add noise" if _is_below(main.iloc[-1], top) else "",
     )
+
+
+def _rivals(reached: float, low_level: float | None, public_level: float | None) -> str:
+    """Which of the two levels the best point does not beat, and what that means."""
+    lines = ["" if low_level is None or reached > low_level else "Here projecting does not help: all directions do as well."]
+    if public_level is not None:
+        alone = f"With labels, the public rows alone reach {100 * public_level:.0f} %"
+        lines.append(f"{alone}: where yours have labels, use them." if public_level >= reached else f"{alone}.")
+    return " ".join(filter(None, lines))
 
 
 def _is_below(point: pd.Series, top: pd.Series) -> bool:
@@ -109,21 +120,25 @@ def _story(figure: go.Figure, main: pd.DataFrame, *, top: pd.Series, low_level: 
     x, y = math.log10(top["k"]), 100 * float(top["mean"])
     marks.dots(figure, [top["k"]], [y], ink.accent, size=18, symbol="circle", edge=(3, ink.surface))
     words, font, plate = f"<b>{y:.0f} % at k = {top['k']:g}</b>", {"size": 16, "color": ink.accent}, fade(ink.surface, 0.82)
-    figure.add_annotation(x=x, y=y, ax=0, ay=-42, text=words, font=font, bgcolor=plate, arrowcolor=ink.accent, arrowwidth=1.4, arrowhead=0)
+    is_last = bool(top["k"] == main["k"].max())  # beside it stand the names of the lines
+    side = "right" if is_last else "center"
+    label: marks.Looks = {"text": words, "font": font, "bgcolor": plate, "xanchor": side, "arrowcolor": ink.accent, "arrowwidth": 1.4}
+    figure.add_annotation(x=x, y=y, ax=-14 if is_last else 0, ay=-42, arrowhead=0, **label)
     if low_level is not None and y - 100 * low_level > 1:
         floor = 100 * low_level
         arrow = {"axref": "x", "ayref": "y", "arrowhead": 2, "arrowsize": 1.1, "arrowwidth": 1.6, "arrowcolor": ink.accent}
         figure.add_annotation(x=x, y=y - 1.2, ax=x, ay=floor, text="", **arrow)
-        place: marks.Looks = {"bgcolor": plate, "xanchor": "left", "xshift": 10, "align": "left"}
-        marks.note(figure, x, (y + floor) / 2, f"+{y - floor:.0f} points", ink.accent, size=14, **place)
+        place: marks.Looks = {"bgcolor": plate, "xanchor": "right" if is_last else "left", "xshift": -10 if is_last else 10}
+        place["yshift"] = -18 if y - floor < 5 else 0  # below the curve, where there is no room between it and the level
+        marks.note(figure, x, (y + floor) / 2, f"+{y - floor:.{int(y - floor < 5)}f} points", ink.accent, size=14, **place)
     for point, text, anchor in (
         (main.iloc[0], "too few directions:<br>signal is lost", "left"),
         (main.iloc[-1], "too many:<br>noise wins", "right"),
     ):
         if not _is_below(point, top):
             continue
-        side: marks.Looks = {"xanchor": anchor, "yanchor": "top", "yshift": -14, "align": anchor}
-        marks.note(figure, math.log10(point["k"]), 100 * point["mean"], f"<i>{text}</i>", ink.muted, **side)
+        beside: marks.Looks = {"xanchor": anchor, "yanchor": "top", "yshift": -14, "align": anchor, "bgcolor": plate}
+        marks.note(figure, math.log10(point["k"]), 100 * point["mean"], f"<i>{text}</i>", ink.muted, **beside)
 
 
 def _mean(rows: pd.DataFrame) -> float | None:

@@ -94,7 +94,8 @@ COLLIDING = """() => [...document.querySelectorAll(".js-plotly-plot")].flatMap((
 def test_no_two_labels_of_a_figure_collide(new_page: Callable[[], Any], address: str, width: int) -> None:
     page = new_page()
     page.set_viewport_size({"width": width, "height": 844})
-    for path in ("", "explore", "compare", "explore?v=2&view=epsilon", "geometry?v=2&controls=geometry-view:margins"):
+    start = ("", "?v=2&controls=home-epsilon:1")
+    for path in (*start, "explore", "compare", "explore?v=2&view=epsilon", "geometry?v=2&controls=geometry-view:margins"):
         opened(page, f"{address}/{path}")
         expect(page.locator(".js-plotly-plot").first).to_be_visible()
         settled(page)

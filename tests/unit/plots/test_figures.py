@@ -141,6 +141,11 @@ def test_the_hero_tells_the_gain_over_no_projection() -> None:
     assert "70 % at k = 8" in texts
     assert "+30 points" in texts
     assert "Synthetic rows" in figure.layout.meta["caption"]
+    assert "does not help" not in figure.layout.meta["caption"]
+    level = pd.DataFrame({"method": ["dp_sgd", "only_public"], "epsilon": [min(BUDGETS), 0.0], "seed": [0, 0], "accuracy": [0.9, 0.8]})
+    rivals = plots.learning_hero(pd.concat([runs().query("method != 'dp_sgd'"), level])).layout.meta["caption"]
+    assert "projecting does not help" in rivals
+    assert "the public rows alone reach 80 %: where yours have labels, use them" in rivals
 
 
 @pytest.mark.parametrize("advantage", [0.0, 0.107, 1.0])
