@@ -328,7 +328,7 @@ def test_images_go_through_a_network_without_the_library(shape, tmp_path, capsys
     done = alone(path, tmp_path / "new", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     np.testing.assert_allclose(answers(done.stdout)[1], expected, atol=1e-4)
-    assert expected[:, 0].std() > 0.01
+    assert np.ptp(expected[:, 0]) > 1e-3, "answers differ by more than they are compared to"
     np.savez(tmp_path / "rows.npz", x=x[:5])
     np.testing.assert_allclose(
         answers(alone(path, tmp_path / "rows.npz", folder=tmp_path).stdout)[1], model.predict_proba(x[:5]), atol=1e-4
