@@ -10,14 +10,14 @@ settings = session.current()
 
 words.title("data")
 
-TABS = ("Data sets of the app", "Data sets of the papers", "Bring your own")
-ours, papers, brought = st.tabs(TABS, default=TABS[gallery.place(settings.data)])
+TABS = ("Bring your own", "Data sets of the app", "Data sets of the papers")
+brought, ours, papers = st.tabs(TABS, default=TABS[gallery.place(settings.data)])
+with brought:
+    is_waiting = upload.panel(settings)
 with ours:
     gallery.cards(settings)
 with papers:
     gallery.papers(settings)
-with brought:
-    is_waiting = upload.panel(settings)
 
 if not is_waiting:
     st.header("Backbone", anchor=False)

@@ -1,4 +1,4 @@
-"""Start: the picture that explains the idea, one way in, three more, six things to try, and ten stories."""
+"""Start: the picture that explains the idea, one way in, three more; six things to try and ten stories in closed boxes."""
 
 import dataclasses
 from pathlib import Path
@@ -22,39 +22,32 @@ settings = session.current()
 words.title("home")
 
 table = core.hero_table()
+door, *doors = _OFFERS["doors"]
+with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
+    epsilon = local.choice("home-epsilon")
+    with st.container(width="content", key=f"door-{door['name']}"):
+        navigation.link(door["page"], door["action"], icon=door["icon"], changes=door["changes"])
 if table is None:
     words.say("no_starter", st.info, icon="inventory_2")
 else:
-    epsilon = local.choice("home-epsilon")
     figure = plots.learning_hero(table, mode=theme.mode(), epsilon=epsilon, data=_DATA)
     seeds = int(table["seed"].nunique())
     show_figure(figure, table, FigureInfo("hero", settings, [*badges.DIAGNOSTIC, badges.REAL], seeds, key="hero"))
 
-door, *doors = _OFFERS["doors"]
-with st.container(border=True, key=f"door-{door['name']}"):
-    st.markdown(f"## {door['icon']} {door['title']}")
-    st.markdown(door["text"])
-    navigation.link(door["page"], door["action"], changes=door["changes"])
 for column, door in zip(st.columns(len(doors)), doors, strict=True):
     with column, st.container(border=True, key=f"door-{door['name']}", height="stretch"):
-        st.markdown(f"## {door['icon']} {door['title']}")
+        navigation.link(door["page"], f"**{door['title']}**", icon=door["icon"], changes=door["changes"])
         st.markdown(door["text"])
-        navigation.link(door["page"], door["action"], changes=door["changes"])
 
-st.header("Six things to try", anchor=False)
-for row in (_OFFERS["presets"][:3], _OFFERS["presets"][3:]):
-    for column, preset in zip(st.columns(3), row, strict=True):
-        with column, st.container(border=True, key=f"preset-{preset['name']}", height="stretch"):
-            st.markdown(f"**{preset['title']}**")
-            st.markdown(preset["notice"])
-            navigation.link("explore", "Open", changes=dataclasses.asdict(codec.Settings()) | preset["changes"])
-
-st.header("Ten stories", anchor=False)
-for column, stories in zip(st.columns(2), (STORIES[::2], STORIES[1::2]), strict=True):
-    with column:
-        for story in stories:
-            changes = {"data": story.dataset} | dict(zip(("method", "epsilon", "k"), story.opening, strict=True))
-            navigation.link("explore", story.question, icon=":material/menu_book:", changes=dataclasses.asdict(codec.Settings()) | changes)
-st.caption("`python examples/stories.py` writes each as one HTML file that needs no network, with a surprise to open.")
+with st.expander("Six things to try", icon=":material/lightbulb:"):
+    for preset in _OFFERS["presets"]:
+        changes = dataclasses.asdict(codec.Settings()) | preset["changes"]
+        navigation.link("explore", f"**{preset['title']}**", changes=changes)
+        st.markdown(preset["notice"])
+with st.expander("Ten stories", icon=":material/menu_book:"):
+    for story in STORIES:
+        changes = {"data": story.dataset} | dict(zip(("method", "epsilon", "k"), story.opening, strict=True))
+        navigation.link("explore", story.question, changes=dataclasses.asdict(codec.Settings()) | changes)
+    st.caption("`python examples/stories.py` writes each as one HTML file that needs no network, with a surprise to open.")
 
 words.explain("home")

@@ -195,3 +195,5 @@ def _keep(name: str, keep: Callable[[str, object], None]) -> None:
     new = st.session_state[_WIDGET + name]
     if new is not None:
         keep(name, _SEPARATOR.join(new) if isinstance(new, list) else new)
+        if "sets" in (entry := _CONTROLS.get(name, {})):
+            session.change(**{entry["sets"]: new})

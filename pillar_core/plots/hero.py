@@ -37,27 +37,24 @@ def learning_hero(
     figure = go.Figure()
     for epsilon, curve in reversed(curves.items()):
         _line(figure, curve, epsilon=epsilon, bold=epsilon == tight, mode=mode)
-    noiseless = k_curves.without_noise(figure, table, mode=mode, shape="spline", smoothing=0.5)
     main = curves[tight]
     top = best(main)
     low_level = _mean(table[(table["method"] == k_curves.FLOOR) & (table["epsilon"] == tight)])
     top_level = _mean(runs_without_k(table, k_curves.CEILING))
     span = (float(main["k"].min()), float(main["k"].max()))
     ends = [k_curves.end(curve, epsilon, mode) for epsilon, curve in curves.items()]
-    if not noiseless.empty:
-        last = noiseless.iloc[-1]
-        ends.append((float(last["k"]), 100 * float(last["mean"]), "k directions, no noise", INK[mode].muted))
     ends += _rule(figure, low_level, span=span, text="without projection", mode=mode, dash="dot")
     ends += _rule(figure, top_level, span=span, text="no privacy", mode=mode, dash="dash")
     public_level = _mean(table[table["method"] == k_curves.PUBLIC_ALONE])
-    ends += _rule(figure, public_level, span=span, text="public rows alone, with labels", mode=mode, dash="dashdot")
-    heights = [100 * points["mean"].min(), *(y for _, y, _, _ in ends)]
-    end_labels(figure, ends, low=min(heights), high=max(heights), bold=epsilon_label(tight), height=165)
+    ends += _rule(figure, public_level, span=span, text="public rows alone", mode=mode, dash="dashdot")
+    low, high = (100 * float(end) for end in (points["low"].fillna(points["mean"]).min(), points["mean"].max()))
+    high = max(high, *(y for _, y, _, _ in ends))
+    end_labels(figure, ends, low=low, high=high, bold=epsilon_label(tight), height=270)
     _story(figure, main, top=top, low_level=low_level, mode=mode)
     title = "k: how many directions, learned from public data, the private training may use"
     k_curves.k_axis(figure, [float(k) for k in main["k"]], title=title)
     figure.update_xaxes(range=k_curves.axis_range(span))
-    figure.update_yaxes(tickvals=list(range(0, 101, 10)))
+    figure.update_yaxes(tickvals=list(range(0, 101, 10)), range=[low - (margin := 0.06 * (high - low)), high + margin])
     return finish_by_name(
         figure,
         "learning_hero",

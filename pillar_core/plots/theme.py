@@ -7,7 +7,6 @@ Ito (2008), which stay apart for the common kinds of colour blindness; dash and 
 import dataclasses
 import functools
 import hashlib
-import itertools
 import math
 import re
 import textwrap
@@ -17,6 +16,7 @@ from pathlib import Path
 from string import Template
 from typing import Literal
 
+import numpy as np
 import plotly.graph_objects as go
 
 from pillar_core.arrays import Json
@@ -284,12 +284,15 @@ def log_ticks(values: Sequence[float], *, most: int = 9) -> list[float]:
 
 
 def spread(positions: Sequence[float], *, sizes: Sequence[float]) -> list[float]:
-    """`positions`, in their order, moved up as little as keeps things of these `sizes`, centred there, apart: places for labels."""
-    order = sorted(range(len(positions)), key=lambda index: positions[index])
-    moved = list(positions)
-    for lower, upper in itertools.pairwise(order):
-        moved[upper] = max(moved[upper], moved[lower] + (sizes[lower] + sizes[upper]) / 2)
-    return moved
+    """`positions`, in their order, moved as little as keeps things of these `sizes`, centred there, apart: places for labels."""
+    from scipy.optimize import isotonic_regression
+
+    order = np.argsort(positions, kind="stable")
+    ordered = np.asarray(sizes)[order]
+    apart = np.cumsum([0.0, *(ordered[1:] + ordered[:-1]) / 2])
+    moved = np.empty(len(order))
+    moved[order] = isotonic_regression(np.asarray(positions)[order] - apart[: len(order)]).x + apart[: len(order)]
+    return list(moved)
 
 
 def end_labels(

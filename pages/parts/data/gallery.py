@@ -45,8 +45,8 @@ def papers(settings: Settings) -> None:
 
 
 def place(name: str) -> int:
-    """Where a data set is found: 0 among those of the app, 1 among the papers', 2 brought by the user."""
-    return int(pc.DATASETS[name].needs_files) if name in pc.DATASETS else 2
+    """The tab to open with: 2, papers' sets, for one of these; else 0, your own, or 1, the app's sets, on a server that takes no rows."""
+    return 2 if name in pc.DATASETS and pc.DATASETS[name].needs_files else int(mode.binds())
 
 
 def _card(name: str, settings: Settings) -> None:

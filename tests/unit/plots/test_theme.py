@@ -80,7 +80,8 @@ def test_budget_colours_follow_the_budget() -> None:
 
 def test_labels_are_moved_apart_and_keep_their_order() -> None:
     moved = theme.spread([5.0, 1.0, 1.5, 9.0], sizes=[2.0] * 4)
-    assert moved[1] == 1.0
+    assert (moved[0], moved[3]) == (5.0, 9.0), "what meets no neighbour stays"
+    assert moved[1] + moved[2] == 1.0 + 1.5, "two that meet give way alike"
     assert all(b - a >= 2.0 for a, b in itertools.pairwise(sorted(moved)))
     assert sorted(range(4), key=moved.__getitem__) == [1, 2, 0, 3]
 
