@@ -55,7 +55,7 @@ def boolean_split(*, n: int = 160) -> SemiPrivateSplit:
     return split_features(FeatureSet(x, y, x[:50], y[:50], ("false", "true")), public_fraction=0.25)
 
 
-def image_split(*, n: int = 200, side: int = 8) -> SemiPrivateSplit:
+def image_split(*, n: int = 160, side: int = 8) -> SemiPrivateSplit:
     """Grey images with a bright third, whose place is the class; half of the rows public."""
     generator = rng.stream(0, "image case")
     y = np.arange(n) % 3
@@ -67,7 +67,7 @@ def image_split(*, n: int = 200, side: int = 8) -> SemiPrivateSplit:
 
 def split_for(method: Method, *, n: int = 160, unit: float = 1.0) -> SemiPrivateSplit:
     """Rows of the kind that the learner works on."""
-    return boolean_split() if method.name in BOOLEAN else image_split() if method.name in IMAGES else small_split(n=n, unit=unit)
+    return boolean_split() if method.name in BOOLEAN else image_split(n=n) if method.name in IMAGES else small_split(n=n, unit=unit)
 
 
 def settings_for(method: Method, rows: SemiPrivateSplit, *, sampled: bool = False, **changes: object) -> dict[str, Any]:

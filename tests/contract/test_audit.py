@@ -20,10 +20,9 @@ AUDITED = [name for name in METHODS if METHODS[name].is_private and not evidence
 SHAPES = [(name, {"sampled": sampled}) for name in ("dp_sgd", "gep", "dp_pca", "pillar_noisy_sgd") for sampled in (False, True)] + [
     ("pillar_one_shot", {}),
     ("prototypes", {}),
-    ("private_fine_tuning", {"sampled": True}),
     ("dp_sgd", {"sampled": True, "sampling": "random_allocation", "steps": 7}),
 ]
-"""One learner a shape of release (`shape`), a deep one, and seven steps of allocation: two passes of three and the first of a third."""
+"""One learner a shape of release (`shape`), and seven steps of allocation: two passes of three and the first of a third."""
 
 
 @pytest.mark.parametrize(("name", "changes"), SHAPES)

@@ -1,24 +1,22 @@
-"""The app in a real browser, on a server of its own: cold deep links, history, reload, hostile links, live sliders."""
+"""The app in a real browser: a cold deep link first, history, reload, live sliders, a phone."""
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from e2e import browser
 from e2e.browser import expect, expect_in_link, expect_no_error, metric, move, opened, settled
 
 SMALL = "data=digits&epsilon=1"
 
 
-def test_the_first_request_of_a_server_may_be_a_deep_link(page: Any, tmp_path: Path) -> None:
-    with browser.server(tmp_path / "cache") as fresh:
-        opened(page, f"{fresh}/explore?{SMALL}&k=7")
-        expect(page.get_by_role("slider", name="k, directions kept")).to_have_attribute("aria-valuetext", "7")
-        expect(page.get_by_role("link", name="Public data")).to_have_count(1)
-        expect_in_link(page, "v=2")
-        expect(metric(page, "Directions")).to_have_text("7")
-        expect_no_error(page)
+def test_the_first_request_of_a_server_may_be_a_deep_link(page: Any, address: str) -> None:
+    """This is the first test that asks for the server."""
+    opened(page, f"{address}/explore?{SMALL}&k=7")
+    expect(page.get_by_role("slider", name="k, directions kept")).to_have_attribute("aria-valuetext", "7")
+    expect(page.get_by_role("link", name="Public data")).to_have_count(1)
+    expect_in_link(page, "v=2")
+    expect(metric(page, "Directions")).to_have_text("7")
+    expect_no_error(page)
 
 
 def test_a_phone_has_pages_k_and_epsilon_at_hand(page: Any, address: str) -> None:
@@ -85,35 +83,11 @@ def test_pages_are_one_step_of_the_history_and_keep_the_settings(page: Any, addr
     expect(metric(page, "Directions")).to_have_text("5")
 
 
-def test_nothing_is_wider_than_the_window(page: Any, address: str) -> None:
+def test_nothing_is_wider_than_the_window_or_asked_of_another_server(page: Any, address: str) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
     for path in ("", "data", "explore"):
         opened(page, f"{address}/{path}?{SMALL}")
         page.wait_for_function("() => document.querySelector('[data-testid=\"stMain\"]').scrollWidth <= window.innerWidth")
-
-
-def test_nothing_is_asked_of_another_server(page: Any, address: str) -> None:
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    for path in ("", "explore"):
-        opened(page, f"{address}/{path}?{SMALL}")
     foreign = [url for url in asked if not url.startswith((address, address.replace("http", "ws"), "data:", "blob:"))]
     assert foreign == []
-
-
-def test_a_release_is_downloaded_and_applied(page: Any, address: str, tmp_path: Path) -> None:
-    import pillar_core as pc
-
-    opened(page, f"{address}/explore?{SMALL}&k=10")
-    page.get_by_text("Download the model").click()
-    page.get_by_role("button", name="Train a release").click()
-    with page.expect_download() as waiting:
-        page.locator(".st-key-model-file button").first.click()
-    path = tmp_path / "model.zip"
-    waiting.value.save_as(path)
-    model = pc.load_model(path)
-    split = pc.split(pc.load_dataset("digits"), public_fraction=0.1)
-    labels = model.predict(split.features.x_test)
-    # Ten classes: one in ten is chance. Non-private accuracy is near 0.95, and ε = 1 gave 0.85 and more.
-    assert (labels == split.features.y_test).mean() > 0.6
-    assert model.card["guarantee"]["epsilon"] <= 1
-    assert "seed" not in str(model.card["settings"])

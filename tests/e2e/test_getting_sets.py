@@ -25,7 +25,7 @@ VERSIONS["cifar-10-batches-py"].md5.update(sums)
 
 def test_a_killed_download_goes_on_and_leads_to_explore(new_page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """App, jobs process and workers die while half of the tar is here; the next app finishes it, the features and the link."""
-    cache, content = tmp_path / "cache", served_files.cifar10(*images_of(240, (32, 32, 3), 10))
+    cache, content = tmp_path / "cache", served_files.cifar10(*images_of(60, (32, 32, 3), 10))
     (tmp_path / "served_sets_here.py").write_text(MODULE, encoding="utf-8")
     with served_files.serving({TAR: content}) as served:
         served.has_ranges = True
@@ -62,5 +62,5 @@ def test_a_killed_download_goes_on_and_leads_to_explore(new_page: Any, tmp_path:
         finally:
             assert jobs.stop(timeout=browser.START_SECONDS)
         assert jobs.find(extraction.specification(CIFAR, "efficientnet_lite0")).state == "done"
-        assert jobs.result(jobs.find(fetch.specification(CIFAR)).job_id)["n_train"] == 200
+        assert jobs.result(jobs.find(fetch.specification(CIFAR)).job_id)["n_train"] == 50
         assert served.sent[TAR] < 2 * len(content), "what came before the kill was not sent again"

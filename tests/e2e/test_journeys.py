@@ -21,12 +21,12 @@ from pillar_core.data import encoding
 from pillar_core.types import Dataset
 
 
-@pytest.fixture
-def fresh(tmp_path: Path) -> Iterator[str]:
-    """A server of this test alone, on an empty cache."""
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server of these tests alone, whose cache is empty at first; each journey meets what the ones before brought."""
     browser.require_chromium()
-    with browser.server(tmp_path / "cache") as found:
-        yield found
+    with browser.server(tmp_path_factory.mktemp("cache")) as address:
+        yield address
 
 
 def npz(**arrays: Any) -> bytes:

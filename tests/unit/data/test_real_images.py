@@ -10,7 +10,7 @@ from pillar_core.arrays import Array
 from pillar_core.data import load_dataset, load_images
 from unit.image_files import encoded, report_on, written, zipped
 
-N = 200
+N = 60
 
 
 @pytest.fixture(params=["fashion_mnist", "cifar10", "gtsrb", "mnist", "pneumonia"])

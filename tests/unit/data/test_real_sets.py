@@ -80,6 +80,7 @@ def test_no_network_says_what_to_do_and_leaves_nothing(name: str, tmp_path: Path
     monkeypatch.setenv("PILLAR_DATA", str(tmp_path))
     monkeypatch.setattr("socket.socket.connect", refuse)
     monkeypatch.setattr("socket.getaddrinfo", refuse)
+    monkeypatch.setattr("time.sleep", lambda _: None)
     with pytest.raises(DataError, match=r"could not be fetched.*Without a network.*root"):
         load_dataset(name, download=True)
     assert not DATASETS[name].is_here()

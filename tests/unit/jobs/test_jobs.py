@@ -747,7 +747,7 @@ def test_workers_with_caches_of_their_own_give_what_one_machine_gives(tmp_path: 
     rows = rng.normal(size=(3000, 20)) + 2 * np.eye(3, 20)[labels]
     name = uploads.keep(pc.features(rows[:2400], labels[:2400], rows[2400:], labels[2400:]))
     grid = {"dataset": name, "method": ["pillar", "dp_sgd"], "public_fraction": 0.1, "seed": list(range(20))}
-    grid["epsilon"] = [0.5, 1.0, 2.0, 4.0]
+    grid["epsilon"] = [0.5, 4.0]
     with contextlib.ExitStack() as stack:
         address, start_worker = stack.enter_context(scheduler_at(tmp_path))
         for cache in ("first", "second"):
@@ -778,7 +778,7 @@ def test_workers_with_caches_of_their_own_give_what_one_machine_gives(tmp_path: 
         assert record["guarantee"] == alone["guarantee"]
         # Other batches add in another order; ARCHITECTURE's tolerance for repeated trials.
         assert record["accuracy"] == pytest.approx(alone["accuracy"], rel=1e-5)
-    assert len(alike) == len(there) - 16
+    assert len(alike) == len(there) - 8
 
 
 def test_a_cache_folder_that_cannot_be_holds_no_jobs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -318,8 +318,8 @@ def pictures(folder, shape):
 @pytest.mark.parametrize("shape", [(32, 32, 3), (20, 28)])
 def test_images_go_through_a_network_without_the_library(shape, tmp_path, capsys):
     """Raw files, onnxruntime, Pillow and numpy alone; grey images become three channels inside the file."""
-    y = np.arange(40) % 2
-    x = (rng.stream(3, "images").integers(100, size=(40, *shape)) + 120 * y.reshape(-1, *[1] * len(shape))).astype(np.uint8)
+    y = np.arange(20) % 2
+    x = (rng.stream(3, "images").integers(100, size=(20, *shape)) + 120 * y.reshape(-1, *[1] * len(shape))).astype(np.uint8)
     split = pc.split(pc.load_features(Dataset("bright", x, y, classes=("dark", "bright")), "efficientnet_lite0"), public_fraction=0.2)
     path = pc.save_model(pc.run("pillar_one_shot", split, **RELEASE), tmp_path / "model.zip", split=split, onnx=True)
     pictures(tmp_path / "new", shape)

@@ -266,12 +266,12 @@ def test_a_last_batch_that_may_be_dropped_counts_as_dropped():
 
 
 def test_batches_that_an_optimiser_accumulates_are_one_batch():
-    text = "DPKerasSGDOptimizer(1.0, 1.0, {}, 4)\nmodel.fit(x, y, epochs=10, batch_size=50)"
+    text = "DPKerasSGDOptimizer(1.0, 1.0, {}, 4)\nmodel.fit(x, y, epochs=2, batch_size=50)"
     given = {"n": 6_000, "delta": 1e-6, "sampler": "fixed_size"}
     check = pc.check_run(**given, batch_size=None, script=text.format(50))
-    assert check.epsilon == pc.check_run(**given, batch_size=200, epochs=10, noise_multiplier=1.0).epsilon
+    assert check.epsilon == pc.check_run(**given, batch_size=200, epochs=2, noise_multiplier=1.0).epsilon
     halved = pc.check_run(**given, batch_size=None, script=text.format(10))
-    assert halved.epsilon == pc.check_run(**given, batch_size=200, epochs=10, noise_multiplier=0.5).epsilon
+    assert halved.epsilon == pc.check_run(**given, batch_size=200, epochs=2, noise_multiplier=0.5).epsilon
 
 
 def test_opacus_share_is_that_of_whole_batches():
