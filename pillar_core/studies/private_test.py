@@ -14,6 +14,7 @@ from pillar_core.arrays import Array
 from pillar_core.auditing.membership import lower_end, upper_end
 from pillar_core.data import raw
 from pillar_core.data.partition import without_drawn_test
+from pillar_core.engine import LinearClassifier
 from pillar_core.errors import DataError, SettingError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.grouping import by_label
@@ -26,7 +27,8 @@ from pillar_core.runs import private_tests
 from pillar_core.runs.loaded import Model, load_model
 from pillar_core.runs.loading import load_features
 from pillar_core.runs.run import CLASSES_PUBLIC, NOISE_EXACT, NOISE_SECRET
-from pillar_core.types import MOST_ROWS, EpsilonBounds, FeatureSet, Guarantee, NeighboringRelation, RunRecord
+from pillar_core.splits import Transform
+from pillar_core.types import MOST_ROWS, Classifier, EpsilonBounds, FeatureSet, Guarantee, NeighboringRelation, RunRecord
 
 LEVEL = 0.95
 BINS = 32
@@ -114,7 +116,7 @@ def private_test(
     width = getattr(head, "width", x.shape[1])
     if x.shape[1] != width:
         raise DataError(f"the model takes rows of {width} numbers; these have {x.shape[1]}.")
-    counts = _counts(np.asarray(head.scores(x), dtype=np.float64), y, len(classes), metric)
+    counts = _counts(_scores_apart(head, x), y, len(classes), metric)
     most, worst = rows_per_person or 1, 1 if neighbours is NeighboringRelation.ADD_OR_REMOVE_ONE else 2
     numerator = math.floor(epsilon / (most * worst) * DENOMINATOR)
     while numerator * most * worst > epsilon * DENOMINATOR:
@@ -187,6 +189,15 @@ def _rows(model: Model | RunRecord, rows: Any, most: int | None, person: str | N
     elif len(y) and y.max() >= model.facts.n_classes:
         raise DataError(f"the rows have {features.n_classes} classes and the model {model.facts.n_classes}.")
     return x, y, private_tests.content_of(features)
+
+
+def _scores_apart(head: Classifier, x: Array) -> Array:
+    """(n, C) float64 scores, each of its own row alone to the last bit: else one row more could move others between cells."""
+    if isinstance(head, LinearClassifier):
+        scores = Transform(projection=head.weights)(head.transform(x)) + head.bias
+    else:
+        scores = np.concatenate([head.scores(row[None]) for row in x])
+    return np.nan_to_num(scores.astype(np.float64))
 
 
 def _counts(scores: Array, y: Array, n_classes: int, metric: str) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import math
 
@@ -104,6 +105,19 @@ def test_one_row_moves_one_cell_by_one(record):
             for n in (49, 50)
         ]
         assert np.abs(high[1] - high[0]).sum() == 1
+
+
+def test_rows_on_the_boundary_stay_in_their_cells_as_rows_come(record):
+    """Sums in floating point hang on how many rows there are: rows moved to the other side as one more came."""
+    generator = np.random.default_rng(0)
+    weights, x = (generator.standard_normal(shape).astype(np.float32) for shape in ((1024, 2), (60, 1024)))
+    apart = weights[:, 0].astype(float) - weights[:, 1]
+    for _ in range(3):
+        x = (x - (x.astype(float) @ apart / (apart @ apart))[:, None] * apart).astype(np.float32)
+    head = LinearClassifier(Transform(None, None, None, False), weights, np.zeros(2, np.float32))
+    model, y, request = dataclasses.replace(record, classifier=head), np.arange(60) % 2, {"epsilon": 500.0, "metric": "balanced_accuracy"}
+    cells = [pc.private_test(model, pc.features(x[:n], y[:n], classes=["no", "yes"]), **request).cells for n in range(2, 61)]
+    assert all(np.abs(after - before).sum() == 1 for before, after in itertools.pairwise(cells))
 
 
 def test_what_cannot_be_tested_is_refused(record):
