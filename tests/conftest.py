@@ -4,11 +4,13 @@ import copy
 import csv
 import functools
 import gc
+import json
 import os
 import resource
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -21,6 +23,11 @@ TESTS = REPOSITORY / "tests"
 SLOW_TESTS = TESTS / "slow_tests.csv"
 """CPU seconds of the tests that are marked `slow`; `pytest --cpu-report` writes it."""
 SLOW_SECONDS = 1.5
+TINY_TOWERS = {
+    "embed_dim": 16,
+    "vision_cfg": {"image_size": 32, "layers": 1, "width": 32, "head_width": 16, "patch_size": 16},
+    "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 32, "heads": 2, "layers": 1},
+}
 GROUPS = {"e2e/test_getting_sets.py": "backbones", "e2e": "browser", "unit/jobs": "jobs"}
 """Tests that start servers or job processes, by file or folder: a group stays on one worker, so that it does not compete with itself."""
 
@@ -54,6 +61,22 @@ def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """An empty cache of this test alone."""
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> tuple[str, Path, Any]:
+    """(name, weights, model) of an open_clip model small enough to make here, its weights drawn at random and saved."""
+    open_clip = pytest.importorskip("open_clip", reason="open_clip is not installed")
+    import torch
+    from safetensors.torch import save_file
+
+    (tmp_path / "pillar-tiny.json").write_text(json.dumps(TINY_TOWERS))
+    open_clip.add_model_config(tmp_path)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = open_clip.create_model("pillar-tiny", pretrained=None).eval()
+    save_file({name: part.contiguous() for name, part in model.state_dict().items()}, tmp_path / "tiny.safetensors")
+    return "open_clip:pillar-tiny", tmp_path / "tiny.safetensors", model
 
 
 @pytest.fixture(scope="session", autouse=True)

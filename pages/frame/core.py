@@ -17,6 +17,8 @@ from pages.frame.settings import AUTO, PART, RULE, Settings
 from pillar_core import store
 from pillar_core.arrays import Array
 from pillar_core.backbones import is_ready
+from pillar_core.backbones.names import address
+from pillar_core.backbones.text import OPEN_CLIP, text_embeddings, zero_shot_accuracy
 from pillar_core.data import uploads
 from pillar_core.data.cards import default_backbone, number_of
 from pillar_core.data.uploads import Upload
@@ -235,6 +237,15 @@ def majority(settings: Settings) -> float | None:
     return max(counts) / sum(counts) if sum(counts) else None
 
 
+def zero_shot(settings: Settings) -> float | None:
+    """The test accuracy of class names alone; None without test labels or a text half of the backbone, or where no row was read yet."""
+    name = backbone(settings) or ""
+    if name.startswith(OPEN_CLIP) and split_key(settings) in _LOADED:
+        with contextlib.suppress(PillarError):  # a visitor of a demo who has no share left sees the figure without it
+            return _zero_shot(settings.data, name, splitting.state(settings.data))
+    return None
+
+
 def measures(record: RunRecord, settings: Settings) -> dict[str, tuple[float, float, float]]:
     """What test rows say of a run by measure: value and ends of its interval; of two classes and of rare ones, too."""
     return by_class(record.metrics, test_counts(settings), split(settings).features.classes)
@@ -276,6 +287,15 @@ def _features(data: str, name: str | None, state: str) -> FeatureSet:
     if name is not None and isinstance(source, Dataset) and not is_ready(source, backbone=name):
         raise DataError(f"The features of {source.title or source.name} through {pc.BACKBONES[name].title} {NOT_EXTRACTED}")
     return splitting.remember_features(source, data, name, state_=state)
+
+
+@memory.of_rows(max_entries=8, show_spinner="Reading the class names …")
+def _zero_shot(data: str, name: str, state: str) -> float | None:
+    try:
+        rows, weights = _features(data, name, state), pc.BACKBONES[name].weights_file()
+        return zero_shot_accuracy(rows, text_embeddings(rows.classes, f"{OPEN_CLIP}{address(name).model}", weights=weights))
+    except PillarError:
+        return None
 
 
 @memory.cache(max_entries=32, is_free=True)

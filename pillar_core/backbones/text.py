@@ -12,6 +12,7 @@ import numpy as np
 from pillar_core.arrays import Array
 from pillar_core.errors import DataError, SettingError
 from pillar_core.extras import needed
+from pillar_core.types import FeatureSet
 
 OPEN_CLIP = "open_clip:"
 TEMPLATE = "a photo of a {}."
@@ -42,6 +43,20 @@ def text_embeddings(classes: Sequence[str], source: str | Path, *, weights: str 
     return _unit(_load_embeddings(path, list(classes)))
 
 
+def zero_shot_accuracy(features: FeatureSet, vectors: Array) -> float:
+    """The share of test rows whose nearest class name, by angle, is that of their class: no train row is read, so ε = 0.
+
+    vectors: (C, d) of the class names in the features' space, as `text_embeddings` gives them.
+
+    Raises DataError: no labelled test rows, or vectors of other classes or another space.
+    """
+    if features.x_test is None or features.y_test is None or not len(features.y_test):
+        raise DataError("zero-shot accuracy needs labelled test rows; these features have none.")
+    if vectors.shape != (features.n_classes, features.d):
+        raise DataError(f"vectors must have shape ({features.n_classes}, {features.d}), one row a class; got {vectors.shape}.")
+    return float(((features.x_test @ _unit(vectors).T).argmax(axis=1) == features.y_test).mean())
+
+
 def _load_embeddings(path: Path, classes: list[str]) -> Array:
     if not path.is_file():
         raise DataError(f"there is no file {path}.")
@@ -65,7 +80,10 @@ def _encode_sentences(sentences: list[str], model_name: str, weights: str | Path
         import open_clip
     import torch
 
-    model = open_clip.create_model(model_name, pretrained=str(weights)).eval()
+    try:
+        model = open_clip.create_model(model_name, pretrained=str(weights)).eval()
+    except RuntimeError as error:  # a file of the image half alone fills an image backbone
+        raise DataError(f"{weights} does not hold both halves of {model_name} ({str(error).splitlines()[0]}).") from error
     with torch.no_grad():
         vectors = model.encode_text(open_clip.get_tokenizer(model_name)(sentences))
     return np.asarray(vectors.float().numpy())

@@ -6,6 +6,7 @@ import math
 
 from pillar_core import params
 from pillar_core.arrays import Json
+from pillar_core.backbones.text import zero_shot_accuracy
 from pillar_core.commands import options as shared
 from pillar_core.commands.options import Commands
 from pillar_core.methods import METHODS
@@ -50,6 +51,9 @@ def command(options: argparse.Namespace) -> int:
         receipts.keep(receipts.content_of(split.features), receipts.training_on(split, METHODS[options.method].title, spent))
     record = run_declared(spec, split, options.chosen_beforehand or None)
     print(json.dumps(_plain(record), indent=2, ensure_ascii=False) if options.json else _words(record))
+    if split.text_embeddings is not None and record.accuracy is not None and not options.json:
+        alone = zero_shot_accuracy(split.features, split.text_embeddings)
+        print(f"note class names alone, which read no train row (ε = 0), reach {alone:.2%}")
     if options.export:
         path = write_model(options.export, model_bytes(record, split=split, onnx=options.onnx))
         print(f"model written to {path}")

@@ -17,7 +17,7 @@ from pillar_core.geometry.margins import (
     smallest,
 )
 from pillar_core.geometry.prediction import ClassMoments, accuracy_drop, best_k, class_moments, predicted
-from pillar_core.geometry.rows import Rows, checked_ks, rows_of, thinned
+from pillar_core.geometry.rows import Rows, checked_ks, collapse_ratio, rows_of, thinned
 from pillar_core.geometry.separators import (
     MOST_PAIRED,
     ONE_VERSUS_REST,

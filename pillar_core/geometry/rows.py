@@ -1,6 +1,7 @@
 """Which rows a geometry question is about: labelled ones to separate, and those that may choose the directions."""
 
 import dataclasses
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -84,3 +85,18 @@ def checked_ks(k: int | Sequence[int], *, most: int, why: str) -> list[int]:
     if not values:
         raise SettingError("k must be a whole number or several of them; got none.")
     return sorted({int(value) for value in values})
+
+
+def collapse_ratio(x: Array, y: Array) -> float | None:
+    """How much rows vary around their class's mean, over how much class means vary; None without two rows of a class, or one class.
+
+    x: (n, d), y: (n,). Traces of both covariances, 0 where features have collapsed (Wang et al. 2024, arXiv 2405.08920, study what that
+    does to noisy training); what few rows add to the spread of means is taken off. As secret as its rows.
+    """
+    labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    if len(labels) < 2 or len(x) <= len(labels):
+        return None
+    means = np.stack([x[codes == code].mean(axis=0, dtype=np.float64) for code in range(len(labels))])
+    within = float(sum(np.square(x[codes == code] - mean).sum() for code, mean in enumerate(means))) / (len(x) - len(labels))
+    between = float(np.square(means - means.mean(axis=0)).sum()) / (len(labels) - 1) - within * float((1 / counts).mean())
+    return within / between if between > 0 else math.inf

@@ -76,10 +76,12 @@ def accuracy_curves(
     k_max: int | None,
     reach: float | None = None,
     majority: float | None = None,
+    zero_shot: float | None = None,
 ) -> go.Figure:
     """The figure of `accuracy_against_k` without single runs; `budget` is the ε of the line without projection.
 
     reach: a k that lines go on to. majority: the accuracy of guessing the most common class, drawn where the curves come near it.
+    zero_shot: that of naming the class whose name is nearest, at ε = 0.
     """
     figure = go.Figure()
     curves = k_curves.by_budget(table, method)
@@ -90,6 +92,8 @@ def accuracy_curves(
     rows = table[table["method"] == k_curves.PUBLIC_ALONE]
     colour = method_style(k_curves.PUBLIC_ALONE).colour(mode)
     ends += _level(figure, rows, name="public rows alone", colour=colour, dash="dashdot", span=span)
+    if zero_shot is not None:
+        ends += _line(figure, 100 * zero_shot, name="class names alone, ε = 0", colour=INK[mode].text, dash="longdashdot", span=span)
     k_curves.without_noise(figure, table, mode=mode)
     bests: list[str] = []
     for symbol, (epsilon, curve) in zip(class_symbols(len(curves)), curves.items(), strict=True):

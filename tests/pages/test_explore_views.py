@@ -16,6 +16,8 @@ import streamlit as st
 import pillar_core as pc
 from page_reading import Start, metric, words
 from pages.frame import settings as codec
+from pillar_core.backbones import open_clip_towers
+from pillar_core.backbones.text import text_embeddings, zero_shot_accuracy
 from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.studies.tuning.ways import Choosing
 
@@ -35,6 +37,18 @@ def test_each_way_is_a_click_and_says_its_price(start: Start, choosing: Choosing
         assert metric(app, "Attacker guesses right") == "unknown"
     if choosing is Choosing.STOPPING:  # a best of several runs has no curve here
         assert metric(app, "Attacker guesses right") == "see ε"
+
+
+def test_class_names_alone_are_a_line_where_the_backbone_has_a_text_half(start: Start, tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, weights, _ = tiny
+    monkeypatch.setattr(open_clip_towers, "hub_file", lambda *_, **__: weights)
+    app = start("explore", data="drawn_digits", backbone="raw_pixels", k="5")
+    assert "Do you need private rows" not in words(app)
+    features = pc.load_features(pc.load_dataset("drawn_digits"), name, device="cpu")
+    level = 100 * zero_shot_accuracy(features, text_embeddings(features.classes, name, weights=weights))
+    app = start("explore", data="drawn_digits", backbone=name, k="5")
+    assert f"reaches {level:.1f} % of the test rows" in words(app)
+    assert any("class names alone" in str(item.proto) for item in app.get("bidi_component"))
 
 
 def test_rules_are_the_default_and_impossible_ways_fall_back_to_them(start: Start) -> None:

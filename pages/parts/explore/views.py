@@ -73,6 +73,7 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
         settings.a,
         len(pinned),
         core.majority(settings),
+        zero_shot := core.zero_shot(settings),
     )
     base = "-".join(map(str, drawn_from))
     measured = _curves_figure(base, curves, settings, reach, pinned)
@@ -81,6 +82,8 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
     show_figure(measured, lambda: _with_star(curves.table, settings), info, base=base, runs=runs)
     curve = k_curves.by_budget(curves.table, method_of(settings)).get(settings.epsilon, pd.DataFrame())
     st.caption(k_curves.compare_best_k(curve, ruled=core.rule_k(settings)) or "With two seeds or more, this line says which k are as good.")
+    if zero_shot is not None:
+        words.say("zero_shot", percent=100 * zero_shot)
     if star is not None:
         label = f"How near the classes lie in k = {star.k} directions: margins before and after the projection"
         navigation.link("geometry", label, icon=":material/bar_chart:", changes={"controls": "geometry-view:margins"})
@@ -94,7 +97,7 @@ def _curves_figure(key_: str, _curves: Curves, _settings: Settings, _reach: int,
     """Explore's figure over k without the visit's own runs: to draw it anew would cost each move more than all the rest."""
     method, k_max = method_of(_settings), core.largest_k(_settings)
     style: Form = {"mode": theme.mode(), "method": method, "k_max": k_max, "pinned": _pinned, "reach": _reach or None}
-    style["majority"] = core.majority(_settings)
+    style |= {"majority": core.majority(_settings), "zero_shot": core.zero_shot(_settings)}
     return accuracy.accuracy_curves(_curves.table, budget=_settings.epsilon, **style)
 
 

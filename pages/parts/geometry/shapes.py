@@ -66,6 +66,15 @@ def present_k(settings: Settings, rank: int) -> int:
     return min(rank, settings.chosen_k or core.rule_k(settings) or rank)
 
 
+@memory.of_rows(max_entries=8, by=core.split_key)
+def collapse(settings: Settings) -> tuple[str, str]:
+    """(the ratio of spreads within and between classes, which rows it is of): public rows where they have labels, else private ones."""
+    parts, private = core.split(settings), rows(settings)
+    x, y, kind = (private.x, private.y, "private") if parts.public_y is None else (parts.public_x, parts.public_y, "public")
+    ratio = geo.collapse_ratio(private.space(standardise=has_units(parts.public_x, parts.features.text_block))(x), y)
+    return "–" if ratio is None else f"{ratio:.2g}", f"labelled {kind} rows"
+
+
 def separators(separation: Separation) -> tuple[geo.Separators, bool]:
     """(separators, whether they are all): from the cache, else a preview of a few, trained on few rows."""
     try:

@@ -1,6 +1,5 @@
 """Class names as vectors: from files, through a stand-in for open_clip, and through a small model of its own that was never trained."""
 
-import json
 import sys
 import types
 
@@ -10,7 +9,7 @@ import torch
 
 import pillar_core as pc
 from pillar_core.__main__ import main
-from pillar_core.backbones.text import text_embeddings
+from pillar_core.backbones.text import text_embeddings, zero_shot_accuracy
 from pillar_core.errors import DataError, MissingDependencyError, SettingError
 
 CLASSES = ("cat", "dog")
@@ -41,6 +40,18 @@ def test_a_file_that_does_not_fit_is_refused(tmp_path):
         np.savez(path, **arrays)
         with pytest.raises(DataError, match=match):
             text_embeddings(CLASSES, path)
+
+
+def test_class_names_alone_are_judged_by_angle_and_read_no_train_row():
+    """Long vectors count no more than short ones, and other train rows change nothing."""
+    x_test, y_test = np.array([[2, 0.1], [5, 4], [0.1, 9]], dtype=np.float32), np.array([0, 1, 1])
+    for train in (np.zeros((2, 2)), np.ones((2, 2))):
+        features = pc.features(train.astype(np.float32), np.array([0, 1]), x_test, y_test, classes=CLASSES)
+        assert zero_shot_accuracy(features, np.array([[1.0, 0.0], [0.0, 50.0]])) == pytest.approx(2 / 3)
+    with pytest.raises(DataError, match="shape"):
+        zero_shot_accuracy(features, np.ones((3, 2)))
+    with pytest.raises(DataError, match="test rows"):
+        zero_shot_accuracy(pc.features(x_test, y_test, classes=CLASSES), VECTORS)
 
 
 def test_bad_arguments_are_refused(tmp_path):
@@ -83,28 +94,6 @@ def test_without_open_clip_the_message_says_how_to_get_it(monkeypatch):
         text_embeddings(CLASSES, "open_clip:ViT-B-32", weights="tag")
 
 
-TINY = {
-    "embed_dim": 16,
-    "vision_cfg": {"image_size": 32, "layers": 1, "width": 32, "head_width": 16, "patch_size": 16},
-    "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 32, "heads": 2, "layers": 1},
-}
-
-
-@pytest.fixture
-def tiny(tmp_path):
-    """(name, weights, model) of an open_clip model small enough to make here, its weights drawn at random and saved."""
-    open_clip = pytest.importorskip("open_clip", reason="open_clip is not installed")
-    from safetensors.torch import save_file
-
-    (tmp_path / "pillar-tiny.json").write_text(json.dumps(TINY))
-    open_clip.add_model_config(tmp_path)
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = open_clip.create_model("pillar-tiny", pretrained=None).eval()
-    save_file({name: part.contiguous() for name, part in model.state_dict().items()}, tmp_path / "tiny.safetensors")
-    return "open_clip:pillar-tiny", tmp_path / "tiny.safetensors", model
-
-
 def test_open_clip_encodes_the_sentences(tiny):
     open_clip = sys.modules["open_clip"]
     name, weights, model = tiny
@@ -112,6 +101,15 @@ def test_open_clip_encodes_the_sentences(tiny):
     with torch.no_grad():
         wanted = model.encode_text(open_clip.get_tokenizer("pillar-tiny")([f"a photo of a {name}." for name in CLASSES])).numpy()
     np.testing.assert_allclose(found, wanted / np.linalg.norm(wanted, axis=1, keepdims=True), atol=1e-6)
+
+
+def test_a_file_of_the_image_half_alone_is_refused_in_words(tiny, tmp_path):
+    from safetensors.torch import save_file
+
+    name, _, model = tiny
+    save_file({key: part.contiguous() for key, part in model.visual.state_dict().items()}, tmp_path / "half.safetensors")
+    with pytest.raises(DataError, match="both halves"):
+        text_embeddings(CLASSES, name, weights=tmp_path / "half.safetensors")
 
 
 def test_training_starts_from_class_names_in_the_space_of_the_same_model(tiny, tmp_path, own_cache, capsys):
@@ -129,5 +127,6 @@ def test_training_starts_from_class_names_in_the_space_of_the_same_model(tiny, t
     data = ["run", "--method", "adamix", "--dataset", str(path), "--public-per-class", "2", "--epsilon", "1"]
     settings = [part for pair in start.items() for part in ("--set", f"{pair[0]}={pair[1]}")]
     assert main([*data, *settings, "--text-embeddings", name, "--text-weights", str(weights)]) == 0
+    assert f"class names alone, which read no train row (ε = 0), reach {zero_shot_accuracy(features, text):.2%}" in capsys.readouterr().out
     assert main([*data, *settings]) == 2
     assert "text embeddings" in capsys.readouterr().err

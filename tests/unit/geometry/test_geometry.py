@@ -53,6 +53,18 @@ def test_pair_margins_are_the_cosines_before_and_after_the_projection():
     assert (table[["whole", "projected"]].abs() <= 1).all(axis=None)
 
 
+def test_the_ratio_of_spreads_is_that_of_the_distribution_for_few_rows_too():
+    """Means of variance 4 in each of 50 directions and rows of variance 1: 1/4, though three rows a class scatter means by a third."""
+    generator = pc_stream(3)
+    means, y = 2 * generator.standard_normal((400, 50)), np.repeat(np.arange(400), 3)
+    rows = means[y] + generator.standard_normal((1200, 50))
+    assert geometry.collapse_ratio(rows.astype(np.float32), y) == pytest.approx(0.25, rel=0.05)
+    assert geometry.collapse_ratio(means[y].astype(np.float32), y) == pytest.approx(0, abs=1e-9)
+    assert geometry.collapse_ratio(rows[y == 0], y[y == 0]) is None
+    assert geometry.collapse_ratio(rows[::3], y[::3]) is None
+    assert geometry.collapse_ratio(np.array([[-1.0], [1], [-1], [1]]), np.array([0, 0, 1, 1])) == np.inf
+
+
 def test_spectrum_of_the_mixture_is_the_closed_form(split):
     table = geometry.spectrum(geometry.basis_of(geometry.rows_of(split)))
     truth = gaussian_mixture.eigenvalues(D, theta=THETA, sigma=SIGMA)

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from pillar_core import plots
-from pillar_core.plots import k_curves, theme
+from pillar_core.plots import accuracy, k_curves, theme
 from pillar_core.plots.steps import training_in_steps
 
 KS = (2, 8, 32, 128)
@@ -82,6 +82,13 @@ def test_the_floor_is_that_of_the_budget_one_stands_at() -> None:
     assert "no projection, ε = 1: 50.0 %" in texts
     assert "no privacy: 90.0 %" in texts
     assert "no projection, ε = 0.1: 40.0 %" in [note.text for note in plots.accuracy_against_k(table).layout.annotations]
+
+
+def test_class_names_alone_are_a_line_across_even_far_below_the_curves() -> None:
+    style = {"mode": "light", "method": "pillar", "budget": 1.0, "pinned": None, "k_max": None}
+    figure = accuracy.accuracy_curves(runs(), zero_shot=0.05, **style)
+    assert [set(trace.y) for trace in traces(figure, name="class names alone, ε = 0")] == [{5.0}]
+    assert not traces(accuracy.accuracy_curves(runs(), **style), name="class names alone, ε = 0")
 
 
 def test_the_pinned_run_is_a_dotted_ghost() -> None:
