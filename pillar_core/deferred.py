@@ -18,11 +18,18 @@ if TYPE_CHECKING:
     from scipy import stats
 else:
 
-    class _Deferred(ModuleType):
+    class _Deferred:  # a ModuleType takes three times as long to find that it lacks a name
+        _imported: ModuleType | None = None
+
+        def __init__(self, name: str) -> None:
+            self.__name__ = name
+
         def __getattr__(self, name: str) -> object:
-            package = self.__name__.partition(".")[0]
-            importlib.import_module(package)  # whole before its parts: two threads that import each other's part would deadlock
-            return getattr(importlib.import_module(self.__name__), name)
+            if self._imported is None:
+                package = self.__name__.partition(".")[0]
+                importlib.import_module(package)  # whole before its parts: two threads that import each other's part would deadlock
+                self._imported = importlib.import_module(self.__name__)
+            return getattr(self._imported, name)
 
     pandas = _Deferred("pandas")
     torch = _Deferred("torch")
