@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from dp_accounting import mechanism_calibration, pld
+from dp_accounting import dp_event, mechanism_calibration, pld
 from dp_accounting.pld import privacy_loss_distribution
 
 from pillar_core import accounting, ledger
@@ -104,7 +104,7 @@ def calibration(steps: int, epsilon: float) -> None:
 
     def theirs() -> float:
         def make(noise: float) -> object:
-            return accounting.gaussian_run(noise, sampling_probability=Q, steps=steps)
+            return dp_event.SelfComposedDpEvent(dp_event.PoissonSampledDpEvent(Q, dp_event.GaussianDpEvent(noise)), steps)
 
         return float(mechanism_calibration.calibrate_dp_mechanism(pld.PLDAccountant, make, epsilon, DELTA))
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas
     import torch
-    from dp_accounting import dp_event, pld, privacy_accountant, rdp
     from scipy import stats
 else:
 
@@ -33,10 +32,6 @@ else:
 
     pandas = _Deferred("pandas")
     torch = _Deferred("torch")
-    dp_event = _Deferred("dp_accounting.dp_event")
-    pld = _Deferred("dp_accounting.pld")
-    privacy_accountant = _Deferred("dp_accounting.privacy_accountant")
-    rdp = _Deferred("dp_accounting.rdp")
     stats = _Deferred("scipy.stats")
 
 TRIES = 100
@@ -55,4 +50,4 @@ def import_whole(name: str) -> ModuleType:
     return importlib.import_module(name)
 
 
-__all__ = ["dp_event", "import_whole", "pandas", "pld", "privacy_accountant", "rdp", "stats", "torch"]
+__all__ = ["import_whole", "pandas", "stats", "torch"]

@@ -17,6 +17,7 @@ EXTRAS: Mapping[str, tuple[str, str]] = {
     "medmnist": ("medmnist", "medical"),
     "datasets": ("datasets", "hub"),
     "h5py": ("h5py", "hdf5"),
+    "dp_accounting": ("dp-accounting", "pld"),
     "openpyxl": ("openpyxl", "excel"),
     "mlflow": ("mlflow-skinny", "mlflow"),
 }

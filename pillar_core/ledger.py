@@ -1,4 +1,4 @@
-"""The ledger: every release of a run as `dp_accounting` events, and the one gate that noise passes through.
+"""The ledger: every release of a run as an event, and the one gate that noise passes through.
 
 A mechanism calls `ledger.release(...)`; the ledger charges the event, then draws, or lets a tape answer (the contract
 tests replay recorded releases through it). Nothing that touches private rows reaches a method's state in another way.
@@ -8,13 +8,26 @@ import contextlib
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Protocol, TypeVar
 
 from pillar_core.arrays import Array
-from pillar_core.deferred import dp_event
 from pillar_core.errors import SettingError, UnsupportedError
+from pillar_core.events import (
+    ComposedDpEvent,
+    DpEvent,
+    ExponentialMechanismEvent,
+    GaussianDpEvent,
+    GaussianRelease,
+    NonPrivateDpEvent,
+    NoOpDpEvent,
+    PersonSampledEvent,
+    PoissonSampledDpEvent,
+    PureEvent,
+    RandomAllocationEvent,
+    RepeatAndSelectDpEvent,
+    SelfComposedDpEvent,
+)
 
-DpEvent: TypeAlias = "dp_event.DpEvent"
 T = TypeVar("T")
 
 
@@ -101,11 +114,11 @@ class Ledger:
             yield indices
 
     def _charged_to_pass(self, event: DpEvent, steps: int) -> DpEvent:
-        is_plain = isinstance(event, dp_event.GaussianDpEvent | dp_event.NonPrivateDpEvent)
+        is_plain = isinstance(event, GaussianDpEvent | NonPrivateDpEvent)
         if not is_plain or self._is_released or self._pass_event not in (None, event):
             raise SettingError("a pass of random allocation has plain Gaussian releases of equal noise, one for each step.")
         is_first, self._pass_event, self._is_released = self._pass_event is None, event, True
-        return allocation_pass(getattr(event, "noise_multiplier", 0.0), steps) if is_first else dp_event.NoOpDpEvent()
+        return allocation_pass(getattr(event, "noise_multiplier", 0.0), steps) if is_first else NoOpDpEvent()
 
     @contextlib.contextmanager
     def _sample(self, probability: float, n_rows: int, draw: Callable[[], Array], charged: Callable[[DpEvent], DpEvent]) -> Iterator[Array]:
@@ -125,11 +138,9 @@ def gaussian(noise_multiplier: float, *, replace_one_factor: float = 2.0) -> DpE
     if not noise_multiplier >= 0:
         raise SettingError(f"noise_multiplier must be at least 0; got {noise_multiplier!r}.")
     if noise_multiplier == 0:
-        return dp_event.NonPrivateDpEvent()
+        return NonPrivateDpEvent()
     if replace_one_factor == 2.0:
-        return dp_event.GaussianDpEvent(float(noise_multiplier))
-    from pillar_core.events import GaussianRelease
-
+        return GaussianDpEvent(float(noise_multiplier))
     return GaussianRelease(float(noise_multiplier), float(replace_one_factor))
 
 
@@ -146,20 +157,17 @@ def subsample(event: DpEvent, probability: float) -> DpEvent:
     """`event` on a Poisson sample of the rows."""
     if not 0 < probability <= 1:
         raise SettingError(f"sampling_probability must be in (0, 1]; got {probability!r}.")
-    if probability == 1 or isinstance(event, dp_event.NonPrivateDpEvent | dp_event.NoOpDpEvent):
+    if probability == 1 or isinstance(event, NonPrivateDpEvent | NoOpDpEvent):
         return event
-    return dp_event.PoissonSampledDpEvent(float(probability), event)
+    return PoissonSampledDpEvent(float(probability), event)
 
 
 def allocation_pass(noise_multiplier: float, steps: int) -> DpEvent:
     """One pass of `steps` Gaussian releases of clipped sums; each row enters one of them, drawn independently and uniformly."""
     if not steps >= 1:
         raise SettingError(f"steps of a pass must be at least 1; got {steps!r}.")
-    if noise_multiplier == 0 or steps == 1:
-        return gaussian(noise_multiplier)
-    from pillar_core.events import RandomAllocationEvent
-
-    return RandomAllocationEvent(gaussian(noise_multiplier).noise_multiplier, int(steps))
+    event = gaussian(noise_multiplier)
+    return RandomAllocationEvent(event.noise_multiplier, int(steps)) if isinstance(event, GaussianDpEvent) and steps > 1 else event
 
 
 def of_person(event: DpEvent, rows: int) -> DpEvent:
@@ -175,7 +183,7 @@ def of_person(event: DpEvent, rows: int) -> DpEvent:
 
 def repeat(event: DpEvent, times: int) -> DpEvent:
     """`event`, `times` times over, composed."""
-    return compose(dp_event.SelfComposedDpEvent(event, int(times))) if times else dp_event.NoOpDpEvent()
+    return compose(SelfComposedDpEvent(event, int(times))) if times else NoOpDpEvent()
 
 
 def best_of(event: DpEvent, *, mean_trials: float, shape: float) -> DpEvent:
@@ -187,7 +195,7 @@ def best_of(event: DpEvent, *, mean_trials: float, shape: float) -> DpEvent:
     """
     if not (1 <= mean_trials < math.inf and shape >= 0):
         raise SettingError(f"mean_trials must be in [1, inf) and shape at least 0; got {mean_trials!r}, {shape!r}.")
-    return dp_event.RepeatAndSelectDpEvent(event, float(mean_trials), float(shape))
+    return RepeatAndSelectDpEvent(event, float(mean_trials), float(shape))
 
 
 def compose(*events: DpEvent) -> DpEvent:
@@ -196,12 +204,12 @@ def compose(*events: DpEvent) -> DpEvent:
     for event in events:
         _count(event, 1, counts)
     parts = [
-        event if times == 1 else dp_event.SelfComposedDpEvent(event, times)
+        event if times == 1 else SelfComposedDpEvent(event, times)
         for event, times in sorted(counts.items(), key=lambda item: repr(item[0]))
     ]
     if not parts:
-        return dp_event.NoOpDpEvent()
-    return parts[0] if len(parts) == 1 else dp_event.ComposedDpEvent(parts)
+        return NoOpDpEvent()
+    return parts[0] if len(parts) == 1 else ComposedDpEvent(parts)
 
 
 def event_counts(event: DpEvent) -> dict[DpEvent, int]:
@@ -217,12 +225,10 @@ def describe(event: DpEvent) -> tuple[str, ...]:
 
 
 def _of_group(event: DpEvent, rows: int) -> DpEvent:
-    from pillar_core.events import ExponentialMechanismEvent, GaussianRelease, PersonSampledEvent, PureEvent, RandomAllocationEvent
-
     match event:
-        case dp_event.NonPrivateDpEvent():
+        case NonPrivateDpEvent():
             return event
-        case dp_event.GaussianDpEvent() | RandomAllocationEvent():
+        case GaussianDpEvent() | RandomAllocationEvent():
             return gaussian(event.noise_multiplier / rows)
         case GaussianRelease():
             return gaussian(event.noise_multiplier / rows, replace_one_factor=event.replace_one_factor)
@@ -232,24 +238,24 @@ def _of_group(event: DpEvent, rows: int) -> DpEvent:
             worst = max(event.epsilon_add_remove, event.epsilon_replace_one)
             growth = math.fsum(math.exp(min(step * worst, 700.0)) for step in range(rows)) if event.delta else 0.0
             return PureEvent(rows * event.epsilon_add_remove, rows * event.epsilon_replace_one, min(1.0, event.delta * growth))
-        case dp_event.PoissonSampledDpEvent():
+        case PoissonSampledDpEvent():
             parts = event_counts(event.event)
-            if event.sampling_probability == 1 or not all(isinstance(part, dp_event.GaussianDpEvent | GaussianRelease) for part in parts):
+            gaussians = ((part, times) for part, times in parts.items() if isinstance(part, GaussianDpEvent | GaussianRelease))
+            noises = [part.noise_multiplier / math.sqrt(times) for part, times in gaussians]
+            if event.sampling_probability == 1 or len(noises) < len(parts):
                 return of_person(event.event, rows)
-            joint = joint_noise_multiplier([part.noise_multiplier / math.sqrt(times) for part, times in parts.items()])
-            return PersonSampledEvent(joint, event.sampling_probability, rows) if joint else dp_event.NonPrivateDpEvent()
+            joint = joint_noise_multiplier(noises)
+            return PersonSampledEvent(joint, event.sampling_probability, rows) if joint else NonPrivateDpEvent()
     raise UnsupportedError(f"no bound is proved for several rows of one person in {type(event).__name__}.")
 
 
 def _words(event: DpEvent) -> str:
-    from pillar_core.events import ExponentialMechanismEvent, GaussianRelease, PersonSampledEvent, PureEvent, RandomAllocationEvent
-
     match event:
-        case dp_event.GaussianDpEvent():
+        case GaussianDpEvent():
             return f"Gaussian, noise multiplier {event.noise_multiplier:.6g}"
         case GaussianRelease():
             return f"Gaussian, noise multiplier {event.noise_multiplier:.6g} (replace-one sensitivity × {event.replace_one_factor:.4g})"
-        case dp_event.PoissonSampledDpEvent():
+        case PoissonSampledDpEvent():
             return f"Poisson sample, q = {event.sampling_probability:.6g}, of {_words(event.event)}"
         case ExponentialMechanismEvent():
             return f"exponential mechanism, ε = {event.epsilon_add_remove:.6g} (replace-one {event.epsilon_replace_one:.6g})"
@@ -260,21 +266,21 @@ def _words(event: DpEvent) -> str:
             return f"{sample}, for up to {event.rows} rows of one person"
         case RandomAllocationEvent():
             return f"a pass of {event.steps} steps, each row in one at random, noise multiplier {event.noise_multiplier:.6g}"
-        case dp_event.RepeatAndSelectDpEvent():
+        case RepeatAndSelectDpEvent():
             return f"best of {event.mean:.4g} runs on average, each: {'; '.join(describe(event.event))}"
-        case dp_event.NonPrivateDpEvent():
+        case NonPrivateDpEvent():
             return "release without noise"
     return repr(event)
 
 
 def _count(event: DpEvent, times: int, counts: dict[DpEvent, int]) -> None:
     match event:
-        case dp_event.NoOpDpEvent():
+        case NoOpDpEvent():
             return
-        case dp_event.ComposedDpEvent():
+        case ComposedDpEvent():
             for part in event.events:
                 _count(part, times, counts)
-        case dp_event.SelfComposedDpEvent():
+        case SelfComposedDpEvent():
             _count(event.event, times * event.count, counts)
         case _:
             counts[event] = counts.get(event, 0) + times

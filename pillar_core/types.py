@@ -11,6 +11,7 @@ import numpy as np
 
 from pillar_core.arrays import Array, Json
 from pillar_core.errors import BudgetError, DataError, SettingError, shown
+from pillar_core.events import DpEvent
 from pillar_core.fingerprint import fingerprint
 from pillar_core.memo import Memo
 from pillar_core.numerics import round_up
@@ -137,7 +138,7 @@ class Guarantee:
     chosen_in_sight: bool = False
     rows_per_person: int | None = None
     paid_choice: str = ""
-    event: object = dataclasses.field(default=None, compare=False, repr=False)
+    event: DpEvent | None = dataclasses.field(default=None, compare=False, repr=False)
 
     @property
     def unit(self) -> Unit:

@@ -15,7 +15,6 @@ _FIRST = (
     "pages.parts.explore.release",
     "pages.parts.explore.tuning",
     "pages.parts.explore.views",
-    "dp_accounting",
 )
 _LATER = "torch"
 _PAUSE = 2.0

@@ -9,6 +9,7 @@ from pillar_core.accounting.auto import resolve, resolve_bound
 from pillar_core.accounting.elementary import Kind, read
 from pillar_core.accounting.gaussian_dp import mu_of
 from pillar_core.errors import BudgetError
+from pillar_core.events import PersonSampledEvent, RandomAllocationEvent
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import DpEvent
 from pillar_core.memo import Memo
@@ -147,8 +148,6 @@ def _gaussian_guess(cost: Cost, budget: PrivacyBudget) -> float:
 
 def _rough_mu(event: DpEvent, budget: PrivacyBudget) -> float:
     """μ of the central limit (Bu et al. 2020) for sampled Gaussians, about ε/2 of spread for the rest."""
-    from pillar_core.events import PersonSampledEvent, RandomAllocationEvent
-
     events = read(event, budget.relation)
     if events.is_non_private:
         return math.inf

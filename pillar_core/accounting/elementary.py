@@ -1,6 +1,6 @@
 """What an accountant reads: a privacy event flattened, under one relation, to elementary releases in units of sensitivity.
 
-The ledger speaks `dp_accounting` events. Here they become numbers once, with the sensitivity factor that each event
+The ledger has events. Here they become numbers once, with the sensitivity factor that each event
 records for its relation, so that no accountant guesses one (two libraries disagree by a factor of two).
 """
 
@@ -8,16 +8,24 @@ import dataclasses
 import enum
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
-from pillar_core.deferred import dp_event
 from pillar_core.errors import SettingError
+from pillar_core.events import (
+    ComposedDpEvent,
+    ExponentialMechanismEvent,
+    GaussianDpEvent,
+    GaussianRelease,
+    LaplaceDpEvent,
+    NonPrivateDpEvent,
+    NoOpDpEvent,
+    PoissonSampledDpEvent,
+    PureEvent,
+    SelfComposedDpEvent,
+)
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import DpEvent
 from pillar_core.types import NeighboringRelation
-
-if TYPE_CHECKING:
-    from pillar_core.events import ExponentialMechanismEvent, PureEvent
 
 REPLACE_ONE = NeighboringRelation.REPLACE_ONE
 
@@ -64,7 +72,7 @@ class ElementaryEvents:
 
     relation: NeighboringRelation
     releases: tuple[ElementaryRelease, ...]
-    unsupported: tuple[tuple[DpEvent, int], ...] = ()
+    unsupported: tuple[tuple[Any, int], ...] = ()
     is_non_private: bool = False
 
     @property
@@ -116,18 +124,18 @@ def gaussian_events(noise_multiplier: float, sampling_probability: float, steps:
 
 def _elementary_events(event: DpEvent, times: int) -> Iterator[tuple[DpEvent, int]]:
     match event:
-        case dp_event.NoOpDpEvent():
+        case NoOpDpEvent():
             return
-        case dp_event.ComposedDpEvent():
+        case ComposedDpEvent():
             for part in event.events:
                 yield from _elementary_events(part, times)
-        case dp_event.SelfComposedDpEvent():
+        case SelfComposedDpEvent():
             count = event.count
             if not (count >= 0 and count == int(count)):
                 raise SettingError(f"an event's count must be a whole number of at least 0; got {count!r}.")
             if count:
                 yield from _elementary_events(event.event, times * int(count))
-        case dp_event.PoissonSampledDpEvent():
+        case PoissonSampledDpEvent():
             probability = event.sampling_probability
             if not 0 <= probability <= 1:
                 raise SettingError(f"sampling_probability must be in [0, 1]; got {probability!r}.")
@@ -141,39 +149,37 @@ def _elementary_events(event: DpEvent, times: int) -> Iterator[tuple[DpEvent, in
 
 def _release(event: DpEvent, relation: NeighboringRelation) -> ElementaryRelease | None:
     """One elementary event as a release; None for an event outside our vocabulary."""
-    from pillar_core.events import ExponentialMechanismEvent, GaussianRelease, PureEvent
-
     replace = relation is REPLACE_ONE
     match event:
-        case dp_event.NonPrivateDpEvent():
+        case NonPrivateDpEvent():
             return ElementaryRelease(Kind.PURE, math.inf)
-        case dp_event.GaussianDpEvent():
+        case GaussianDpEvent():
             return ElementaryRelease(Kind.GAUSSIAN, _ratio(2.0 if replace else 1.0, event.noise_multiplier))
         case GaussianRelease():
             factor = _at_least_zero(event.replace_one_factor, "replace_one_factor")
             return ElementaryRelease(Kind.GAUSSIAN, _ratio(factor if replace else 1.0, event.noise_multiplier))
-        case dp_event.LaplaceDpEvent():
+        case LaplaceDpEvent():
             return ElementaryRelease(Kind.LAPLACE, _ratio(2.0 if replace else 1.0, event.noise_multiplier))
         case ExponentialMechanismEvent():
             return ElementaryRelease(Kind.EXPONENTIAL, _epsilon(event, replace))
         case PureEvent():
             return ElementaryRelease(Kind.PURE, _epsilon(event, replace), delta=_at_least_zero(event.delta, "delta"))
-        case dp_event.PoissonSampledDpEvent():
+        case PoissonSampledDpEvent():
             return _sampled_release(event, relation)
     return None
 
 
-def _sampled_release(event: "dp_event.PoissonSampledDpEvent", relation: NeighboringRelation) -> ElementaryRelease | None:
+def _sampled_release(event: PoissonSampledDpEvent, relation: NeighboringRelation) -> ElementaryRelease | None:
     """One release made of everything that was computed from one Poisson sample; None where no formula covers it."""
-    from pillar_core.events import GaussianRelease
-
     probability = float(event.sampling_probability)
     parts = list(_elementary_events(event.event, 1))
-    if parts and all(isinstance(part, dp_event.GaussianDpEvent | GaussianRelease) for part, _ in parts):
-        # Gaussians of one sample are one joint Gaussian; its loss is one row's norm / std under both relations.
-        return _joint_release([(_ratio(1.0, part.noise_multiplier), times) for part, times in parts], probability)
+    gaussians = ((part, times) for part, times in parts if isinstance(part, GaussianDpEvent | GaussianRelease))
+    ratios = [(_ratio(1.0, part.noise_multiplier), times) for part, times in gaussians]
     if not parts:
         return ElementaryRelease(Kind.PURE, 0.0)
+    if len(ratios) == len(parts):
+        # Gaussians of one sample are one joint Gaussian; its loss is one row's norm / std under both relations.
+        return _joint_release(ratios, probability)
     if len(parts) == 1 and parts[0][1] == 1:
         inner = _release(parts[0][0], relation)
         if inner is not None and inner.sampling_probability == 1.0:
@@ -193,7 +199,7 @@ def _canonical_releases(counts: dict[ElementaryRelease, int]) -> tuple[Elementar
     return tuple(sampled) if full == 0 else (ElementaryRelease(Kind.GAUSSIAN, math.sqrt(full)), *sampled)
 
 
-def _epsilon(event: "ExponentialMechanismEvent | PureEvent", replace: bool) -> float:
+def _epsilon(event: ExponentialMechanismEvent | PureEvent, replace: bool) -> float:
     add_remove, replace_one = (_at_least_zero(value, "epsilon") for value in (event.epsilon_add_remove, event.epsilon_replace_one))
     return replace_one if replace else add_remove
 

@@ -14,6 +14,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -25,6 +26,7 @@ from pillar_core.accounting.ends import Direction, delta_at_zero, direction_boun
 from pillar_core.accounting.gaussian_dp import ANALYTIC_GAUSSIAN, epsilon_of_mu
 from pillar_core.accounting.loss import AtomPair, GaussianPair, Pair, PersonPair, SwappedPair, atoms, directions
 from pillar_core.arrays import Array
+from pillar_core.events import PersonSampledEvent, RandomAllocationEvent
 from pillar_core.ledger import DpEvent
 from pillar_core.types import EpsilonBounds
 
@@ -61,7 +63,7 @@ def _directions(events: ElementaryEvents, *, is_upper: bool = True) -> tuple[Dir
     return tuple((*every[-side], *((pair[side], count) for pair, count in extra)) for side in (0, 1))
 
 
-def _pairs(event: DpEvent, *, is_upper: bool) -> tuple[Pair, Pair]:
+def _pairs(event: Any, *, is_upper: bool) -> tuple[Pair, Pair]:
     """(removal, addition) of an event that is no release of `elementary`."""
     loss = 1 / event.noise_multiplier
     if _is_full(event):
@@ -73,12 +75,10 @@ def _pairs(event: DpEvent, *, is_upper: bool) -> tuple[Pair, Pair]:
 
 
 def _is_allocation(event: DpEvent) -> bool:
-    from pillar_core.events import RandomAllocationEvent
-
     return isinstance(event, RandomAllocationEvent)
 
 
-def _is_full(event: DpEvent) -> bool:
+def _is_full(event: Any) -> bool:
     """A pass whose amplification is not computed."""
     return _is_allocation(event) and not LOSSES[0] <= 1 / event.noise_multiplier <= LOSSES[1]
 
@@ -121,8 +121,6 @@ def _direction_profile(direction: Direction, deltas: Array) -> Array:
 def _refusal(events: ElementaryEvents) -> str:
     if not events.unsupported:
         return ""
-    from pillar_core.events import PersonSampledEvent, RandomAllocationEvent
-
     if not all(isinstance(event, PersonSampledEvent | RandomAllocationEvent) for event, _ in events.unsupported):
         return f"no loss distribution here for {unsupported_names(events)}"
     both = "random allocation and samples of several rows of one person are bounded for rows added or removed only"

@@ -1,11 +1,12 @@
 """Privacy loss distributions of `dp_accounting` (connect-the-dots, pessimistic), for each event it has a form for."""
 
+import importlib.util
 import math
 from typing import Any
 
 from pillar_core.accounting.accountant import Accountant, unsupported_names
 from pillar_core.accounting.elementary import REPLACE_ONE, ElementaryEvents, ElementaryRelease, Kind
-from pillar_core.deferred import pld, privacy_accountant
+from pillar_core.extras import how_to_get
 from pillar_core.types import EpsilonBounds
 
 DEFAULT_INTERVAL = 1e-4
@@ -13,6 +14,8 @@ SMALLEST_INTERVAL = 2e-6
 
 
 def _bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
+    from dp_accounting import pld
+
     interval = _interval(events)
     total = pld.privacy_loss_distribution.identity(value_discretization_interval=interval)
     for release in events.releases:
@@ -23,6 +26,8 @@ def _bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
 
 def _distribution(release: ElementaryRelease, events: ElementaryEvents, interval: float) -> Any:
     """The loss distribution of one release; the library's own replace-one factor of 2 is taken out where ours is in."""
+    from dp_accounting import pld, privacy_accountant
+
     match release.kind:
         case Kind.GAUSSIAN:
             relation = privacy_accountant.NeighboringRelation
@@ -56,6 +61,8 @@ def _refusal(events: ElementaryEvents) -> str:
             return f"dp-accounting has no loss distribution for a Poisson-sampled {release.kind.value}"
         if release.sampling_probability < 1 and release.kind is Kind.LAPLACE and events.relation is REPLACE_ONE:
             return "dp-accounting has no loss distribution for Poisson-sampled Laplace noise under replace-one"
+    if importlib.util.find_spec("dp_accounting") is None:
+        return f"it needs {how_to_get(ImportError(name='dp_accounting'))}"
     return ""
 
 

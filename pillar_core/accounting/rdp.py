@@ -1,21 +1,23 @@
-"""Rényi differential privacy: curves of `dp_accounting` (or of Opacus), composed by addition, converted at the best order.
+"""Rényi differential privacy: curves of our own (or of Opacus), composed by addition, converted at the best order.
 
-Orders reach far enough for ε = 0.01, where the usual list (up to 63) stops short. The library's Gaussian event ignores
-the replace-one factor, so its curves are asked for at the noise that the factor leaves.
+Orders reach far enough for ε = 0.01, where the usual list (up to 63) stops short. dp-accounting's curves agree; its series
+at fractional orders below 2 stops early and says too much.
 """
 
 import dataclasses
 import functools
 import itertools
 import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from scipy.special import gammaln, logsumexp
 
 from pillar_core.accounting.accountant import Accountant, unsupported_names
 from pillar_core.accounting.elementary import REPLACE_ONE, ElementaryEvents, ElementaryRelease, Kind, read
 from pillar_core.arrays import Array
-from pillar_core.deferred import dp_event, privacy_accountant, rdp
-from pillar_core.ledger import DpEvent
+from pillar_core.events import DpEvent, RepeatAndSelectDpEvent, SampledWithoutReplacementDpEvent
+from pillar_core.numerics import halve
 from pillar_core.types import EpsilonBounds, NeighboringRelation
 
 
@@ -26,15 +28,18 @@ def _orders(largest: int) -> tuple[float, ...]:
 
 
 ORDERS = _orders(10_000)
-LOW_ORDERS = slice(0, ORDERS.index(64.0))
+FEW_WHOLE = 63
+"""The largest order of sampling without replacement, which costs the square of the order."""
+FEW = ORDERS.index(FEW_WHOLE) + 1
 OPACUS_ORDERS = _orders(1024)
 """Its binomial coefficients overflow a float beyond order 1029."""
 USUAL_ORDERS = (*(1 + step / 10 for step in range(1, 100)), *range(12, 64))
 """Those of Opacus 1.6 and fastDP; TensorFlow Privacy's differ by a few."""
 
-
+ROUNDING = 1e-13
+"""Above the error of our sums, for each order."""
 LEAST_NOISE = 0.05
-"""Below, Opacus's fractional orders need not end."""
+"""Below, Opacus's fractional orders need not end, and ours would need a long grid."""
 
 
 def usual_epsilon(noise_multiplier: float, *, sampling_probability: float, steps: int, delta: float) -> float:
@@ -43,9 +48,7 @@ def usual_epsilon(noise_multiplier: float, *, sampling_probability: float, steps
         return math.inf
     orders = np.asarray(USUAL_ORDERS)
     if noise_multiplier < LEAST_NOISE:
-        event = dp_event.GaussianDpEvent(noise_multiplier)
-        sampled = event if sampling_probability == 1 else dp_event.PoissonSampledDpEvent(sampling_probability, event)
-        return float(rdp.RdpAccountant(USUAL_ORDERS).compose(sampled, steps).get_epsilon(delta))
+        return _least(steps * _sampled_gaussian(1 / noise_multiplier, sampling_probability, orders), orders, delta)
     from opacus.accountants.analysis.rdp import compute_rdp
 
     curve = compute_rdp(q=sampling_probability, noise_multiplier=noise_multiplier, steps=steps, orders=list(USUAL_ORDERS))
@@ -53,26 +56,44 @@ def usual_epsilon(noise_multiplier: float, *, sampling_probability: float, steps
     return max(0.0, float(np.nanmin(epsilons)))
 
 
-def _epsilon(curve: Array, orders: tuple[float, ...], events: ElementaryEvents, delta: float) -> EpsilonBounds:
+def _least(curve: Array, orders: Array, delta: float) -> float:
+    """ε at δ: the conversion of Canonne, Kamath & Steinke 2020, Proposition 12; 0 where the total variation alone gives it."""
+    epsilons = curve + np.log1p(-1 / orders) - np.log(delta * orders) / (orders - 1)
+    return max(0.0, float(np.min(np.where(delta**2 + np.expm1(-curve) > 0, 0.0, epsilons))))
+
+
+def _least_delta(curve: Array, orders: Array, epsilon: Array) -> Array:
+    """δ at each of `epsilon` (n,), by the same conversions."""
+    with np.errstate(divide="ignore"):
+        variation = np.log1p(-np.exp(-curve)) / 2
+    logs = np.minimum(variation, (orders - 1) * (curve - epsilon[:, None] + np.log1p(-1 / orders)) - np.log(orders))
+    return np.asarray(np.minimum(1.0, np.exp(logs.min(axis=1))))
+
+
+def _epsilon(curve: Array, orders: Sequence[float], events: ElementaryEvents, delta: float) -> EpsilonBounds:
     """Each (ε, δᵢ) release hands over its δᵢ; the rest of δ goes to the curve."""
     rest = delta - math.fsum(release.count * release.delta for release in events.releases)
-    upper = float(rdp.rdp_privacy_accountant.compute_epsilon(orders, np.maximum(curve, 0.0), rest)[0]) if rest > 0 else math.inf
+    upper = _least(np.maximum(curve, 0.0), np.asarray(orders), rest) if rest > 0 else math.inf
     return EpsilonBounds(0.0, upper, upper)
 
 
 def _bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
-    curve: Array = np.zeros(len(ORDERS))
-    for release in events.releases:
-        curve = curve + release.count * _curve(dataclasses.replace(release, count=1))
-    if not events.unsupported:
-        return _epsilon(curve, ORDERS, events, delta)
-    neighbours, fixed_size = privacy_accountant.NeighboringRelation, dp_event.SampledWithoutReplacementDpEvent
-    # without replacement, the library's curve costs the square of the order
-    few = LOW_ORDERS if any(isinstance(event, fixed_size) for event, _ in events.unsupported) else slice(None)
+    curve = curve_of(events)
+    return _epsilon(curve, ORDERS[: len(curve)], events, delta)
+
+
+def curve_of(events: ElementaryEvents) -> Array:
+    """RDP of everything at ORDERS, or at the first FEW of them."""
+    curves = [release.count * _curve(dataclasses.replace(release, count=1)) for release in events.releases]
     for event, count in events.unsupported:
-        relation = neighbours.REPLACE_ONE if isinstance(event, fixed_size) else neighbours.ADD_OR_REMOVE_ONE
-        curve[few] += rdp.RdpAccountant(ORDERS[few], relation).compose(_library_form(event, events.relation), count).rdp
-    return _epsilon(curve[few], ORDERS[few], events, delta)
+        match event:
+            case RepeatAndSelectDpEvent():
+                curves.append(count * _best_of(curve_of(read(event.event, events.relation)), event))
+            case SampledWithoutReplacementDpEvent():
+                mu = read(event.event, events.relation).gaussian_mu  # twice the norm of a row, over the noise
+                curves.append(count * _fixed_size(mu, event.sample_size / event.source_dataset_size))
+    few = min(map(len, curves), default=len(ORDERS))
+    return np.asarray(np.sum([np.zeros(few), *(curve[:few] for curve in curves)], axis=0))
 
 
 @functools.lru_cache(maxsize=512)
@@ -80,14 +101,15 @@ def _curve(release: ElementaryRelease) -> Array:
     """RDP of one release at ORDERS."""
     orders = np.asarray(ORDERS)
     match release.kind:
-        case Kind.GAUSSIAN if release.is_full_gaussian:
-            return orders * (release.loss**2 / 2)
+        case Kind.GAUSSIAN:
+            return _sampled_gaussian(release.loss, release.sampling_probability, orders)
+        case Kind.LAPLACE:  # Mironov 2017, Proposition 6
+            shares = (orders - 1) * np.expm1(release.loss * (1 - 2 * orders)) / (2 * orders - 1)
+            return np.asarray(release.loss + np.log1p(shares) / (orders - 1))
         case Kind.PURE:
             return _pure_curve(release.loss, orders)
-        case Kind.EXPONENTIAL:
-            # bounded range: ε²/8-zCDP (Cesar & Rogers 2021, Lemma 3.2); our ε bounds the spread over candidates
-            return np.minimum(_pure_curve(release.loss, orders), orders * (release.loss**2 / 8))
-    return np.asarray(rdp.RdpAccountant(ORDERS).compose(_library_event(release)).rdp)
+    # bounded range: ε²/8-zCDP (Cesar & Rogers 2021, Lemma 3.2); our ε bounds the spread over candidates
+    return np.asarray(np.minimum(_pure_curve(release.loss, orders), orders * (release.loss**2 / 8)))
 
 
 def _pure_curve(epsilon: float, orders: Array) -> Array:
@@ -97,33 +119,68 @@ def _pure_curve(epsilon: float, orders: Array) -> Array:
     return np.asarray(np.minimum(np.maximum(curve, 0.0), np.minimum(epsilon, orders * epsilon**2 / 2)))
 
 
-def _library_event(release: ElementaryRelease) -> DpEvent:
-    noise = 1 / release.loss if release.loss > 0 else math.inf
-    match release.kind:
-        case Kind.GAUSSIAN if release.is_full_gaussian:
-            return dp_event.GaussianDpEvent(noise)
-        case Kind.GAUSSIAN:
-            return dp_event.PoissonSampledDpEvent(release.sampling_probability, dp_event.GaussianDpEvent(noise))
-        case Kind.LAPLACE:
-            return dp_event.LaplaceDpEvent(noise)
-        case Kind.EXPONENTIAL:
-            return dp_event.ZCDpEvent(release.loss**2 / 8)
-    return dp_event.ZCDpEvent(release.loss**2 / 2)
+def _sampled_gaussian(loss: float, probability: float, orders: Array) -> Array:
+    """RDP of a Gaussian sum over a Poisson sample, row added or removed (Mironov, Talwar & Zhang 2019, sections 3.2 and 3.3)."""
+    if probability == 1:
+        return orders * (loss**2 / 2)
+    curve = np.empty(len(orders))
+    for place in np.flatnonzero(orders == np.floor(orders)):
+        taken = np.arange(orders[place] + 1)
+        chances = _log_choose(orders[place], taken) + taken * math.log(probability) + (orders[place] - taken) * math.log1p(-probability)
+        curve[place] = logsumexp(chances + taken * (taken - 1) * (loss**2 / 2))
+    between = orders != np.floor(orders)
+    curve[between] = _log_means(lambda log: np.logaddexp(math.log1p(-probability), math.log(probability) + log), orders[between], loss)
+    return np.asarray((curve + orders * ROUNDING) / (orders - 1))
 
 
-def _library_form(event: DpEvent, relation: NeighboringRelation) -> DpEvent:
-    """A library event that means the same to its accountant, our releases and factors inside it included."""
-    match event:
-        case dp_event.RepeatAndSelectDpEvent():
-            inner = read(event.event, relation)
-            parts: list[DpEvent] = [dp_event.SelfComposedDpEvent(_library_event(part), part.count) for part in inner.releases]
-            parts += [dp_event.SelfComposedDpEvent(_library_form(part, relation), count) for part, count in inner.unsupported]
-            return dp_event.RepeatAndSelectDpEvent(dp_event.ComposedDpEvent(parts), event.mean, event.shape)
-        case dp_event.SampledWithoutReplacementDpEvent():
-            # the library ignores that replacing a row moves a sum by twice its norm
-            noise = 1 / read(event.event, relation).gaussian_mu
-            return dp_event.SampledWithoutReplacementDpEvent(event.source_dataset_size, event.sample_size, dp_event.GaussianDpEvent(noise))
-    return event
+def _fixed_size(loss: float, probability: float) -> Array:
+    """RDP at the first FEW of ORDERS of a Gaussian sum over a batch of fixed size, row replaced; its sum moves by `loss` deviations.
+
+    Wang, Balle & Kasiviswanathan 2019, Theorem 27; between whole orders by their Corollary 10.
+    """
+    powers, whole = np.arange(2, FEW_WHOLE + 1), np.arange(1, FEW_WHOLE + 1)
+    even = _log_means(lambda log: np.maximum(log, 0) + np.log(-np.expm1(-np.abs(log))), np.arange(2, FEW_WHOLE + 2, 2), loss)
+    moments = math.log(4) + (even[powers // 2 - 1] + even[(powers + 1) // 2 - 1]) / 2
+    terms = powers * math.log(probability) + np.minimum(moments, math.log(2) + powers * (powers - 1) * (loss**2 / 2))
+    logs = np.logaddexp(0, logsumexp(_log_choose(whole[:, None], powers) + terms, axis=1))
+    orders = np.asarray(ORDERS[:FEW])
+    return np.asarray(np.interp(orders, whole, logs) / (orders - 1))
+
+
+def _best_of(curve: Array, event: RepeatAndSelectDpEvent) -> Array:
+    """RDP of the best of a random number of runs, each with `curve` (Papernot & Steinke 2022, Theorems 2 and 6)."""
+    orders = np.asarray(ORDERS[: len(curve)])
+    repeated = curve + math.log(event.mean) / (orders - 1)
+    if event.shape == math.inf:
+        return np.asarray(repeated + event.mean * _least_delta(curve, orders, np.log1p(1 / (orders - 1))))
+
+    def mean(rate: float) -> float:
+        return math.expm1(rate) * (-event.shape / math.expm1(-event.shape * rate) if event.shape else 1 / rate)
+
+    rate = halve(lambda rate: mean(rate) < event.mean, 0.0, 2 * math.log(event.mean) + 1e-12, tolerance=0.0)[1]  # −log γ, from above
+    repeated += (1 + event.shape) * np.min((1 - 1 / orders) * curve + rate / orders)
+    return np.minimum.accumulate(repeated[::-1])[::-1]  # a curve rises with its order
+
+
+def _log_means(log_of: Callable[[Array], Array], powers: Array, loss: float) -> Array:
+    """log E f(L)ᵖ at each of `powers`, f given by its logarithm; L: likelihood ratio of N(1, 1/loss²) to N(0, 1/loss²), under the latter.
+
+    A sum over an even grid, whose error is e⁻³⁹ or less, since f(L)ᵖ has no singularity within π/loss² of the real line.
+    """
+    if loss * LEAST_NOISE > 1:
+        return np.full(len(powers), math.inf)
+    noise = 1 / loss
+    step = noise * min(0.1, noise / 2)
+    x = np.arange(-20 * noise, powers.max() + 20 * noise, step)
+    with np.errstate(divide="ignore"):
+        logs = log_of((x - 0.5) * loss**2)
+    return np.asarray(
+        logsumexp(np.multiply.outer(powers, logs) - (x * loss) ** 2 / 2 + math.log(step * loss / math.sqrt(2 * math.pi)), axis=1)
+    )
+
+
+def _log_choose(n: Array, k: Array) -> Array:
+    return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
 
 
 def _refusal(events: ElementaryEvents) -> str:
@@ -134,18 +191,16 @@ def _refusal(events: ElementaryEvents) -> str:
 
 def _unsupported_refusal(event: DpEvent, relation: NeighboringRelation) -> str:
     match event:
-        case dp_event.RepeatAndSelectDpEvent():
+        case RepeatAndSelectDpEvent():
             inner = read(event.event, relation)
             if inner.is_non_private or any(release.delta > 0 for release in inner.releases):
                 return "a selection among runs needs runs with a Rényi curve: no release without noise, no δ of its own"
             return _refusal(inner)
-        case dp_event.SampledWithoutReplacementDpEvent() if relation is REPLACE_ONE:
+        case SampledWithoutReplacementDpEvent() if relation is REPLACE_ONE:
             inner = read(event.event, relation)
             only_gaussian = inner.releases and not inner.unsupported and all(release.is_full_gaussian for release in inner.releases)
             return "" if only_gaussian else "sampling without replacement has a Rényi curve for Gaussian releases only"
-    if relation is REPLACE_ONE or not rdp.RdpAccountant(ORDERS).supports(event):
-        return f"no Rényi curve under {relation} for {type(event).__name__}"
-    return ""
+    return f"no Rényi curve under {relation} for {type(event).__name__}"
 
 
 def _sampled_refusal(release: ElementaryRelease, events: ElementaryEvents) -> str:
@@ -154,7 +209,7 @@ def _sampled_refusal(release: ElementaryRelease, events: ElementaryEvents) -> st
     if release.kind is not Kind.GAUSSIAN:
         return f"no Rényi curve for a Poisson-sampled {release.kind.value}"
     if events.relation is REPLACE_ONE:
-        return "dp-accounting has no Rényi curve for Poisson sampling under replace-one, where both rows enter the sum"
+        return "no Rényi curve for Poisson sampling under replace-one, where both rows enter the sum"
     return ""
 
 
@@ -182,7 +237,7 @@ def _opacus_refusal(events: ElementaryEvents) -> str:
 
 RDP = Accountant(
     name="rdp",
-    title="Rényi DP (dp-accounting)",
+    title="Rényi DP",
     source="Mironov 2017; Mironov, Talwar & Zhang 2019; conversion of Canonne, Kamath & Steinke 2020",
     bounds=_bounds,
     refusal=_refusal,

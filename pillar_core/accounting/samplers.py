@@ -11,7 +11,7 @@ from typing import Any
 from pillar_core import checks
 from pillar_core.accounting.elementary import REPLACE_ONE
 from pillar_core.accounting.gaussian_runs import SAMPLING_PROBABILITY, STEPS_TAKEN, epsilon, gaussian_run
-from pillar_core.deferred import dp_event
+from pillar_core.events import GaussianDpEvent, SampledWithoutReplacementDpEvent
 from pillar_core.ledger import DpEvent, allocation_pass, gaussian, repeat
 from pillar_core.types import EpsilonBounds, NeighboringRelation
 
@@ -105,7 +105,7 @@ def _fixed_size(noise_multiplier: float, sampling_probability: float, steps: int
         return gaussian_run(noise_multiplier, steps=steps)
     rows = 10**9
     batch = math.ceil(sampling_probability * rows - 1e-6)
-    return repeat(dp_event.SampledWithoutReplacementDpEvent(rows, batch, dp_event.GaussianDpEvent(noise_multiplier)), steps)
+    return repeat(SampledWithoutReplacementDpEvent(rows, batch, GaussianDpEvent(noise_multiplier)), steps)
 
 
 def batches(sampling_probability: float) -> int:

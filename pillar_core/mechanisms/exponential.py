@@ -13,6 +13,7 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.errors import SettingError
+from pillar_core.events import ExponentialMechanismEvent
 from pillar_core.ledger import Call, DpEvent, Ledger, gaussian
 from pillar_core.rng import Stream
 
@@ -31,8 +32,6 @@ def exponential(epsilon: float) -> DpEvent:
         raise SettingError(f"epsilon of an exponential mechanism must be above 0; got {epsilon!r}.")
     if math.isinf(epsilon):
         return gaussian(0.0)
-    from pillar_core.events import ExponentialMechanismEvent
-
     return ExponentialMechanismEvent(float(epsilon), float(REPLACE_ONE_FACTOR * epsilon))
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.errors import SettingError
+from pillar_core.events import PureEvent
 from pillar_core.ledger import Call, Ledger
 from pillar_core.rng import Stream, exact_words
 
@@ -39,8 +40,6 @@ class GeometricMechanism:
 
     def release(self, counts: Array) -> Array:
         """`counts` (any shape, int64, each row in one cell) plus noise, after the charge."""
-        from pillar_core.events import PureEvent
-
         law = "exact" if exact_words(self.stream) else "fast"
         call = Call("geometric", counts.shape, 1 / self.rate, 1.0, 1.0, noise_law=law)
         event = PureEvent(self.rate, 2 * self.rate)

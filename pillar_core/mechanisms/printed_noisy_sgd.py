@@ -14,6 +14,7 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.errors import SettingError
+from pillar_core.events import PureEvent
 from pillar_core.ledger import Call, DpEvent, Ledger, gaussian
 from pillar_core.rng import Stream
 
@@ -31,8 +32,6 @@ def printed_event(noise_multiplier: float, *, n_private: int, delta: float) -> D
         raise SettingError(f"noise_multiplier must be at least 0 and delta in (0, 1); got {noise_multiplier!r}, {delta!r}.")
     if noise_multiplier == 0:
         return gaussian(0.0)
-    from pillar_core.events import PureEvent
-
     epsilon = math.sqrt(32 * math.log(n_private / delta) * math.log(1 / delta)) / noise_multiplier
     if epsilon > 2 * math.sqrt(2 * math.log(2 / delta)):
         return gaussian(0.0)  # the theorem's proof adds up small steps and does not reach there

@@ -10,7 +10,7 @@ from pathlib import Path
 __all__ = ["VERSION", "in_words", "made_with"]
 
 VERSION = "0.2.0"
-PACKAGES = ("numpy", "scipy", "scikit-learn", "torch", "dp-accounting")
+PACKAGES = ("numpy", "scipy", "scikit-learn", "torch")
 _SOURCES = Path(__file__).resolve().parents[1]
 
 

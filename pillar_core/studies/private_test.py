@@ -124,7 +124,7 @@ def private_test(
     ledger, use = Ledger(), fingerprint(x, y, counts, metric, numerator)
     mechanism = GeometricMechanism(numerator, Streams(seed, use).secret("private test"), ledger, label=f"{metric} of test rows")
     cells = mechanism.release(counts)
-    event = of_person(ledger.total_event, most)
+    event: Any = of_person(ledger.total_event, most)  # a `PureEvent`
     upper = event.epsilon_add_remove if worst == 1 else event.epsilon_replace_one
     persons = (MOST.format(most),) if rows_per_person else ()
     assumptions = (CLASSES_PUBLIC, GIVEN, UNSEEN, ADDED, *persons, NOISE_EXACT if seed is None else NOISE_SECRET)

@@ -46,7 +46,7 @@ FACE = CORE / "__init__.py"
 ONLY_IN = {
     "streamlit": ("app.py", "pages/"),
     "plotly": ("pillar_core/plots/",),
-    "dp_accounting": ("pillar_core/deferred.py", "pillar_core/events.py", "pillar_core/ledger.py", "pillar_core/accounting/"),
+    "dp_accounting": ("pillar_core/accounting/pld.py",),
     "prv_accountant": ("pillar_core/accounting/",),
     "diskcache": ("pillar_core/store/",),
 }

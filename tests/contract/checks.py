@@ -10,12 +10,11 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from dp_accounting import dp_event
 from scipy import stats
 from scipy.special import softmax
 
 from contract.tapes import Neighbour, Recorder, Redraws, Replay, WithFirstRow, distance
-from pillar_core import params
+from pillar_core import events, params
 from pillar_core.auditing import noise
 from pillar_core.events import ExponentialMechanismEvent, GaussianRelease, PureEvent, RandomAllocationEvent
 from pillar_core.ledger import Call, DpEvent, Ledger, compose, event_counts
@@ -125,12 +124,12 @@ def charges_fit(lines: Lines, tape: Recorder) -> None:
     assert len(lines) == len(tape.calls), "a release was not charged"
     whole_pass, taken = None, 0
     for (label, event), call in zip(lines, tape.calls, strict=True):
-        if isinstance(event, dp_event.NoOpDpEvent):
+        if isinstance(event, events.NoOpDpEvent):
             assert whole_pass is not None, f"{label} is free, and no pass was charged before it"
             assert taken < whole_pass.steps, f"{label} is free, and its pass is over"
             event = whole_pass
         whole_pass, taken = (event, taken + 1 if event is whole_pass else 1) if isinstance(event, RandomAllocationEvent) else (None, 0)
-        charged = event.event if isinstance(event, dp_event.PoissonSampledDpEvent) else event
+        charged = event.event if isinstance(event, events.PoissonSampledDpEvent) else event
         assert chance_charged(event) == call.sampling_probability, label
         np.testing.assert_allclose(noise_charged(charged, call), noise_called(call), rtol=1e-12, err_msg=label)
 
@@ -138,7 +137,7 @@ def charges_fit(lines: Lines, tape: Recorder) -> None:
 def chance_charged(event: DpEvent) -> float:
     """A row's chance to enter the release that an event is charged for."""
     match event:
-        case dp_event.PoissonSampledDpEvent():
+        case events.PoissonSampledDpEvent():
             return event.sampling_probability
         case RandomAllocationEvent():
             return 1 / event.steps
@@ -155,7 +154,7 @@ def noise_called(call: Call) -> float:
 def noise_charged(event: DpEvent, call: Call) -> float:
     """Noise over sensitivity that an event is charged for."""
     match event:
-        case dp_event.GaussianDpEvent() | GaussianRelease() | RandomAllocationEvent():
+        case events.GaussianDpEvent() | GaussianRelease() | RandomAllocationEvent():
             return event.noise_multiplier
         case ExponentialMechanismEvent():
             return 1 / event.epsilon_add_remove
@@ -168,7 +167,7 @@ def noise_charged(event: DpEvent, call: Call) -> float:
 def replace_one_factor(event: DpEvent) -> float:
     """How much further than an added row a replaced one may move a release that is charged as `event`."""
     match event:
-        case dp_event.PoissonSampledDpEvent():
+        case events.PoissonSampledDpEvent():
             return replace_one_factor(event.event)
         case GaussianRelease():
             return event.replace_one_factor
@@ -187,7 +186,7 @@ def samples_as_charged(case: Case) -> None:
     if passes:
         _allocated_as_charged(tape, *passes[0], far)
         return
-    charged = sum(times for event, times in event_counts(ledger.total_event).items() if isinstance(event, dp_event.PoissonSampledDpEvent))
+    charged = sum(times for event, times in event_counts(ledger.total_event).items() if isinstance(event, events.PoissonSampledDpEvent))
     drawn = [(q, n, len(indices)) for q, n, indices in tape.samples if q < 1]
     assert charged == len(drawn), f"{charged} Poisson events were charged and {len(drawn)} samples drawn"
     if len(drawn) < 30:

@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from dp_accounting import dp_event
 from scipy import optimize, special, stats
 
 from pillar_core import accounting, events, ledger
@@ -124,11 +123,11 @@ def test_pure_releases_compose_as_binomials(times: int, each: float, delta: floa
 def test_one_laplace_release_has_its_closed_form() -> None:
     """δ(ε) = 1 − e^{(ε − ε₀)/2} for 0 <= ε <= ε₀ = 1/scale."""
     for epsilon_zero, delta in ((0.5, 1e-2), (3.0, 1e-5), (1.0, 1e-9)):
-        bounds = accounting.epsilon(dp_event.LaplaceDpEvent(1 / epsilon_zero), delta=delta, relation=ADD, accountant="pillar")
+        bounds = accounting.epsilon(events.LaplaceDpEvent(1 / epsilon_zero), delta=delta, relation=ADD, accountant="pillar")
         exact = epsilon_zero + 2 * math.log1p(-delta)
         assert bounds.lower <= exact * (1 + 1e-12)
         assert exact * (1 - 1e-12) <= bounds.upper <= exact * 1.002
-        replaced = accounting.epsilon(dp_event.LaplaceDpEvent(2 / epsilon_zero), delta=delta, relation=REPLACE, accountant="pillar")
+        replaced = accounting.epsilon(events.LaplaceDpEvent(2 / epsilon_zero), delta=delta, relation=REPLACE, accountant="pillar")
         assert replaced == bounds
 
 

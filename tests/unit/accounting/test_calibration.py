@@ -4,7 +4,6 @@ import math
 import threading
 
 import pytest
-from dp_accounting import dp_event
 
 from pillar_core import accounting, events, ledger
 from pillar_core.errors import BudgetError, SettingError, UnsupportedError
@@ -62,7 +61,7 @@ def test_releases_share_the_budget_as_one_setting() -> None:
     """Two Gaussians at fixed ratios and a pure part that takes its ε first."""
     budget = PrivacyBudget(1.0, 1e-5)
 
-    def cost(noise: float) -> dp_event.DpEvent:
+    def cost(noise: float) -> events.DpEvent:
         return ledger.compose(ledger.repeat(ledger.gaussian(noise), 10), ledger.gaussian(2 * noise), events.PureEvent(0.2, 0.4))
 
     sigma = accounting.calibrate(cost, budget)
@@ -71,13 +70,13 @@ def test_releases_share_the_budget_as_one_setting() -> None:
 
 
 def test_a_budget_that_other_parts_have_spent_is_refused_with_what_would_do() -> None:
-    def cost(noise: float) -> dp_event.DpEvent:
+    def cost(noise: float) -> events.DpEvent:
         return ledger.compose(ledger.subsample(ledger.gaussian(noise), 0.1), events.PureEvent(0.5, 1.0))
 
     with pytest.raises(BudgetError, match=r"no noise meets epsilon = 0\.4 .*epsilon of at least 0\.5"):
         accounting.calibrate(cost, PrivacyBudget(0.4, 1e-5))
 
-    def overspent(noise: float) -> dp_event.DpEvent:
+    def overspent(noise: float) -> events.DpEvent:
         return ledger.compose(ledger.gaussian(noise), events.PureEvent(0.1, 0.1, 1e-4))
 
     with pytest.raises(BudgetError, match="a larger delta would"):
@@ -116,10 +115,10 @@ def test_a_warm_calibration_asks_no_accountant(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_memory_is_not_fooled_by_costs_that_agree_on_the_probes() -> None:
-    def plain(noise: float) -> dp_event.DpEvent:
+    def plain(noise: float) -> events.DpEvent:
         return ledger.gaussian(noise)
 
-    def kinked(noise: float) -> dp_event.DpEvent:
+    def kinked(noise: float) -> events.DpEvent:
         return ledger.gaussian(noise if noise in (0.37, 1.0, 13.0) else noise / 2)
 
     budget = PrivacyBudget(1.5, 1e-5)

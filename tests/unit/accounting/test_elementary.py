@@ -3,7 +3,6 @@
 import math
 
 import pytest
-from dp_accounting import dp_event
 
 from pillar_core import events, ledger
 from pillar_core.accounting import Kind, Release, read
@@ -18,8 +17,8 @@ REPLACE = NeighboringRelation.REPLACE_ONE
 def test_equal_spending_reads_equal_however_it_is_written() -> None:
     step = ledger.subsample(ledger.gaussian(2.0), 0.1)
     flat = ledger.compose(*[step] * 6, ledger.gaussian(3.0), ledger.gaussian(4.0))
-    nested = dp_event.ComposedDpEvent(
-        [ledger.gaussian(2.4), dp_event.SelfComposedDpEvent(dp_event.SelfComposedDpEvent(step, 3), 2), dp_event.NoOpDpEvent()]
+    nested = events.ComposedDpEvent(
+        [ledger.gaussian(2.4), events.SelfComposedDpEvent(events.SelfComposedDpEvent(step, 3), 2), events.NoOpDpEvent()]
     )
     # 1/3² + 1/4² = 1/2.4²
     assert read(flat, ADD).gaussian_mu == pytest.approx(read(nested, ADD).gaussian_mu, rel=1e-15)
@@ -35,78 +34,78 @@ def test_equal_spending_reads_equal_however_it_is_written() -> None:
         (ledger.gaussian(4.0), 0.25, 0.5),
         (ledger.gaussian(4.0, replace_one_factor=math.sqrt(2)), 0.25, math.sqrt(2) / 4),
         (ledger.gaussian(4.0, replace_one_factor=1.0), 0.25, 0.25),
-        (dp_event.LaplaceDpEvent(4.0), 0.25, 0.5),
+        (events.LaplaceDpEvent(4.0), 0.25, 0.5),
         (events.ExponentialMechanismEvent(0.3, 0.6), 0.3, 0.6),
         (events.PureEvent(0.3, 0.5, 1e-7), 0.3, 0.5),
         # under Poisson sampling the Gaussian's loss is one row's norm: the pair itself knows the relation
         (ledger.subsample(ledger.gaussian(4.0), 0.1), 0.25, 0.25),
     ],
 )
-def test_each_relation_takes_the_sensitivity_that_the_event_records(event: dp_event.DpEvent, add: float, replace: float) -> None:
+def test_each_relation_takes_the_sensitivity_that_the_event_records(event: events.DpEvent, add: float, replace: float) -> None:
     assert read(event, ADD).releases[0].loss == pytest.approx(add, rel=1e-15)
     assert read(event, REPLACE).releases[0].loss == pytest.approx(replace, rel=1e-15)
 
 
 def test_gaussians_of_one_sample_are_one_joint_release() -> None:
-    pair = dp_event.ComposedDpEvent([dp_event.GaussianDpEvent(3.0), dp_event.GaussianDpEvent(4.0)])
-    (release,) = read(dp_event.PoissonSampledDpEvent(0.1, pair), ADD).releases
+    pair = events.ComposedDpEvent([events.GaussianDpEvent(3.0), events.GaussianDpEvent(4.0)])
+    (release,) = read(events.PoissonSampledDpEvent(0.1, pair), ADD).releases
     assert release.loss == pytest.approx(1 / 2.4, rel=1e-15)
     assert release.count == 1
 
 
 def test_sampling_of_everything_or_nothing_disappears() -> None:
-    assert read(dp_event.PoissonSampledDpEvent(1.0, ledger.gaussian(2.0)), ADD) == read(ledger.gaussian(2.0), ADD)
-    assert read(dp_event.PoissonSampledDpEvent(0.0, ledger.gaussian(2.0)), ADD).is_empty
-    assert read(dp_event.PoissonSampledDpEvent(0.5, dp_event.NoOpDpEvent()), ADD).is_empty
-    assert read(dp_event.SelfComposedDpEvent(ledger.gaussian(2.0), 0), ADD).is_empty
+    assert read(events.PoissonSampledDpEvent(1.0, ledger.gaussian(2.0)), ADD) == read(ledger.gaussian(2.0), ADD)
+    assert read(events.PoissonSampledDpEvent(0.0, ledger.gaussian(2.0)), ADD).is_empty
+    assert read(events.PoissonSampledDpEvent(0.5, events.NoOpDpEvent()), ADD).is_empty
+    assert read(events.SelfComposedDpEvent(ledger.gaussian(2.0), 0), ADD).is_empty
 
 
 @pytest.mark.parametrize(
     "event",
     [
-        dp_event.NonPrivateDpEvent(),
-        dp_event.GaussianDpEvent(0.0),
-        dp_event.PoissonSampledDpEvent(0.5, dp_event.GaussianDpEvent(0.0)),
-        dp_event.PoissonSampledDpEvent(0.5, dp_event.NonPrivateDpEvent()),
-        dp_event.LaplaceDpEvent(0.0),
+        events.NonPrivateDpEvent(),
+        events.GaussianDpEvent(0.0),
+        events.PoissonSampledDpEvent(0.5, events.GaussianDpEvent(0.0)),
+        events.PoissonSampledDpEvent(0.5, events.NonPrivateDpEvent()),
+        events.LaplaceDpEvent(0.0),
         events.PureEvent(math.inf, math.inf),
         events.PureEvent(0.1, 0.1, 1.0),
     ],
 )
-def test_release_without_noise_is_not_private(event: dp_event.DpEvent) -> None:
+def test_release_without_noise_is_not_private(event: events.DpEvent) -> None:
     assert read(event, ADD).is_non_private
 
 
 @pytest.mark.parametrize(
     "event",
     [
-        dp_event.GaussianDpEvent(math.nan),
-        dp_event.GaussianDpEvent(-1.0),
-        dp_event.LaplaceDpEvent(math.nan),
+        events.GaussianDpEvent(math.nan),
+        events.GaussianDpEvent(-1.0),
+        events.LaplaceDpEvent(math.nan),
         events.GaussianRelease(1.0, math.nan),
         events.ExponentialMechanismEvent(math.nan, 1.0),
         events.PureEvent(0.1, 0.1, math.nan),
-        dp_event.PoissonSampledDpEvent(math.nan, dp_event.GaussianDpEvent(1.0)),
-        dp_event.PoissonSampledDpEvent(1.5, dp_event.GaussianDpEvent(1.0)),
-        dp_event.PoissonSampledDpEvent(0.5, dp_event.GaussianDpEvent(math.nan)),
-        dp_event.SelfComposedDpEvent(dp_event.GaussianDpEvent(1.0), -1),
+        events.PoissonSampledDpEvent(math.nan, events.GaussianDpEvent(1.0)),
+        events.PoissonSampledDpEvent(1.5, events.GaussianDpEvent(1.0)),
+        events.PoissonSampledDpEvent(0.5, events.GaussianDpEvent(math.nan)),
+        events.SelfComposedDpEvent(events.GaussianDpEvent(1.0), -1),
     ],
 )
-def test_numbers_out_of_range_are_refused(event: dp_event.DpEvent) -> None:
+def test_numbers_out_of_range_are_refused(event: events.DpEvent) -> None:
     with pytest.raises(SettingError):
         read(event, ADD)
 
 
 def test_infinite_noise_spends_nothing() -> None:
-    assert read(dp_event.GaussianDpEvent(math.inf), ADD).is_empty
+    assert read(events.GaussianDpEvent(math.inf), ADD).is_empty
 
 
 def test_unknown_events_are_kept_apart_with_their_counts() -> None:
-    unknown = dp_event.RepeatAndSelectDpEvent(ledger.gaussian(2.0), 10.0, 1.0)
-    events = read(dp_event.ComposedDpEvent([unknown, ledger.gaussian(2.0), unknown]), ADD)
-    assert events.unsupported == ((unknown, 2),)
-    assert events.gaussian_mu == 0.5
-    two_of_one_sample = dp_event.PoissonSampledDpEvent(0.1, dp_event.ComposedDpEvent([ledger.gaussian(2.0), dp_event.LaplaceDpEvent(1.0)]))
+    unknown = events.RepeatAndSelectDpEvent(ledger.gaussian(2.0), 10.0, 1.0)
+    known = read(events.ComposedDpEvent([unknown, ledger.gaussian(2.0), unknown]), ADD)
+    assert known.unsupported == ((unknown, 2),)
+    assert known.gaussian_mu == 0.5
+    two_of_one_sample = events.PoissonSampledDpEvent(0.1, events.ComposedDpEvent([ledger.gaussian(2.0), events.LaplaceDpEvent(1.0)]))
     assert len(read(two_of_one_sample, ADD).unsupported) == 1
 
 

@@ -8,7 +8,6 @@ where 2 % is the widest gap seen over 600 random settings with ε above 1e-4.
 import math
 
 import pytest
-from dp_accounting import dp_event
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -75,18 +74,18 @@ def test_replacement_costs_between_once_and_a_group_of_two(sigma: float, q: floa
 
 
 @st.composite
-def small_events(draw: st.DrawFn) -> dp_event.DpEvent:
+def small_events(draw: st.DrawFn) -> events.DpEvent:
     kind = draw(st.sampled_from(["gaussian", "sampled", "laplace", "pure", "exponential", "sampled pure", "sampled laplace"]))
     count = draw(st.integers(1, 30))
     pure = draw(st.floats(0.01, 0.6))
     event = {
         "gaussian": ledger.gaussian(draw(st.floats(3, 50)), replace_one_factor=draw(st.sampled_from([1.0, math.sqrt(2), 2.0]))),
         "sampled": ledger.subsample(ledger.gaussian(draw(st.floats(0.7, 10))), draw(st.floats(0.001, 0.9))),
-        "laplace": dp_event.LaplaceDpEvent(1 / pure),
+        "laplace": events.LaplaceDpEvent(1 / pure),
         "pure": events.PureEvent(pure, 2 * pure, draw(st.sampled_from([0.0, 1e-9]))),
         "exponential": events.ExponentialMechanismEvent(pure, 2 * pure),
         "sampled pure": ledger.subsample(events.PureEvent(pure, 2 * pure), draw(st.floats(0.01, 0.9))),
-        "sampled laplace": ledger.subsample(dp_event.LaplaceDpEvent(1 / pure), draw(st.floats(0.01, 0.9))),
+        "sampled laplace": ledger.subsample(events.LaplaceDpEvent(1 / pure), draw(st.floats(0.01, 0.9))),
     }[kind]
     return ledger.repeat(event, count)
 
@@ -94,9 +93,9 @@ def small_events(draw: st.DrawFn) -> dp_event.DpEvent:
 @RUNS
 @given(first=small_events(), second=small_events(), delta=st.sampled_from([1e-4, 1e-6]), relation=RELATIONS)
 def test_composition_costs_at_least_each_part_and_at_most_their_sum(
-    first: dp_event.DpEvent, second: dp_event.DpEvent, delta: float, relation: NeighboringRelation
+    first: events.DpEvent, second: events.DpEvent, delta: float, relation: NeighboringRelation
 ) -> None:
-    def cost(event: dp_event.DpEvent, at: float) -> EpsilonBounds:
+    def cost(event: events.DpEvent, at: float) -> EpsilonBounds:
         return accounting.epsilon(event, delta=at, relation=relation, accountant="pillar")
 
     both = cost(ledger.compose(first, second), delta)
@@ -112,7 +111,7 @@ def test_composition_costs_at_least_each_part_and_at_most_their_sum(
 
 @RUNS
 @given(event=small_events(), relation=RELATIONS)
-def test_relations_that_share_numbers_agree(event: dp_event.DpEvent, relation: NeighboringRelation) -> None:
+def test_relations_that_share_numbers_agree(event: events.DpEvent, relation: NeighboringRelation) -> None:
     """ε at δ inverts: asked at a smaller δ, the answer is no smaller, and basic composition is never tighter than the lower end."""
     loose, tight = (accounting.epsilon(event, delta=delta, relation=relation, accountant="pillar") for delta in (1e-3, 1e-6))
     assert loose.lower <= tight.upper * (1 + 1e-9)

@@ -6,12 +6,11 @@ import math
 import numpy as np
 import pytest
 import torch
-from dp_accounting import dp_event
 
 from contract import checks
 from contract.cases import case_for
 from contract.tapes import distance
-from pillar_core import accounting, rng
+from pillar_core import accounting, events, rng
 from pillar_core.engine import LinearClassifier
 from pillar_core.errors import SettingError
 from pillar_core.events import ExponentialMechanismEvent
@@ -60,7 +59,7 @@ def test_the_charge_is_pure_and_twice_under_replace_one():
 def test_without_noise_it_is_the_argmax_and_not_private():
     ledger = Ledger()
     assert ExponentialMechanism(math.inf, 1.0, rng.stream(0, "one"), ledger).choose(SCORES) == 1
-    assert list(event_counts(ledger.total_event)) == [dp_event.NonPrivateDpEvent()]
+    assert list(event_counts(ledger.total_event)) == [events.NonPrivateDpEvent()]
 
 
 @pytest.mark.parametrize(

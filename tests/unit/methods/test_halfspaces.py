@@ -15,7 +15,7 @@ from contract.cases import case_for, small_split
 from pillar_core import rng
 from pillar_core.engine import halfspaces
 from pillar_core.errors import SettingError
-from pillar_core.events import ExponentialMechanismEvent, PureEvent
+from pillar_core.events import ExponentialMechanismEvent, NonPrivateDpEvent, PureEvent
 from pillar_core.ledger import Ledger, event_counts
 from pillar_core.mechanisms.printed_noisy_sgd import PrintedNoisySgd, printed_event
 from pillar_core.methods import METHODS
@@ -171,7 +171,7 @@ def test_the_printed_theorem_charges_nothing_beyond_its_range():
     """σ of the printed formula at ε = 9 and 12, δ = 1e-5, n = 1,000: the range ends at 2√(2·log(2/δ)) = 9.88."""
     at = {epsilon: math.sqrt(32 * math.log(1e8) * math.log(1e5)) / epsilon for epsilon in (9.0, 12.0)}
     assert isinstance(printed_event(at[9.0], n_private=1000, delta=1e-5), PureEvent)
-    assert printed_event(at[12.0], n_private=1000, delta=1e-5) == dp_event.NonPrivateDpEvent()
+    assert printed_event(at[12.0], n_private=1000, delta=1e-5) == NonPrivateDpEvent()
 
 
 def test_printed_steps_follow_the_printed_rule():

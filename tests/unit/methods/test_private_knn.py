@@ -5,12 +5,11 @@ import math
 
 import numpy as np
 import pytest
-from dp_accounting import dp_event
 
 import pillar_core as pc
 from contract import checks
 from contract.cases import case_for, small_split
-from pillar_core import rng
+from pillar_core import events, rng
 from pillar_core.engine.logistic import cross_validated_ridge, shrunk_regression
 from pillar_core.ledger import event_counts
 from pillar_core.methods import METHODS
@@ -104,7 +103,7 @@ def test_each_query_is_one_sampled_gaussian():
     facts = small_split().facts
     settings = PrivateKnnSettings(noise_multiplier=4.0, queries=9, batch_size=30)
     [(event, times)] = event_counts(METHODS["private_knn"].cost(settings, facts)).items()
-    assert isinstance(event, dp_event.PoissonSampledDpEvent)
+    assert isinstance(event, events.PoissonSampledDpEvent)
     assert (event.sampling_probability, event.event.noise_multiplier, event.event.replace_one_factor, times) == (30 / 120, 4.0, 1.0, 9)
 
 
