@@ -16,7 +16,7 @@ from pillar_core.runs import starter
 from pillar_core.runs.versions import VERSION, made_with
 
 _PACKAGES = (
-    *("torch", "torchvision", "timm", "opacus", "scikit-learn", "pandas", "numpy", "scipy", "prv-accountant", "dp-accounting"),
+    *("torch", "torchvision", "timm", "opacus", "scikit-learn", "pandas", "numpy", "scipy", "prv-accountant"),
     *("diskcache", "distributed", "safetensors", "streamlit", "plotly"),
 )
 

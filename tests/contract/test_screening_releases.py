@@ -10,7 +10,7 @@ import pillar_core as pc
 from contract.checks import is_independent, movement, standard_noise
 from contract.tapes import Neighbour, Recorder, Replay
 from pillar_core import accounting
-from pillar_core.events import ExponentialMechanismEvent
+from pillar_core.events import ExponentialMechanismEvent, PoissonSampledDpEvent
 from pillar_core.ledger import Ledger, event_counts
 from pillar_core.rng import stream
 from pillar_core.screening import release as releases
@@ -52,11 +52,11 @@ def test_what_is_charged_stays_within_the_budget(form: str, n_examples: int) -> 
     _, ledger = release(task(n_examples), form)
     bounds = accounting.epsilon(ledger.total_event, delta=DELTA, relation=NeighboringRelation.ADD_OR_REMOVE_ONE, accountant="auto")
     assert 0.98 * EPSILON <= bounds.upper <= EPSILON * (1 + 1e-9)
-    events = event_counts(ledger.total_event)
+    counts = event_counts(ledger.total_event)
     if form == "directions":
-        assert events == {ExponentialMechanismEvent(EPSILON / K, 2 * EPSILON / K): K}
+        assert counts == {ExponentialMechanismEvent(EPSILON / K, 2 * EPSILON / K): K}
     else:
-        assert isinstance(next(iter(events)), events.PoissonSampledDpEvent) == (n_examples < N)
+        assert isinstance(next(iter(counts)), PoissonSampledDpEvent) == (n_examples < N)
 
 
 @pytest.mark.parametrize("form", FORMS)
