@@ -154,8 +154,7 @@ def rule_k(settings: Settings) -> int | None:
 
 def n_test(settings: Settings) -> int:
     """How many test rows there are; of a set that comes with the library, its card says it."""
-    card = pc.DATASETS.get(settings.data)
-    if card is not None and not card.needs_files and (count := number_of(card.n_test)) is not None:
+    if ships(settings) and (count := number_of(pc.DATASETS[settings.data].n_test)) is not None:
         return count
     rows = features(settings).x_test
     return 0 if rows is None else len(rows)
@@ -223,6 +222,11 @@ def backbone(settings: Settings) -> str | None:
 def is_synthetic(name: str) -> bool:
     """Whether the rows of a set are generated."""
     return name in pc.DATASETS and pc.DATASETS[name].synthetic
+
+
+def ships(settings: Settings) -> bool:
+    """Whether the private rows come with the library."""
+    return settings.data in pc.DATASETS and not pc.DATASETS[settings.data].needs_files
 
 
 def test_counts(settings: Settings) -> list[int]:

@@ -4,8 +4,10 @@ A page shows one of: ready (nothing), missing (a Run button with time and cost),
 Only while a job lives does a fragment look at it again, every second.
 """
 
+import contextlib
 import dataclasses
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 
 import streamlit as st
 
@@ -15,9 +17,13 @@ from pillar_core import mode
 from pillar_core.arrays import Json
 from pillar_core.errors import PillarError
 from pillar_core.jobs.state import UNFINISHED, JobStatus
+from pillar_core.runs import sweep
+from pillar_core.types import RunSpec
 
 _BYTES_PER_SECOND, _UNKNOWN_BYTES = 5 * 2**20, 300 * 2**20
 """An ordinary line; and what is assumed where nobody knows a size."""
+FIRST_SECONDS = 5.0
+"""Of training when a page opens on a set that ships and nothing ran yet."""
 RELEASES = "On real private rows each of these models is a further release, and their ε compose"
 Spec = Mapping[str, Json]
 
@@ -65,6 +71,15 @@ def sweeps(*grids: Spec, title: str, each: float, cached: int, total: int, cost:
     """Draws `panel` for the runs that grids lack so far; a run takes `each` seconds."""
     work = Work(title, each * (total - cached), cost, cached, total)
     panel([{"kind": "sweep", "grid": grid} for grid in grids], work, key=key)
+
+
+def train_first(groups: Iterable[Sequence[RunSpec]]) -> None:
+    """Trains runs of a set that ships for a few seconds, group by group, so that a page opens with a figure."""
+    end = time.monotonic() + FIRST_SECONDS
+    with contextlib.suppress(PillarError), st.spinner("Training the first seeds …"), shares.turn():
+        for group in groups:
+            if time.monotonic() < end:
+                sweep.run_group(group)
 
 
 def status_of(spec: Spec) -> JobStatus | None:

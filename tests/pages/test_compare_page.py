@@ -9,8 +9,9 @@ import pytest
 
 import pillar_core as pc
 from page_reading import Start, linked, words
+from pages.frame import jobs
 from pages.frame.settings import BUDGETS, Settings
-from pages.parts.compare import comparison, views
+from pages.parts.compare import comparison
 from pillar_core.__main__ import main
 from pillar_core.data import uploads
 from pillar_core.runs import sweep
@@ -29,7 +30,7 @@ def badges(app) -> str:
 def test_a_link_opens_every_view_with_its_question_a_figure_and_a_run_button(
     start: Start, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(views, "_FIRST_SECONDS", math.inf)
+    monkeypatch.setattr(jobs, "FIRST_SECONDS", math.inf)
     data = "drawn_digits" if name == "shift" else "digits"
     app = start("compare", compare=name, data=data)
     assert not app.error

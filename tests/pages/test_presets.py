@@ -58,3 +58,11 @@ def test_every_set_of_images_that_ships_opens_with_curves(dataset: str) -> None:
     measured = curves.read(Settings(data=dataset))
     assert measured.seeds == (3, 3)
     assert set(measured.table["method"]) == {"pillar", "dp_sgd", "non_private", "only_public"}
+
+
+@pytest.mark.parametrize("dataset", ["breast_cancer", "python_docs", "disjunctions"])
+def test_a_set_that_ships_without_records_opens_with_curves_that_it_trains(start: Start, dataset: str) -> None:
+    app = start("explore", data=dataset)
+    measured = curves.read(Settings(data=dataset))
+    assert measured.seeds is not None, "the first group of runs is trained however slow the machine is"
+    assert any("chart" in item.proto.id for item in app.get("bidi_component"))

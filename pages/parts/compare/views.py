@@ -3,13 +3,12 @@
 import dataclasses
 import itertools
 import math
-import time
 
 import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, jobs, local, plain, session, shares, theme
+from pages.frame import core, jobs, local, plain, session, theme
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import BUDGETS, PART, Settings
 from pages.parts.compare.comparison import command, seeds_of
@@ -23,8 +22,6 @@ from pillar_core.types import Values
 
 _SECONDS = 0.4
 """A rough cost of one run, for the estimate before anything ran."""
-_FIRST_SECONDS = 5.0
-"""Of training when a view opens for which nothing ran yet."""
 _SEVERAL = (0.3, 1.0, 3.0)
 """The budgets of views whose axis is ε; the sidebar's is added."""
 
@@ -51,22 +48,14 @@ def show(name: str, settings: Settings) -> None:
     specs = compare_views.specs_of(view, setup)
     runs = compare_views.table_of(specs)
     if runs.empty and not uploads.names_in([settings.data, settings.public]):
-        _train_first(view, dataclasses.replace(setup, seeds=setup.seeds[:1]))
+        grids = compare_views.grids_of(view, dataclasses.replace(setup, seeds=setup.seeds[:1]))
+        groups = itertools.chain.from_iterable(map(sweep.group_specs, grids))  # privately trained last: some are measured against others
+        jobs.train_first(sorted(groups, key=lambda group: pc.METHODS[group[0].method].is_private))
         runs = compare_views.table_of(specs)
     if len(runs) < len(specs):
         jobs.sweeps(*compare_views.grids_of(view, setup), title=view.title, each=_SECONDS, cached=len(runs), total=len(specs))
     if len(runs):
         _draw(view, compare_views.lines(view, runs, setup), settings, setup)
-
-
-def _train_first(view: CompareView, setup: Setup) -> None:
-    """Trains the runs of a set that ships for a few seconds, so that the view opens with a figure."""
-    end = time.monotonic() + _FIRST_SECONDS
-    with st.spinner("Training the first seed …"), shares.turn():
-        groups = itertools.chain.from_iterable(map(sweep.group_specs, compare_views.grids_of(view, setup)))
-        for group in sorted(groups, key=lambda group: pc.METHODS[group[0].method].is_private):  # others may be measured against these
-            if time.monotonic() < end:
-                sweep.run_group(group)
 
 
 def _setup(view: CompareView, settings: Settings) -> Setup | None:

@@ -1,5 +1,8 @@
 """What each part of the run at hand costs in accuracy, once somebody asks: five runs a seed, one part more in each."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import streamlit as st
 
 from pages.frame import core, jobs, plain, theme, words
@@ -7,8 +10,9 @@ from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pages.parts.explore.curves import OVERHEAD
 from pillar_core.plots.bars import part_costs
+from pillar_core.runs import sweep
 from pillar_core.studies.accuracy_costs import TITLES, accuracy_costs, has_parts, stages
-from pillar_core.types import RunRecord
+from pillar_core.types import Form, RunRecord
 
 SEEDS, FEW_SEEDS, SECONDS = 5, 3, 20.0
 """Runs of each part; the second number where the first would take longer than so many seconds."""
@@ -23,7 +27,10 @@ def panel(record: RunRecord, settings: Settings) -> None:
     n_seeds = SEEDS if len(parts) * SEEDS * (record.seconds + OVERHEAD) <= SECONDS else FEW_SEEDS
     shared = {**core.axes(settings), **core.public_axis(settings), "seed": list(range(settings.seed, settings.seed + n_seeds))}
     grids = {part: {**shared, **axes} for part, axes in parts.items()}
-    runs = {part: [form for _, form in core.find_runs([grid]).values()] for part, grid in grids.items()}
+    runs = _runs(grids)
+    if core.ships(settings) and all(None in forms[:1] for forms in runs.values()):
+        jobs.train_first(group for grid in grids.values() for group in sweep.group_specs(grid | {"seed": settings.seed}))
+        runs = _runs(grids)
     cached, total = (sum(form is not None or not is_cached for forms in runs.values() for form in forms) for is_cached in (True, False))
     if cached < total:
         title = f"What did each part cost? {len(grids)} runs, {n_seeds} seeds each"
@@ -32,14 +39,14 @@ def panel(record: RunRecord, settings: Settings) -> None:
     if errors:
         st.info(plain.text(f"A part could not be left out: {errors[0]}"), icon=":material/block:")
         return
-    accuracies: dict[str, list[float]] = {}
-    for part, forms in runs.items():
-        if None in forms:
-            break
-        accuracies[part] = [form["metrics"]["accuracy"] for form in forms if form is not None]
-    if not accuracies:
+    seeds = [forms for forms in zip(*runs.values(), strict=True) if None not in forms]
+    if not seeds:
         return
-    table = accuracy_costs(accuracies)
+    table = accuracy_costs({part: [forms[place]["metrics"]["accuracy"] for forms in seeds] for place, part in enumerate(runs)})
     table.insert(1, "title", [TITLES[part] for part in table["part"]])
-    show_figure(part_costs(table, mode=theme.mode()), table, FigureInfo("part_costs", settings, seeds=n_seeds))
+    show_figure(part_costs(table, mode=theme.mode()), table, FigureInfo("part_costs", settings, seeds=len(seeds)))
     words.say("part_costs")
+
+
+def _runs(grids: Mapping[str, Form]) -> dict[str, list[Any]]:
+    return {part: [form for _, form in core.find_runs([grid]).values()] for part, grid in grids.items()}
