@@ -59,6 +59,7 @@ def test_images_brought_on_screen_are_candidates_and_offered_in_the_sidebar_and_
     app.file_uploader(key="upload-candidates").set_value([("x-rays.npz", npz(), "application/octet-stream")]).run()
     app.button(key="use-public").click().run()
     assert not app.error
+    assert [upload.getvalue() for upload in app.session_state["upload-candidates"]] == [b""], "Streamlit holds no rows that are kept"
     name = linked(app)["public"]
     assert name in next(item.value for item in app.button_group if item.label == "Candidates")
     app.switch_page("pages/data.py").run()
@@ -362,6 +363,7 @@ def test_a_secret_coin_draws_the_test_rows_of_rows_that_are_brought(start: Start
     app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
     app.toggle(key="upload-coin").set_value(True).run()
     app.button(key="use-upload").click().run()
+    assert app.session_state["upload"].getvalue() == b"", "Streamlit holds no rows that are kept"
     drawn = uploads.load(str(linked(app)["data"]))
     assert (drawn.test_drawn, len(drawn.x_train) + len(drawn.x_test)) == (BY_COIN, 60)
     app.switch_page("pages/answer.py").run()

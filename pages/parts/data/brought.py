@@ -38,28 +38,32 @@ _SHARE, _NONE = "A random share of them is public: ε does not protect it", "Non
 
 @dataclasses.dataclass(frozen=True)
 class File:
-    """What was brought: an upload's bytes and the name that Streamlit gave them, or None and a path (for public rows also a data set).
+    """What was brought: an upload as Streamlit hands it out, or None and a path (for public rows also a data set).
 
     keys: the names of rows and labels in a npz, where its owner had to say them.
     """
 
-    content: bytes | None
+    upload: Any
     name: str
-    upload_id: str = ""
     keys: tuple[str, str | None] | None = None
 
     @functools.cached_property
     def key(self) -> str:
         """Changes when the file does."""
-        identity = self.upload_id or fingerprint(data.state_of(self.name), self.name)
+        identity = fingerprint(data.state_of(self.name), self.name) if self.upload is None else str(self.upload.file_id)
         return identity if self.keys is None else fingerprint(identity, self.keys)
+
+    @property
+    def content(self) -> bytes | None:
+        """An upload's bytes."""
+        return None if self.upload is None else bytes(self.upload.getvalue())
 
     def rows(self) -> FeatureSet | Dataset:
         """The rows, checked.
 
         Raises PillarError: they cannot be read.
         """
-        if self.content is None and self.name in pc.DATASETS:
+        if self.upload is None and self.name in pc.DATASETS:
             return pc.load_dataset(self.name)
         return self.reading().rows
 
@@ -103,17 +107,22 @@ def _reading(fingerprint_: str, _file: File, as_written: tuple[str, ...]) -> Rea
 def new_files(uploaded: Sequence[Any]) -> list[File]:
     """The files that Streamlit holds, without those that are in use already."""
     used = st.session_state.get(_USED, ())
-    return [File(file.getvalue(), file.name, file.file_id) for file in uploaded if file.file_id not in used]
+    return [File(file, file.name) for file in uploaded if file.file_id not in used]
 
 
 def let_go(files: Sequence[File]) -> None:
     """Forgets files whose rows are kept now: their bytes, and what was read of them. The page asks for others."""
     memory.forget(memory.FILES)
-    st.session_state[_USED] = st.session_state.get(_USED, frozenset()) | {file.upload_id for file in files}
+    used = {file.upload.file_id for file in files if file.upload is not None}
+    st.session_state[_USED] = st.session_state.get(_USED, frozenset()) | used
     context = get_script_run_ctx(suppress_warning=True)
     if context is not None and isinstance(context.uploaded_file_mgr, MemoryUploadedFileManager):
-        for file in files:
-            context.uploaded_file_mgr.remove_file(context.session_id, file.upload_id)
+        for file_id in used:
+            context.uploaded_file_mgr.remove_file(context.session_id, file_id)
+    state = st.session_state
+    for upload in [*(file.upload for file in files), state.get("upload"), *(state.get("upload-candidates") or ())]:
+        if upload is not None and upload.file_id in used:
+            upload.truncate(0)  # Streamlit holds a widget's value, and what a button was given, as long as the session lasts
     for path in PATHS:
         st.session_state[path] = ""
 
