@@ -19,17 +19,18 @@ with failures.show_refusal("The geometry of these rows could not be drawn."):
     best = geo.best_k(shapes.predicted_curves(settings, (settings.epsilon,)))
     k = shapes.present_k(settings, basis.rank)
     missed = geo.xi_of(hyperplanes.weights, basis.vectors)[:, k - 1].mean()
-    ratio, rows = shapes.collapse(settings)
     badges.show_row(badges.NON_PRIVATE)
     numbers = {
         "energy": f"{100 * spectrum['cumulative'].iloc[k - 1]:.1f} %",
         "missed": f"{missed:.2f}",
         "gap": f"{spectrum['gap'].iloc[k - 1]:.2g}",
         "best": f"{best['k'].iloc[0]:,.0f}",
-        "collapse": ratio,
     }
     of = f"{len(hyperplanes.pairs)} pairs{'' if is_complete else ', a preview'}"
-    words.metrics("geometry", numbers, rows=rows, k=k, of=of, epsilon=settings.epsilon, percent=100 * best["accuracy"].iloc[0])
+    words.metrics("geometry", numbers, k=k, of=of, epsilon=settings.epsilon, percent=100 * best["accuracy"].iloc[0])
+    ratio, kind = shapes.collapse(settings)
+    if ratio is not None:
+        words.say("collapse", ratio=ratio, kind=kind)
     geometry_views.VIEWS[local.choice("geometry-view")](settings)
 
 words.explain("geometry", rows=shapes.ROWS_PER_CLASS)

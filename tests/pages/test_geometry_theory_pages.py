@@ -41,8 +41,8 @@ def test_the_numbers_above_are_the_librarys(start: Start) -> None:
     spectrum = geometry.spectrum(geometry.basis_of(geometry.rows_of(split)))
     assert metric(app, "Energy at k = 8") == f"{100 * spectrum['cumulative'].iloc[7]:.1f} %"
     assert metric(app, "Gap Δ at k = 8") == f"{spectrum['gap'].iloc[7]:.2g}"
-    assert metric(app, "Spread within over between classes") == f"{geometry.collapse_ratio(split.public_x, split.public_y):.2g}"
-    assert any("labelled public rows" in item.help for item in app.metric)
+    ratio = geometry.collapse_ratio(split.public_x, split.public_y)
+    assert f"between them: {ratio:.2g}** (labelled public rows)" in words(app)
 
 
 def test_private_and_noised_directions_wear_their_badges(start: Start) -> None:

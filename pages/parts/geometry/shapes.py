@@ -67,12 +67,12 @@ def present_k(settings: Settings, rank: int) -> int:
 
 
 @memory.of_rows(max_entries=8, by=core.split_key)
-def collapse(settings: Settings) -> tuple[str, str]:
+def collapse(settings: Settings) -> tuple[float | None, str]:
     """(the ratio of spreads within and between classes, which rows it is of): public rows where they have labels, else private ones."""
     parts, private = core.split(settings), rows(settings)
     x, y, kind = (private.x, private.y, "private") if parts.public_y is None else (parts.public_x, parts.public_y, "public")
-    ratio = geo.collapse_ratio(private.space(standardise=has_units(parts.public_x, parts.features.text_block))(x), y)
-    return "–" if ratio is None else f"{ratio:.2g}", f"labelled {kind} rows"
+    space = private.space(standardise=has_units(parts.public_x, parts.features.text_block))
+    return geo.collapse_ratio(space(x), y), kind
 
 
 def separators(separation: Separation) -> tuple[geo.Separators, bool]:
