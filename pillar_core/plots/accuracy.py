@@ -93,7 +93,7 @@ def accuracy_curves(
     colour = method_style(k_curves.PUBLIC_ALONE).colour(mode)
     ends += _level(figure, rows, name="public rows alone", colour=colour, dash="dashdot", span=span)
     if zero_shot is not None:
-        ends += _line(figure, 100 * zero_shot, name="class names alone, ε = 0", colour=INK[mode].text, dash="longdashdot", span=span)
+        ends += _line(figure, 100 * zero_shot, name="class names alone", colour=INK[mode].text, dash="longdashdot", span=span)
     k_curves.without_noise(figure, table, mode=mode)
     bests: list[str] = []
     for symbol, (epsilon, curve) in zip(class_symbols(len(curves)), curves.items(), strict=True):
