@@ -104,10 +104,15 @@ def _reading(fingerprint_: str, _file: File, as_written: tuple[str, ...]) -> Rea
     return Reading(_file.content, _file.name, as_written=as_written, keys=_file.keys)
 
 
-def new_files(uploaded: Sequence[Any]) -> list[File]:
-    """The files that Streamlit holds, without those that are in use already."""
-    used = st.session_state.get(_USED, ())
-    return [File(file, file.name) for file in uploaded if file.file_id not in used]
+def new_files(widget: str) -> list[File]:
+    """The files that a widget holds, without those that are in use already."""
+    return [File(upload, upload.name) for upload in _uploads(widget) if upload.file_id not in st.session_state.get(_USED, ())]
+
+
+def _uploads(widget: str) -> list[Any]:
+    """What Streamlit itself holds: of all bytes, a widget returns a copy each time."""
+    value = st.session_state.get(widget)
+    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def let_go(files: Sequence[File]) -> None:
@@ -119,8 +124,7 @@ def let_go(files: Sequence[File]) -> None:
     if context is not None and isinstance(context.uploaded_file_mgr, MemoryUploadedFileManager):
         for file_id in used:
             context.uploaded_file_mgr.remove_file(context.session_id, file_id)
-    state = st.session_state
-    for upload in [*(file.upload for file in files), state.get("upload"), *(state.get("upload-candidates") or ())]:
+    for upload in [*(file.upload for file in files), *_uploads("upload"), *_uploads("upload-candidates")]:
         if upload is not None and upload.file_id in used:
             upload.truncate(0)  # Streamlit holds a widget's value, and what a button was given, as long as the session lasts
     for path in PATHS:

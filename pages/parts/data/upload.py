@@ -55,17 +55,17 @@ def settings_file() -> None:
 
 def _private_file() -> File | None:
     left, right = st.columns(2)
-    file = left.file_uploader(**local.element("upload"), accept_multiple_files=False)
+    left.file_uploader(**local.element("upload"), accept_multiple_files=False)
     path = right.text_input(**local.element("upload-path", unlinked=FILE)).strip()
-    return next(iter(brought.new_files([file] if file else [])), None) or _on_this_machine(path)
+    return next(iter(brought.new_files("upload")), None) or _on_this_machine(path)
 
 
 def _public_files() -> list[File]:
     left, right = st.columns(2)
-    files = left.file_uploader(**local.element("upload-candidates"), accept_multiple_files=True)
+    left.file_uploader(**local.element("upload-candidates"), accept_multiple_files=True)
     path = right.text_input(**local.element("upload-candidate-path", unlinked=FILE)).strip()
     named = File(None, path) if path in pc.DATASETS else _on_this_machine(path)
-    return [*brought.new_files(files), *([named] if named is not None else [])]
+    return [*brought.new_files("upload-candidates"), *([named] if named is not None else [])]
 
 
 def _on_this_machine(path: str) -> File | None:
