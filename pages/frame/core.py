@@ -13,7 +13,7 @@ import pandas as pd
 
 import pillar_core as pc
 from pages.frame import memory, shares
-from pages.frame.settings import AUTO, PART, RULE, Settings
+from pages.frame.settings import AUTO, NONE, PART, PUBLIC_TITLES, RULE, Settings
 from pillar_core import store
 from pillar_core.arrays import Array
 from pillar_core.backbones import is_ready
@@ -70,10 +70,8 @@ def split_key(settings: Settings) -> str:
 def split(settings: Settings) -> SemiPrivateSplit:
     """Private, public and test rows."""
     data = features(settings)
-    if settings.public == PART:
-        parts = pc.split(data, public_fraction=settings.public_fraction, seed=settings.seed)
-    else:
-        parts = pc.split(data, public=candidate(settings.public, settings), seed=settings.seed)
+    axis = public_axis(settings)
+    parts = pc.split(data, **axis | ({"public": candidate(settings.public, settings)} if "public" in axis else {}), seed=settings.seed)
     _LOADED.add(split_key(settings))
     return parts
 
@@ -127,7 +125,8 @@ def axes(settings: Settings) -> Form:
 
 def public_axis(settings: Settings) -> Form:
     """The axis that says which rows are public."""
-    return {"public_fraction": settings.public_fraction} if settings.public == PART else {"public": settings.public}
+    axes: dict[str, Form] = {PART: {"public_fraction": settings.public_fraction}, NONE: {}}
+    return axes.get(settings.public, {"public": settings.public})
 
 
 def has_k(method: str) -> bool:
@@ -196,7 +195,7 @@ def public_map(settings: Settings) -> pd.DataFrame:
 def public_images(settings: Settings) -> Array | None:
     """The pictures of the rows of `public_map`, where there are any."""
     parts = split(settings)
-    images = (parts.features if settings.public == PART else candidate(settings.public, settings)).images
+    images = (parts.features if settings.public in PUBLIC_TITLES else candidate(settings.public, settings)).images
     if images is None:
         return None
     return images.x_train[:_MAPPED] if settings.public != PART else images.x_train[parts.carved[:_MAPPED]]

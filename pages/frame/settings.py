@@ -27,8 +27,9 @@ VERSION = "2"
 LEFT_OUT: Mapping[str, Mapping[str, str]] = toml_tables(Path(__file__).with_name("links.toml"))
 RULE = 0
 """The value of k that stands for “let the rule choose”."""
-PART = "part"
-"""The value of `public` that stands for “a part of the private data set's own train rows”."""
+PART, NONE = "part", "none"
+PUBLIC_TITLES = {PART: "A part of the private data set", NONE: "No public rows"}
+"""What values of `public` stand for that name no set."""
 AUTO = "auto"
 """The value of `backbone` that takes images as pixels and numbers as they are."""
 EPSILONS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0, math.inf)
@@ -103,7 +104,7 @@ def choices(name: str) -> tuple[str, ...]:
         case "data":
             return visitors.offered_values(name, pc.DATASETS)
         case "public":
-            return (PART, *choices("data"))
+            return (PART, NONE, *choices("data"))
         case "backbone":
             return (AUTO, *pc.BACKBONES)
         case "method":

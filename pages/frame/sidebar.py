@@ -11,7 +11,7 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import copying, core, exports, jobs, local, odds, plain, session, theme
 from pages.frame import settings as codec
-from pages.frame.settings import EPSILONS, KS, PARAMS, PART, RULE, Settings, choices
+from pages.frame.settings import EPSILONS, KS, PARAMS, PART, PUBLIC_TITLES, RULE, Settings, choices
 from pillar_core import plots
 from pillar_core.arrays import Json
 from pillar_core.data import uploads
@@ -81,7 +81,7 @@ def _data(settings: Settings) -> None:
     uploaded = uploads.list_uploads()
     select("data", uploads.title_of, brought=[upload.name for upload in uploaded if upload.is_labelled])
     public = [upload.name for upload in uploaded if upload.name != settings.data and core.may_be_public(upload, settings)]
-    select("public", lambda name: "A part of the private data set" if name == PART else uploads.title_of(name), brought=public)
+    select("public", lambda name: PUBLIC_TITLES.get(name) or uploads.title_of(name), brought=public)
     if settings.public == PART and "public_fraction" not in settings.hidden:
         ends: dict[str, Json] = {"min_value": PARAMS["public_fraction"].low, "max_value": PARAMS["public_fraction"].high}
         st.slider(step=0.01, format="percent", **ends, **session.widget("public_fraction"))

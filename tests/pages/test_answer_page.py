@@ -13,9 +13,10 @@ import streamlit as st
 
 import pillar_core as pc
 from page_reading import linked, words
-from pages.frame import history
+from pages.frame import core, history
+from pages.frame import settings as codec
 from pages.frame.settings import PART, Settings
-from pages.parts.answer import views
+from pages.parts.answer import question, views
 from pillar_core import store
 from pillar_core.data import uploads
 from pillar_core.runs.private_tests import SHOWN
@@ -62,6 +63,15 @@ def test_the_diagnostic_tries_the_best_learner_with_each_other_candidate():
     choices = views._choices(Settings(method="dp_raft", public="mnist"), advice, ["mnist", PART])
     tried = [(choice.method, choice.public) for choice in choices.values()]
     assert tried == [("dp_raft", "mnist"), ("dp_sgd", "mnist"), ("pillar", "mnist"), ("adamix", PART)]
+
+
+def test_a_choice_of_no_public_rows_is_the_sidebars_too(start):
+    answer = free.Advice("dp_raft", {}, (0.5, 0.9), free.NONE, 1.0, "", ())
+    assert question.following(Settings(public=PART), answer, [PART]).public == free.NONE == codec.NONE
+    app = start("explore", data="breast_cancer", public=free.NONE, method="dp_raft", epsilon="1")
+    assert not app.error
+    assert "choose a public set in the sidebar" in words(app)
+    assert core.split(Settings(data="breast_cancer", public=free.NONE)).facts.n_public == 0
 
 
 def test_what_was_looked_at_stays_looked_at(start):

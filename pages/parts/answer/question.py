@@ -8,7 +8,7 @@ import streamlit as st
 
 import pillar_core as pc
 from pages.frame import core, local, memory, receipts, session, sidebar
-from pages.frame.settings import PART, RULE, Settings
+from pages.frame.settings import NONE, PART, PUBLIC_TITLES, RULE, Settings
 from pages.parts.data import brought, extraction
 from pages.parts.screen import sets as screening_sets
 from pillar_core import mode
@@ -35,8 +35,9 @@ def candidates(settings: Settings) -> list[str]:
     registered = [name for name in (visitors.names_here(kind) if kind else ()) if name != settings.data]
     namesakes = [name for name in fitting if _NUMBER.sub("", title(name)) == _NUMBER.sub("", title(settings.data))]
     likely = [name for name in fitting if name not in namesakes]
-    usual = list(dict.fromkeys([*([] if settings.public == PART and likely else [settings.public]), *likely]))
-    options = list(dict.fromkeys([settings.public, *fitting, PART, *registered]))
+    public = PART if settings.public == NONE else settings.public
+    usual = list(dict.fromkeys([*([] if public == PART and likely else [public]), *likely]))
+    options = list(dict.fromkeys([public, *fitting, PART, *registered]))
     chosen = local.choices("answer-public", options, usual[:MOST], title=title)
     if len(chosen) > MOST:
         st.caption(f"The first {MOST} are weighed: all learners are tried on each.")
@@ -51,8 +52,7 @@ def stated_similar(settings: Settings, names: list[str]) -> list[str]:
 
 def title(name: str) -> str:
     """What people call a public set, by its name on pages or in an advice."""
-    titles = {free.NONE: "No public rows", **dict.fromkeys((PART, free.OWN), "A part of the private data set")}
-    return titles[name] if name in titles else uploads.title_of(name)
+    return PUBLIC_TITLES.get(PART if name == free.OWN else name) or uploads.title_of(name)
 
 
 def target(settings: Settings) -> float | None:
@@ -120,7 +120,7 @@ def _holds_images(settings: Settings) -> bool:
 
 def _public_setting(answer: Advice, settings: Settings, names: list[str]) -> str:
     """The sidebar's public set beside an advice: what it names; where it names none, what is weighed."""
-    if answer.public in names:
+    if answer.public in (NONE, *names):
         return str(answer.public)
     return PART if answer.public == free.OWN else settings.public if settings.public in names else names[0]
 

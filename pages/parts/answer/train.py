@@ -50,7 +50,7 @@ def offer_paid(settings: Settings, names: list[str]) -> None:
     def train() -> tuple[RunRecord, SemiPrivateSplit]:
         choice = pc.choose(split, candidates, **request, seed=None)
         changes = {"method": choice.method, "k": RULE} | ({"backbone": choice.backbone} if choice.backbone else {})
-        changes |= {} if choice.public == free.NONE else {"public": named.get(choice.public, PART)}
+        changes["public"] = free.NONE if choice.public == free.NONE else named.get(choice.public, PART)
         public = "no public rows" if choice.public == free.NONE else f"*{plain.text(question.title(choice.public))}* as public data"
         backbone = choice.backbone or choice.split.features.backbone
         through = f", {plain.text(pc.BACKBONES[backbone].title)}" if pc.BACKBONES[backbone or "identity"].takes == "images" else ""

@@ -10,7 +10,7 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import core, jobs, local, plain, session, theme
 from pages.frame.figures import FigureInfo, show_figure
-from pages.frame.settings import BUDGETS, PART, Settings
+from pages.frame.settings import BUDGETS, PART, PUBLIC_TITLES, Settings
 from pages.parts.compare.comparison import command, seeds_of
 from pillar_core import plots
 from pillar_core.data import uploads, visitors
@@ -71,7 +71,7 @@ def _setup(view: CompareView, settings: Settings) -> Setup | None:
 
 def _other_set(settings: Settings) -> str | None:
     """Another data set whose rows could be public: the sidebar's, or one of equal width."""
-    if settings.public != PART:
+    if settings.public not in PUBLIC_TITLES:
         return settings.public
     width = core.features(settings).d
     if core.backbone(settings) is None:

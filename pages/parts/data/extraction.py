@@ -8,7 +8,7 @@ import streamlit as st
 
 import pillar_core as pc
 from pages.frame import core, failures, jobs, local, plain, remembered, session, words
-from pages.frame.settings import AUTO, PART, Settings
+from pages.frame.settings import AUTO, PUBLIC_TITLES, Settings
 from pillar_core import mode
 from pillar_core.backbones import Backbone, is_ready, names
 from pillar_core.backbones.weights import keep_upload
@@ -130,7 +130,7 @@ def _state(settings: Settings, public_sets: Sequence[str]) -> bool:
     if backbone is None:
         return True
     missing = []
-    for name in dict.fromkeys([settings.data, *(public for public in (settings.public, *public_sets) if public != PART)]):
+    for name in dict.fromkeys([settings.data, *(public for public in (settings.public, *public_sets) if public not in PUBLIC_TITLES)]):
         data = core.raw(dataclasses.replace(settings, data=name))
         if not isinstance(data, FeatureSet) and data.is_images and not is_ready(data, backbone=backbone):
             missing.append((name, len(data.x_train) + (0 if data.x_test is None else len(data.x_test))))

@@ -23,26 +23,28 @@ def panel(settings: Settings) -> None:
     for line in dict.fromkeys([*split.features.notes, *split.notes]):
         st.caption(plain.text(line))
 
-    spectrum = core.spectrum(settings)
-    k = None if settings.is_rule_k else settings.k
-    drawn = plots.spectrum(spectrum, mode=theme.mode(), k=k, n_public=facts.n_public)
-    show_figure(drawn, spectrum, FigureInfo("spectrum", settings, [Provenance.PUBLIC]))
+    if facts.n_public:
+        spectrum = core.spectrum(settings)
+        k = None if settings.is_rule_k else settings.k
+        drawn = plots.spectrum(spectrum, mode=theme.mode(), k=k, n_public=facts.n_public)
+        show_figure(drawn, spectrum, FigureInfo("spectrum", settings, [Provenance.PUBLIC]))
 
     left, right = st.columns(2)
     with left:
         counts = core.class_counts(settings)
         drawn = plots.class_balance(counts, mode=theme.mode())
         show_figure(drawn, counts, FigureInfo("class_balance", settings, [Provenance.NON_PRIVATE]))
-    with right:
-        places, answered_by, badge = core.public_map(settings), "", str(Provenance.PUBLIC)
-        if local.choice("map-colour") == "model":
-            answered_by, badge = f"{pc.METHODS[settings.method].title} at {plots.epsilon_label(settings.epsilon)}", badges.EXPERIMENT
-            places = places.assign(**{"class": _answers(core.run_key(settings), settings)[: len(places)]})
-        info = FigureInfo("public_map", settings, [badge])
-        show_figure(plots.map_2d(places, answered_by=answered_by, mode=theme.mode()), places, info)
-        images = core.public_images(settings)
-        if images is not None and len(images):
-            hovering.pictures(info.chart, images)
+    if facts.n_public:
+        with right:
+            places, answered_by, badge = core.public_map(settings), "", str(Provenance.PUBLIC)
+            if local.choice("map-colour") == "model":
+                answered_by, badge = f"{pc.METHODS[settings.method].title} at {plots.epsilon_label(settings.epsilon)}", badges.EXPERIMENT
+                places = places.assign(**{"class": _answers(core.run_key(settings), settings)[: len(places)]})
+            info = FigureInfo("public_map", settings, [badge])
+            show_figure(plots.map_2d(places, answered_by=answered_by, mode=theme.mode()), places, info)
+            images = core.public_images(settings)
+            if images is not None and len(images):
+                hovering.pictures(info.chart, images)
     samples.panel(settings)
 
 

@@ -64,7 +64,10 @@ def grids_of(settings: Settings) -> tuple[Form, ...]:
     """k × ε × seeds for a projecting learner, and learners without projection, without noise, and without private rows.
 
     Rows that you brought are trained at the slider's ε, too. Public rows alone can train where their labels are those of the private rows.
+    No grid without public rows.
     """
+    if settings.public == codec.NONE:
+        return ()
     seeds = list(range(settings.seed, settings.seed + settings.seeds))
     shared = {**core.axes(settings), **core.public_axis(settings), "seed": seeds}
     ks = ladder(settings)
@@ -127,6 +130,7 @@ def _curves(fingerprint_: str, _runs: dict[str, Form | None], _grids: tuple[Form
     records = [record for record in _runs.values() if record is not None]
     trained = [record for record in records if record.get("error") is None]
     table = sweep.table(trained) if trained else pd.DataFrame(columns=["method", "k", "epsilon", "seed", "accuracy"])
-    points = table[(table["method"] == _grids[0]["method"]) & table["accuracy"].notna()].groupby(["k", "epsilon"])["seed"].nunique()
+    is_first = table["method"] == (_grids[0]["method"] if _grids else "")
+    points = table[is_first & table["accuracy"].notna()].groupby(["k", "epsilon"])["seed"].nunique()
     seeds = (int(points.min()), int(points.max())) if len(points) else None
     return Curves(table, len(records), len(_runs), _grids, seeds, fingerprint_)

@@ -59,6 +59,9 @@ def draw(view: str, curves: Curves, record: RunRecord, settings: Settings) -> No
 
 
 def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
+    if not curves.grids:
+        st.info("These curves count directions of public rows: choose a public set in the sidebar.", icon=":material/show_chart:")
+        return
     star = None
     if record.accuracy is not None and record.settings.get("k"):
         star = plots.Here(int(record.settings["k"]), settings.epsilon, record.accuracy)
