@@ -22,7 +22,7 @@ with failures.show_refusal("This run could not be trained."):
     views.draw(view, measured, record, settings)
     result.gain(odds_place, record, settings)
     if view in views.NEEDS_CURVES:
-        curves.panel(measured, record, settings)
+        curves.panel(measured, settings)
         if len(measured.table):
             curves.take_along(settings)
     if record.guarantee.covers_choice:

@@ -30,10 +30,10 @@ Spec = Mapping[str, Json]
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """What jobs would do: title, seconds, the ε that it would cost, and how many of its results the cache has; `button` starts it."""
+    """What jobs would do: title, seconds if known, the ε that it would cost, how many results the cache has; `button` starts it."""
 
     title: str
-    seconds: float
+    seconds: float | None = None
     cost: str = ""
     cached: int = 0
     total: int = 1
@@ -44,9 +44,11 @@ class Work:
 def panel(specs: Sequence[Spec], work: Work, *, key: str = "job") -> None:
     """Draws the state of the jobs that `specs` describe, and what can be done about it; `key` begins those of its widgets."""
     statuses = [status for spec in specs if (status := status_of(spec)) is not None]
-    live = [status for status in statuses if status.state in UNFINISHED]
-    if live:
-        _running(" ".join(status.job_id for status in live), work.title, sum(status.done for status in live), key)
+    drawn = [
+        status for status in statuses if status.state in (*UNFINISHED, "done")
+    ]  # what has finished counts, lest progress run backwards
+    if n_live := sum(status.state in UNFINISHED for status in drawn):
+        _running(" ".join(status.job_id for status in drawn), work.title, (n_live, sum(status.done for status in drawn)), key)
         return
     missing = work.total - work.cached
     if missing and any(status.state == "done" and (status.finished or 0.0) >= session.began() for status in statuses):
@@ -61,16 +63,16 @@ def panel(specs: Sequence[Spec], work: Work, *, key: str = "job") -> None:
             st.caption(":material/stop_circle: Stopped. Finished results are in the cache.")
         line, place = st.columns([5, 1], vertical_alignment="center")
         in_cache = f" {work.cached} of {work.total} are in the cache." if work.cached else ""
-        amount = f"{missing:,} {work.unit}{'' if missing == 1 else 's'} · {duration(work.seconds)} on this machine."
+        time_words = "" if work.seconds is None else f" · {duration(work.seconds)} on this machine"
+        amount = f"{missing:,} {work.unit}{'' if missing == 1 else 's'}{time_words}."
         line.markdown(f"**{plain.text(work.title)}** · {amount}{in_cache} {work.cost}")
         style = local.element("run", key=f"{key}-run", label="Run the rest" if work.cached else work.button)
         place.button(**style, on_click=_submit, args=([dict(spec) for spec in specs],))
 
 
-def sweeps(*grids: Spec, title: str, each: float, cached: int, total: int, cost: str = f"{RELEASES}.", key: str = "job") -> None:
-    """Draws `panel` for the runs that grids lack so far; a run takes `each` seconds."""
-    work = Work(title, each * (total - cached), cost, cached, total)
-    panel([{"kind": "sweep", "grid": grid} for grid in grids], work, key=key)
+def sweeps(*grids: Spec, title: str, cached: int, total: int, cost: str = f"{RELEASES}.", key: str = "job") -> None:
+    """Draws `panel` for the runs that grids lack so far; how long they take shows once they run."""
+    panel([{"kind": "sweep", "grid": grid} for grid in grids], Work(title, None, cost, cached, total), key=key)
 
 
 def train_first(groups: Iterable[Sequence[RunSpec]]) -> None:
@@ -116,11 +118,11 @@ def duration(seconds: float) -> str:
 
 @st.fragment(run_every=1.0)
 @failures.catch_errors()
-def _running(job_ids: str, title: str, done_when_drawn: int, key: str) -> None:
-    """Draws progress every second, and the whole page anew once a further part is finished."""
+def _running(job_ids: str, title: str, when_drawn: tuple[int, int], key: str) -> None:
+    """Draws progress every second, and the page anew once a part is finished. when_drawn: unfinished jobs and finished parts."""
     statuses = [pc.jobs.status(job_id) for job_id in job_ids.split()]
     live = [status for status in statuses if status.state in UNFINISHED]
-    if len(live) < len(statuses) or sum(status.done for status in statuses) > done_when_drawn:
+    if (len(live), sum(status.done for status in statuses)) != when_drawn:
         st.rerun()
     with st.container(border=True, key=f"{key}-panel"):
         share = sum(share_of(status) for status in statuses) / len(statuses)

@@ -19,8 +19,6 @@ from pillar_core.types import Provenance, PublicUse
 
 BUDGETS = (0.1, 0.3, 1.0, 3.0)
 SEEDS = 3
-_SECONDS = 1.0
-"""A rough cost of one run, for the estimate before it."""
 _MEASURES = {"accuracy": "Accuracy", "balanced_accuracy": "Balanced accuracy"}
 
 
@@ -96,7 +94,7 @@ def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
     records = [record for _, record in core.find_runs(grids).values()]
     if missing := records.count(None):
         title, cached = f"Measure {len(choices)} choices, {SEEDS} seeds each", len(records) - missing
-        jobs.sweeps(*grids, title=title, each=_SECONDS, cached=cached, total=len(records), cost="", key="answer-measure")
+        jobs.sweeps(*grids, title=title, cached=cached, total=len(records), cost="", key="answer-measure")
         return
     measured = {
         name: [core.measures(core.run(run), run) for run in (dataclasses.replace(choice, seed=seed) for seed in seeds)]

@@ -24,8 +24,6 @@ from pillar_core.types import Form, Values
 
 BUDGETS, START = starter.HERO_EPSILONS, starter.COMPARED
 _BUDGETS_FIGURE = "compare_budgets"
-_SECONDS = 1.5
-"""A rough cost of one cell, for the estimate before anything ran."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +80,7 @@ def panel(comparison: Comparison) -> None:
     if comparison.cached == comparison.total:
         return
     title = f"Train {len(comparison.grid['method'])} learners at {len(comparison.grid['epsilon'])} budgets"
-    jobs.sweeps(comparison.grid, title=title, each=_SECONDS, cached=comparison.cached, total=comparison.total)
+    jobs.sweeps(comparison.grid, title=title, cached=comparison.cached, total=comparison.total)
 
 
 def draw(comparison: Comparison, settings: Settings) -> None:

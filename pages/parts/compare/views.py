@@ -20,8 +20,6 @@ from pillar_core.studies.compare import views as compare_views
 from pillar_core.studies.compare.views import COMPARE_VIEWS, CompareView, Setup
 from pillar_core.types import Values
 
-_SECONDS = 0.4
-"""A rough cost of one run, for the estimate before anything ran."""
 _SEVERAL = (0.3, 1.0, 3.0)
 """The budgets of views whose axis is ε; the sidebar's is added."""
 
@@ -53,7 +51,7 @@ def show(name: str, settings: Settings) -> None:
         jobs.train_first(sorted(groups, key=lambda group: pc.METHODS[group[0].method].is_private))
         runs = compare_views.table_of(specs)
     if len(runs) < len(specs):
-        jobs.sweeps(*compare_views.grids_of(view, setup), title=view.title, each=_SECONDS, cached=len(runs), total=len(specs))
+        jobs.sweeps(*compare_views.grids_of(view, setup), title=view.title, cached=len(runs), total=len(specs))
     if len(runs):
         _draw(view, compare_views.lines(view, runs, setup), settings, setup)
 

@@ -10,11 +10,10 @@ import pillar_core as pc
 from pages.frame import badges, core, jobs, theme
 from pages.frame.figures import FigureInfo, show_figure, take_point
 from pages.frame.settings import Settings
-from pages.parts.explore.curves import OVERHEAD
 from pillar_core.plots.budgets import budget_curve
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.studies.budget_curves import RUNS, fit_budget_curve
-from pillar_core.types import RunRecord, Values
+from pillar_core.types import RunRecord
 
 _DRAWN = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 2.0, 3.0, 5.0, 8.0)
 _NAME = "accuracy_over_epsilon"
@@ -46,12 +45,11 @@ def panel(record: RunRecord, settings: Settings) -> None:
         show_figure(figure, known, info, on_select=functools.partial(take_point, _NAME, epsilon=float))
         ends = f" Below ε = {fitted['epsilon'].min():g} nothing is drawn: there such fits miss by far more." if curve is not None else ""
         st.caption(f"Click a point to take its ε.{ends}")
-    shared: Values = {"each": record.seconds + OVERHEAD}
     if curve is None:
         title = f"Train at ε = {', '.join(f'{epsilon:g}' for epsilon in RUNS)}, and draw the whole curve"
         first = grid | {"epsilon": list(RUNS), "seed": settings.seed}
         is_there = [form is not None for _, form in core.find_runs([first]).values()]
-        jobs.sweeps(first, title=title, cached=sum(is_there), total=len(is_there), key="budgets", **shared)
+        jobs.sweeps(first, title=title, cached=sum(is_there), total=len(is_there), key="budgets")
     elif len(trained) < len(forms):
         title = f"Measure the curve: {len(_DRAWN)} ε × {settings.seeds} seeds"
-        jobs.sweeps(grid, title=title, cached=len(trained), total=len(forms), key="budgets", **shared)
+        jobs.sweeps(grid, title=title, cached=len(trained), total=len(forms), key="budgets")

@@ -9,7 +9,6 @@ from pages.frame import badges, core, failures, jobs, memory, theme
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pages.parts.data import samples
-from pages.parts.explore.curves import OVERHEAD
 from pillar_core import plots
 from pillar_core.arrays import Array
 from pillar_core.errors import DataError
@@ -42,7 +41,7 @@ def panel(record: RunRecord, settings: Settings) -> None:
     show_figure(plots.per_class(recalls, mode=theme.mode()), recalls, FigureInfo("recall_by_class", settings, seeds=seeds))
     if missing:
         title = "Train the other seeds, and the models without noise and without privacy"
-        jobs.sweeps(*_grids(record, settings).values(), title=title, cached=0, total=missing, each=record.seconds + OVERHEAD, key="classes")
+        jobs.sweeps(*_grids(record, settings).values(), title=title, cached=0, total=missing, key="classes")
     title = "Which class is taken for which, and the rows that are misread"
     misread = st.expander(title, icon=":material/grid_view:", key="misread", on_change="rerun")
     if misread.open:

@@ -8,14 +8,13 @@ import streamlit as st
 from pages.frame import core, jobs, plain, theme, words
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
-from pages.parts.explore.curves import OVERHEAD
 from pillar_core.plots.bars import part_costs
 from pillar_core.runs import sweep
 from pillar_core.studies.accuracy_costs import TITLES, accuracy_costs, has_parts, stages
 from pillar_core.types import Form, RunRecord
 
-SEEDS, FEW_SEEDS, SECONDS = 5, 3, 20.0
-"""Runs of each part; the second number where the first would take longer than so many seconds."""
+SEEDS, FEW_SEEDS, SECONDS, OVERHEAD = 5, 3, 20.0, 0.35
+"""Runs of each part; the second number where the first would take longer than so many seconds, of which a run has some beyond training."""
 
 
 def panel(record: RunRecord, settings: Settings) -> None:
@@ -34,7 +33,7 @@ def panel(record: RunRecord, settings: Settings) -> None:
     cached, total = (sum(form is not None or not is_cached for forms in runs.values() for form in forms) for is_cached in (True, False))
     if cached < total:
         title = f"What did each part cost? {len(grids)} runs, {n_seeds} seeds each"
-        jobs.sweeps(*grids.values(), title=title, cached=cached, total=total, key="costs", each=record.seconds + OVERHEAD)
+        jobs.sweeps(*grids.values(), title=title, cached=cached, total=total, key="costs")
     errors = [str(form["error"]) for forms in runs.values() for form in forms if form is not None and form.get("error")]
     if errors:
         st.info(plain.text(f"A part could not be left out: {errors[0]}"), icon=":material/block:")

@@ -14,12 +14,10 @@ from pillar_core import mode
 from pillar_core.fingerprint import fingerprint
 from pillar_core.runs import starter, sweep
 from pillar_core.studies import portable
-from pillar_core.types import Form, RunRecord, Values
+from pillar_core.types import Form
 
 BUDGETS = starter.HERO_EPSILONS
 FIRST = 7
-OVERHEAD = 0.35
-"""Seconds per model in a grid beyond the live run's own: reading, testing, storing."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,20 +98,20 @@ def ladder(settings: Settings) -> list[int]:
     return [*(k for k in (1, 2, *starter.HERO_K) if k < limit), limit]
 
 
-def panel(curves: Curves, record: RunRecord, settings: Settings) -> None:
+def panel(curves: Curves, settings: Settings) -> None:
     """The state of the grid's jobs, where anything is missing; of rows that somebody brought, the first curve by itself."""
     if curves.is_complete:
         return
-    shared: Values = {"each": record.seconds + OVERHEAD, "cost": f"{jobs.RELEASES}; only what nobody else sees costs nothing."}
+    cost = f"{jobs.RELEASES}; only what nobody else sees costs nothing."
     if codec.is_stored("data", settings.data) and math.isfinite(settings.epsilon):
         grid = first(settings)
         runs = [form for group in sweep.group_specs(grid) for form in sweep.cached_records(group)]
         if missing := runs.count(None):
             title = f"Measure a first curve: {len(runs)} k at ε = {settings.epsilon:g}"
-            jobs.sweeps(grid, title=title, cached=len(runs) - missing, total=len(runs), key="first", **shared)
+            jobs.sweeps(grid, title=title, cached=len(runs) - missing, total=len(runs), cost=cost, key="first")
     ks, budgets = (len(curves.grids[0][axis]) for axis in ("k", "epsilon"))
     title = f"Measure the curves: {ks} k × {budgets} ε × {settings.seeds} seeds, floor and ceiling"
-    jobs.sweeps(*curves.grids, title=title, cached=curves.cached, total=curves.total, **shared)
+    jobs.sweeps(*curves.grids, title=title, cached=curves.cached, total=curves.total, cost=cost)
 
 
 def take_along(settings: Settings) -> None:

@@ -103,7 +103,7 @@ def _best(settings: Settings) -> None:
     figure = plots.best_k_against_epsilon(best, measured_best, mode=theme.mode())
     show_figure(figure, best, FigureInfo("best_k", settings, [badges.NON_PRIVATE, badges.THEORY], seeds))
     if not curve.is_complete:
-        curves.panel(curve, core.run(dataclasses.replace(settings, method=method)), settings)
+        curves.panel(curve, settings)
 
 
 def _is_uneven(settings: Settings) -> bool:
