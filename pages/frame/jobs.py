@@ -130,7 +130,7 @@ def _running(job_ids: str, title: str, when_drawn: tuple[int, int], key: str) ->
         lefts = [status.seconds_left for status in live if status.seconds_left is not None]
         left = f" · {duration(max(lefts))} left" if lefts else ""
         bar, button = st.columns([5, 1], vertical_alignment="center")
-        now = f" · {live[0].message}" if live and live[0].message else ""
+        now = f" · {live[0].message}" if live and live[0].message and not waiting else ""
         bar.progress(share, text=plain.text(f"{title}: {share:.0%}{waiting}{left}{now}"))
         if ids := " ".join(status.job_id for status in live if mode.JOBS.is_own(status.job_id)):
             button.button(**local.element("unfinished-stop", key=f"{key}-stop", icon=":material/stop:"), on_click=_stop, args=(ids,))
