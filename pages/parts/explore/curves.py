@@ -51,7 +51,7 @@ def read(settings: Settings) -> Curves:
 def opened(settings: Settings) -> Curves:
     """The curves of `read`; where a set that ships has none in its first settings, a few seconds of training come first."""
     curves, opening = read(settings), Settings(data=settings.data, seed=settings.seed, seeds=settings.seeds)
-    if curves.seeds is not None or not core.ships(settings) or grids_of(settings)[1] != grids_of(opening)[1]:
+    if curves.seeds is not None or not core.ships(settings) or grids_of(settings)[1:2] != grids_of(opening)[1:2]:
         return curves
     grids = [first(settings), *grids_of(dataclasses.replace(settings, seeds=min(settings.seeds, 2)))[::-1]]
     jobs.train_first(group for grid in grids for group in sweep.group_specs(grid))
