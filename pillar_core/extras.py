@@ -19,6 +19,7 @@ EXTRAS: Mapping[str, tuple[str, str]] = {
     "h5py": ("h5py", "hdf5"),
     "dp_accounting": ("dp-accounting", "pld"),
     "openpyxl": ("openpyxl", "excel"),
+    "sentence_transformers": ("sentence-transformers", "sentences"),
     "mlflow": ("mlflow-skinny", "mlflow"),
 }
 """Module → package and extra."""

@@ -17,6 +17,7 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.errors import DataError, MissingDependencyError
+from pillar_core.extras import needed
 
 NAME, VERSION, WIDTH = "wordllama_256", 1, 256
 PACKAGE, WEIGHTS, TOKENIZER = "wordllama", "weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokenizer_config.json"
@@ -98,12 +99,8 @@ def _sentence_encoder(encoder: Mapping[str, Any]) -> Callable[[list[str]], Array
 
 @functools.cache
 def _identity_of_model(name: str, network: bool) -> Mapping[str, Any]:
-    try:
+    with needed(f"the encoder {FAMILY}:{name}"):
         package = importlib.import_module("sentence_transformers")
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"the encoder {FAMILY}:{name} needs the package sentence-transformers: pip install sentence-transformers."
-        ) from error
     try:
         model = package.SentenceTransformer(name, device="cpu", local_files_only=not network)
     except (OSError, ValueError, RuntimeError) as error:
