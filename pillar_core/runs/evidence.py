@@ -49,7 +49,7 @@ def evidence_page(source: Any, *, attacks: Sequence[str] = (), spent: str = "") 
         if changed := changed_files(archive, card):
             raise DataError(f"the model's file is not as it was written: {'; '.join(changed)}. Download it again.")
         stated, sums = archive.read(STATEMENT).decode().splitlines(), archive.read(SUMS).decode().splitlines()
-    guarantee, public = card["guarantee"], card.get("public_set") or {}
+    guarantee, public = card["guarantee"], card.get("public_set") or {"name": None, "rows": card["public_data"] != "none"}
     first = dict.fromkeys(line.partition(":")[0] for line in stated)
     left = {start: [line for line in stated if line.partition(":")[0] == start] for start in first}
 
@@ -58,7 +58,8 @@ def evidence_page(source: Any, *, attacks: Sequence[str] = (), spent: str = "") 
 
     private = card.get("private_set")
     licences = [_licence("Private rows", private, private)]
-    licences += [_licence("Public rows", public["name"] or f"a part of {private}", public["name"] or private)] if public.get("rows") else []
+    part = f"a part of {private}" if private else None
+    licences += [_licence("Public rows", public["name"] or part, public["name"] or private)] if public.get("rows") else []
     trained = f"The model was trained on {card['n_private']:,} private examples." if guarantee["events"] else NOTHING
     protected = take("Unit of protection") + _paragraph(trained)
     persons = any(line.endswith(f"{statement.COUNTED}.") for line in left.pop("Releases charged"))

@@ -120,6 +120,14 @@ def test_attacks_and_the_sum_stand_on_the_page_or_it_says_that_there_are_none(re
     assert "holds no attack" not in text
 
 
+def test_public_rows_without_a_name_are_not_passed_over(record, split, tmp_path):
+    path = tmp_path / "model.zip"
+    path.write_bytes(model_bytes(record, classes=split.features.classes))
+    assert "Public rows: the file names none." in evidence.evidence_page(path)
+    text, _, _ = page_of(record, split, path)
+    assert "Public rows: a part of digits. Licence: CC BY 4.0." in text
+
+
 def test_the_command_writes_it_and_a_changed_file_is_refused(record, split, tmp_path, capsys):
     model, page = tmp_path / "model.zip", tmp_path / "page.html"
     model.write_bytes(model_bytes(record, split=split))
