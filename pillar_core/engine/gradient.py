@@ -8,6 +8,9 @@ Logits are kept class-major, (H, C, n): softmax over a short last axis was measu
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+
+import numpy as np
 
 from pillar_core.deferred import torch
 
@@ -28,6 +31,8 @@ LONGEST_ROW = 1e4
 """Longer rows have the logits that they would have at this norm: rounding, which hangs on how many rows there are, would decide them."""
 LONGEST_HEAD = 1e8
 """A class's weights that are longer count as that long: they are releases already, so this is post-processing."""
+SMALL_PRODUCT = 1_000_000
+"""Multiply-adds of a product that OpenBLAS makes without packing its matrices first."""
 SUM_ROWS, SUM_FLOATS, SUM_ROWS_DEVICE = 2048, 1 << 17, 1 << 17
 """Rows, and numbers of wide ones, that are widened to float64 at a time: what is cast stays in a core's second-level cache and on pages
 that the process has already; a GPU wants long products."""
@@ -40,15 +45,28 @@ def exact_products(heads: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
     are 60 long, equal rows by the same, and which kernel adds them up hangs on how many rows there are.
     """
     products, exact = torch.empty((len(heads), len(z)), dtype=torch.float64, device=z.device), heads.double()
-    for part in parts_of(z):
-        torch.mm(exact, z[part].double().T, out=products[:, part])
+    for part, rows in widened(z, len(heads)):
+        products[:, part] = _product(exact, rows.T)
     return products
 
 
-def parts_of(z: torch.Tensor) -> list[slice]:
-    """The rows that are widened to float64 at a time."""
-    size = max(32, min(SUM_ROWS, SUM_FLOATS // max(z.shape[1], 1))) if z.device.type == "cpu" else SUM_ROWS_DEVICE
-    return [slice(start, start + size) for start in range(0, len(z), size)]
+def widened(z: torch.Tensor, heads: int) -> Iterator[tuple[slice, torch.Tensor]]:
+    """The rows in float64, a part at a time, with its place. All parts lie in one buffer: a new one each would be new pages each."""
+    k = max(z.shape[1], 1)
+    small = SMALL_PRODUCT // (heads * k)
+    size = min(SUM_ROWS, max(32, SUM_FLOATS // k), small if small >= 32 else SUM_ROWS) if z.device.type == "cpu" else SUM_ROWS_DEVICE
+    buffer = z.new_empty((min(size, len(z)), z.shape[1]), dtype=torch.float64)
+    for start in range(0, len(z), size):
+        rows = z[start : start + size]
+        yield slice(start, start + size), buffer[: len(rows)].copy_(rows)
+
+
+def _product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """left @ right; a small one by numpy, whose library takes half the time there."""
+    if left.device.type != "cpu" or left.numel() * right.shape[1] > SMALL_PRODUCT:
+        return left @ right
+    with np.errstate(all="ignore"):  # rows that are not finite are taken out later
+        return torch.from_numpy(left.numpy() @ right.numpy())
 
 
 def cross_entropy_residuals(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
@@ -77,8 +95,10 @@ def bounded_logits(z: torch.Tensor, squared_rows: torch.Tensor, weights: torch.T
 
 def squared_lengths(z: torch.Tensor) -> torch.Tensor:
     """(n,) float32 squared norms of rows z (n, k), summed in float64: in float32 those of 8,192 numbers were 2.4e-5 too small."""
-    parts = [torch.linalg.vector_norm(part, dim=1, dtype=torch.float64).square_().float() for part in torch.split(z, SUM_ROWS)]
-    return torch.cat(parts) if parts else z.new_zeros(0)
+    squares = z.new_empty(len(z), dtype=torch.float32)
+    for part, rows in widened(z, 1):
+        squares[part] = torch.linalg.vector_norm(rows, dim=1).square_()
+    return squares
 
 
 def squared_residuals(residuals: torch.Tensor, dim: int) -> torch.Tensor:
@@ -118,8 +138,8 @@ def clipped_residuals(
 def row_sum(residuals: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
     """Σ_i residual_i ⊗ z_i, (R, k) float64: products of float32 numbers are exact there. residuals: (R, n); z: (n, k)."""
     total = torch.zeros((residuals.shape[0], z.shape[1]), dtype=torch.float64, device=z.device)
-    for part in parts_of(z):
-        total.addmm_(residuals[:, part].double(), z[part].double())
+    for part, rows in widened(z, len(residuals)):
+        total += _product(residuals[:, part].double(), rows)
     return total
 
 

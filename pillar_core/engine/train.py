@@ -184,6 +184,8 @@ def trained_state(
     batches = Batches(first.sampling_probability, first.steps_of_pass, len(z), sampling, ledgers)
     mechanisms = _mechanisms(heads, noise, [plan.l2_clip_norm for plan in plans])
 
+    gathered = z.new_empty(0)  # a batch a step at the same place: new pages would take as long as the sum
+
     @functools.cache
     def integers() -> exact.IntegerRows:
         rows = exact.integer_rows(z.cpu().numpy(), bias=first.bias)
@@ -194,12 +196,15 @@ def trained_state(
         used = mechanisms if clipping.norms is None else _mechanisms(heads, noise, [max(norm, SMALLEST_CLIP) for norm in norms.tolist()])
         is_exact = used[0].is_exact and clipping.reference is None and clipping.scaling is None
         with batches.next() as indices:
+            picked = None if first.sampling_probability == 1 else torch.from_numpy(indices).to(z.device)
             if is_exact:
-                picked = None if first.sampling_probability == 1 else torch.from_numpy(indices).to(z.device)
                 sums = exact.clipped_sum(integers(), labels, state, [mechanism.l2_clip_norm for mechanism in used], picked)
                 exactly = zip(used, sums, strict=True)
                 return torch.stack([mechanism.release_integers(part, integers().sensitivity) for mechanism, part in exactly]).float()
-            total = _batch_sum(z, squared_rows, labels, indices, state, norms, clipping, first)
+            batch = (z, squared_rows, labels)
+            if picked is not None:
+                batch = (torch.index_select(z, 0, picked, out=gathered.resize_(0)), squared_rows[picked], labels[picked])
+            total = _batch_sum(*batch, state, norms, clipping)
             return torch.stack([mechanism.release(part) for mechanism, part in zip(used, total, strict=True)]).float()
 
     state = _initial(heads, z.shape[1], n_classes, first.bias).to(z.device)
@@ -219,20 +224,15 @@ def _batch_sum(
     z: torch.Tensor,
     squared_rows: torch.Tensor,
     labels: torch.Tensor,
-    indices: Array,
     state: torch.Tensor,
     norms: torch.Tensor,
     clipping: Clipping,
-    plan: HeadPlan,
 ) -> torch.Tensor:
     """Σ clip(g_i) over the batch, in the shape of `state`: (H, C, k) weights, then the bias column where there is one."""
     k = z.shape[1]
-    weights, bias = state[..., :k], state[..., k] if plan.bias else None
+    weights, bias = state[..., :k], state[..., k] if state.shape[2] > k else None
     floats = CHUNK_FLOATS if z.device.type == "cpu" else CHUNK_FLOATS_DEVICE
     chunk = max(256, floats // (state.shape[0] * state.shape[1]))
-    if plan.sampling_probability < 1:
-        picked = torch.from_numpy(indices).to(z.device)
-        z, squared_rows, labels = (rows.index_select(0, picked) for rows in (z, squared_rows, labels))
     if clipping.scaling is not None:
         by_head = zip(weights, clipping.scaling, norms.tolist(), strict=True)
         return torch.stack([preconditioned_sum(z, labels, head_weights, root, l2_clip_norm=norm) for head_weights, root, norm in by_head])
@@ -244,7 +244,7 @@ def _batch_sum(
             continue
         weight_sum, bias_sum = clipped_sum(z[part], squared_rows[part], labels[part], weights, bias, norms)
         total[..., :k] += weight_sum
-        if plan.bias:
+        if bias is not None:
             total[..., k] += bias_sum
     return total
 
