@@ -46,6 +46,7 @@ def learner_facts(name: str) -> str:
     """The idea, public data, presets and settings of a learner, in Markdown."""
     method = METHODS[name]
     presets = f" Presets: {', '.join(f'`{preset}`' for preset in method.presets)}." if method.presets else ""
+    law = noise_law(method) + (" ([why](../accounting.md#exact-releases))" if noise_law(method) == "fast" else "")
     rows = [
         f"| `{setting}` | {param.none_means if param.default is None else param.default} | {param.help} | "
         f"{param.range.partition(', or none')[0]} |\n"
@@ -54,7 +55,7 @@ def learner_facts(name: str) -> str:
     head = "| setting | default | sets | values |\n| --- | --- | --- | --- |\n"
     settings = head + "".join(rows) if rows else "It has no settings.\n"
     return (
-        f"{method.idea}\nName: `{name}`. Public data: {method.public_use}. Noise of a release: {noise_law(method)}.{presets}\n\n{settings}"
+        f"{method.idea}\nName: `{name}`. Public data: {method.public_use}. Noise of a release: {law}.{presets}\n\n{settings}"
         f"{bibtex(method.source)}"
     )
 

@@ -26,6 +26,8 @@ ROW_UNITS, WIDE_ROW_UNITS, WIDE = 1 << 12, 1 << 14, 2048
 """U, and U of rows of at least WIDE numbers."""
 RESIDUAL_UNITS = 1 << 12
 """R, the longest clipped residual."""
+SCALE_UNITS, SPREAD = 1 << 6, 1 << 5
+"""Of the largest scale of an entry, and of the longest row whose entries are scaled, where rows are clipped."""
 SHARE_UNITS = 1 << 20
 """A probability of 1 before the clip."""
 HEAD_BITS = 36
@@ -34,6 +36,7 @@ FINENESS, LARGEST_GAP = 1 << 12, 16
 """Entries of the table of exp for each 1 in a logit, and the gap below the largest logit from which on a class's share is 0."""
 FLOATS = 1 << 17
 """Logits at a time on a CPU."""
+SMALLEST_SCALE = 2.0**-100
 MOST_UNITS = 1 << 62
 SUM_UNITS = 1 << 24
 """Of the longest row where rows themselves are summed."""
@@ -61,7 +64,7 @@ def integer_rows(z: Array, *, bias: bool = False) -> IntegerRows:
     n, width = len(z), z.shape[1] + bias
     most = WIDE_ROW_UNITS if width >= WIDE else ROW_UNITS
     reach = most - math.sqrt(width) / 2 - 1  # rounding lengthens a row by at most √width / 2
-    _refuse(n, width, most * RESIDUAL_UNITS)
+    refuse(n, width, most * RESIDUAL_UNITS)
     units, scale = np.ones((n, width), dtype=np.float32), np.empty(n)
     for start in range(0, n, CHUNK_ROWS):
         part = slice(start, start + CHUNK_ROWS)
@@ -84,11 +87,13 @@ def clipped_sum(
     picked: torch.Tensor | None = None,
     *,
     read: IntegerRows | None = None,
+    scaling: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """(H, C, k) int64: Σ clip(gradient) of softmax heads `state` (H, C, K), of each head in units of its norm / rows.sensitivity.
 
     labels: (n,) int64; norms: H clip norms; picked: (m,) int64, the rows of the sum (None: all). read: what logits are made of,
-    (n, K), where that is more than the rows (n, k) that are summed.
+    (n, K), where that is more than the rows (n, k) that are summed. scaling: (H, C, k) above 0, multiplies gradients before the clip; units
+    are then SCALE_UNITS times as many.
     """
     heads, classes, _ = state.shape
     device, read = state.device, read or rows
@@ -101,8 +106,16 @@ def clipped_sum(
     weights, steps = _integer_heads(state)
     table = _exponentials(str(device))
     total = torch.zeros((heads * classes, units.shape[1]), dtype=torch.int64, device=device)
+    entries, spread = None, 1
+    if scaling is not None:
+        refuse(len(labels), units.shape[1], rows.sensitivity * SCALE_UNITS)
+        wide = torch.nan_to_num(scaling.double(), nan=1.0).clamp(SMALLEST_SCALE, 1 / SMALLEST_SCALE)
+        largest = wide.amax((1, 2))
+        per_unit *= largest
+        entries = (wide * (SCALE_UNITS / largest)[:, None, None]).round_().clamp_(min=1.0).flatten(0, 1)
+        spread = SPREAD
     size = SUM_ROWS_DEVICE if device.type != "cpu" else min(SUM_ROWS, max(256, FLOATS // len(weights)))
-    reach = RESIDUAL_UNITS - math.sqrt(classes) / 2 - 1
+    reach = (RESIDUAL_UNITS - math.sqrt(classes) / 2 - 1) * spread
     for start in range(0, len(labels), size):
         part = slice(start, start + size)
         logits = _product(weights, read_units[part].double().T).view(heads, classes, -1)
@@ -111,14 +124,26 @@ def clipped_sum(
         residuals = shares.mul_(SHARE_UNITS / shares.sum(1, keepdim=True)).round_()
         index = labels[part].expand(heads, 1, -1)
         residuals.scatter_add_(1, index, residuals.new_full((), -SHARE_UNITS).expand(index.shape))
-        squares = residuals.square().sum(1)
+        lengths = None  # squared lengths of a scaled row by class, rounded up, with SPREAD for U·SCALE_UNITS
+        if entries is not None:
+            lengths = _product(entries.square(), units[part].double().square().T).mul_((SPREAD / rows.most / SCALE_UNITS) ** 2)
+            lengths = lengths.ceil_().clamp_(min=1.0).view(heads, classes, -1)
+        squares = _squares(residuals, lengths)
         roots = squares.sqrt().floor_()
         roots += roots.square() < squares  # rounded up in whole numbers, whichever way a vector library rounds roots
         factors = torch.minimum(per_unit[:, None] * scales[part], reach / roots)
         residuals.mul_(factors[:, None]).round_()
-        residuals.mul_(residuals.square().sum(1, keepdim=True) <= RESIDUAL_UNITS**2)
+        residuals.mul_((_squares(residuals, lengths) <= (spread * RESIDUAL_UNITS) ** 2)[:, None])
         total += _product(residuals.view(heads * classes, -1), units[part].double()).long()
+    if entries is not None:
+        total *= entries.long()
     return total.view(heads, classes, -1)
+
+
+def _squares(residuals: torch.Tensor, lengths: torch.Tensor | None) -> torch.Tensor:
+    """(H, n) squared norms of residuals (H, C, n), times the squared lengths of their rows where these differ between classes."""
+    squares = residuals.square()
+    return (squares if lengths is None else squares.mul_(lengths)).sum(1)
 
 
 def class_sums(z: Array, y: Array, *, n_classes: int, count_weight: float = 0.0) -> torch.Tensor:
@@ -127,7 +152,7 @@ def class_sums(z: Array, y: Array, *, n_classes: int, count_weight: float = 0.0)
     In units of √(1 + c₀²)/SUM_UNITS. A row with ‖u‖ > 1, or that is no number, adds 0.
     """
     width, per_one = z.shape[1] + (count_weight > 0), SUM_UNITS / math.sqrt(1.0 + count_weight**2)
-    _refuse(len(z), width, SUM_UNITS)
+    refuse(len(z), width, SUM_UNITS)
     reach = per_one * (1 - 2.0**-20) - math.sqrt(width) / 2  # float32 leaves unit rows 2⁻²⁴ too long, rounding √width / 2
     total = np.zeros((n_classes, width), dtype=np.int64)
     for start in range(0, len(z), CHUNK_ROWS):
@@ -141,7 +166,8 @@ def class_sums(z: Array, y: Array, *, n_classes: int, count_weight: float = 0.0)
     return torch.from_numpy(total)
 
 
-def _refuse(n: int, width: int, units: int) -> None:
+def refuse(n: int, width: int, units: int) -> None:
+    """Raises where whole numbers of n rows of `width` numbers could leave 64 bits, or numpy's products are not exact."""
     if not has_exact_products("numpy"):  # which projected the rows
         raise UnsupportedError("an exact release needs a numpy whose float64 products of whole numbers are exact: install another BLAS.")
     if n * units > MOST_UNITS or math.sqrt(width) > math.sqrt(units) / 2:

@@ -143,7 +143,7 @@ def train_heads(
     on the heads' plans unless given.
 
     Rows, weights and noise stay on the device that `engine.device` names until the last step. A release (seed None) sums whole numbers
-    and adds exact noise (`engine.exact`), but for sums with a reference or scaling.
+    and adds exact noise (`engine.exact`), but for sums with a reference.
 
     Guarantee: per noisy sum and head one Gaussian release of a sum of rows clipped to l2_clip_norm, on a Poisson sample or one step of a
     pass of random allocation.
@@ -194,13 +194,14 @@ def trained_state(
     def noisy_sum(state: torch.Tensor, clipping: Clipping = PLAIN, /) -> torch.Tensor:
         norms = fixed if clipping.norms is None else clipping.norms
         used = mechanisms if clipping.norms is None else _mechanisms(heads, noise, [max(norm, SMALLEST_CLIP) for norm in norms.tolist()])
-        is_exact = used[0].is_exact and clipping.reference is None and clipping.scaling is None
+        is_exact = used[0].is_exact and clipping.reference is None
         with batches.next() as indices:
             picked = None if first.sampling_probability == 1 else torch.from_numpy(indices).to(z.device)
             if is_exact:
-                sums = exact.clipped_sum(integers(), labels, state, [mechanism.l2_clip_norm for mechanism in used], picked)
-                exactly = zip(used, sums, strict=True)
-                return torch.stack([mechanism.release_integers(part, integers().sensitivity) for mechanism, part in exactly]).float()
+                clips, units = [mechanism.l2_clip_norm for mechanism in used], integers().sensitivity
+                sums = exact.clipped_sum(integers(), labels, state, clips, picked, scaling=clipping.scaling)
+                units *= exact.SCALE_UNITS if clipping.scaling is not None else 1
+                return torch.stack([mechanism.release_integers(part, units) for mechanism, part in zip(used, sums, strict=True)]).float()
             batch = (z, squared_rows, labels)
             if picked is not None:
                 batch = (torch.index_select(z, 0, picked, out=gathered.resize_(0)), squared_rows[picked], labels[picked])

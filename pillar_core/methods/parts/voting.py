@@ -18,7 +18,7 @@ from pillar_core import ledger as events
 from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
-from pillar_core.engine import LinearClassifier
+from pillar_core.engine import LinearClassifier, exact
 from pillar_core.engine.logistic import cross_validated_ridge, shrunk_regression
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
@@ -92,7 +92,14 @@ def vote_mechanism(noise_multiplier: float, stream: Stream, ledger: Ledger) -> G
 
 
 def release_votes(mechanism: GaussianMechanism, votes: Array) -> Array:
-    """(m, C) float64 noisy votes, one release a row."""
+    """(m, C) float64 noisy votes, one release a row.
+
+    Guarantee: two rows of counts that differ by a swap differ, in whole units, by ⌊2²⁴/√2⌋·√2 ≤ 2²⁴, which stands for √2.
+    """
+    if mechanism.is_exact:
+        exact.refuse(len(votes), votes.shape[1], exact.SUM_UNITS)
+        whole = torch.from_numpy(votes.astype(np.int64)) * math.isqrt(exact.SUM_UNITS**2 // 2)
+        return np.stack([mechanism.release_integers(row, exact.SUM_UNITS).numpy() for row in whole])
     return np.stack([mechanism.release(torch.from_numpy(row)).numpy() for row in votes]).astype(np.float64)
 
 

@@ -97,6 +97,5 @@ METHODS.register(
         rules.resolve_hyperparameters,
         public_use=PublicUse.LABELLED,
         is_head_descent=False,
-        is_exact=lambda settings: False,
     )
 )

@@ -127,6 +127,7 @@ METHODS.register(
         fit_many=fit_many,
         resolve_schedule=voting.resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
+        is_exact=lambda settings: True,
         version=4,
         assumptions=("a row keeps its own number, whatever other rows are present; ties in distance go to the smaller one",),
     )

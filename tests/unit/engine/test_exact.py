@@ -7,6 +7,7 @@ import torch
 from contract import checks
 from contract.cases import IMAGES, case_for, small_split
 from pillar_core.engine import exact, gradient
+from pillar_core.engine.mixed import preconditioned_sum
 from pillar_core.errors import LedgerError, SettingError, UnsupportedError
 from pillar_core.ledger import Ledger
 from pillar_core.methods import METHODS
@@ -42,6 +43,18 @@ def sums_of_part(z: np.ndarray, labels: torch.Tensor, heads: torch.Tensor, rows:
     return exact.clipped_sum(exact.integer_rows(z[rows, : K // 2]), labels[rows], heads, CLIPS, read=read)
 
 
+def sums_of_scaled(z: np.ndarray, labels: torch.Tensor, heads: torch.Tensor, rows: np.ndarray | slice = slice(None)) -> torch.Tensor:
+    """Of gradients that a hostile scaling multiplies before the clip."""
+    return exact.clipped_sum(exact.integer_rows(z[rows]), labels[rows], heads[..., :-1], CLIPS, scaling=hostile_scaling(K))
+
+
+def hostile_scaling(k: int) -> torch.Tensor:
+    """(2, C, k) scales of every size: within one head by 10³ and by 10⁻³⁰, and no numbers."""
+    scaling = torch.from_numpy(np.exp(2 * stream(0, "hostile scaling").standard_normal((2, CLASSES, k)))).float()
+    scaling[1, 0], scaling[1, 1, 0], scaling[1, 2, 0] = 1e-30, torch.nan, 0.0
+    return scaling
+
+
 def in_floating_point(z: np.ndarray, labels: torch.Tensor, heads: torch.Tensor, rows: np.ndarray | slice = slice(None)) -> torch.Tensor:
     """The fast path on a grid: what exact noise after rounded sums would release."""
     part = torch.from_numpy(z[rows])
@@ -64,7 +77,7 @@ def adds_up(sum_of) -> None:
         assert torch.equal(sum_of(z, labels, heads, kept), expected), "rows move each other"
 
 
-@pytest.mark.parametrize("sum_of", [sums, sums_of_part])
+@pytest.mark.parametrize("sum_of", [sums, sums_of_part, sums_of_scaled])
 def test_rows_do_not_move_each_other(sum_of) -> None:
     adds_up(sum_of)
 
@@ -93,18 +106,19 @@ def test_picked_rows_are_those_rows() -> None:
     assert torch.equal(of_all, sums(z, labels, heads, picked))
 
 
+@pytest.mark.parametrize("is_scaled", [False, True])
 @pytest.mark.parametrize("k", [1, K, 2100])
-def test_a_row_moves_a_sum_by_at_most_its_units(k: int) -> None:
+def test_a_row_moves_a_sum_by_at_most_its_units(k: int, is_scaled: bool) -> None:
     z, labels, heads = hostile(60, k)
     rows = exact.integer_rows(z, bias=True)
-    longest = 0
+    scaling, longest, most = (hostile_scaling(k + 1) if is_scaled else None), 0, rows.sensitivity * (exact.SCALE_UNITS if is_scaled else 1)
     for row in range(len(z)):
-        term = exact.clipped_sum(rows, labels, heads, CLIPS, torch.tensor([row]))
+        term = exact.clipped_sum(rows, labels, heads, CLIPS, torch.tensor([row]), scaling=scaling)
         for head in term.numpy().astype(object):
             squares = int((head**2).sum())
-            assert squares <= rows.sensitivity**2
+            assert squares <= most**2
             longest = max(longest, squares)
-    assert longest > (0.9 * rows.sensitivity) ** 2  # the bound is near
+    assert longest > (0.8 * most) ** 2  # the bound is near
 
 
 def class_terms_add_up(sum_of) -> None:
@@ -138,6 +152,11 @@ def test_sums_are_near_those_in_floating_point() -> None:
     labels = torch.from_numpy(generator.integers(0, CLASSES, len(z)))
     exactly, fast = (of(z, labels, heads / 30)[0].double() for of in (sums, in_floating_point))
     assert float((exactly - fast).norm() / fast.norm()) < 0.01
+    scaling = hostile_scaling(K)[:1].clamp(0.5, 2.0)
+    scaled = exact.clipped_sum(exact.integer_rows(z), labels, heads[:1, :, :-1] / 30, [0.8], scaling=scaling)[0].double()
+    scaled *= 0.8 / (exact.integer_rows(z).sensitivity * exact.SCALE_UNITS)
+    expected = preconditioned_sum(torch.from_numpy(z), labels, heads[0, :, :-1] / 30, scaling[0], l2_clip_norm=0.8)
+    assert float((scaled - expected).norm() / expected.norm()) < 0.02
     part, unclipped = exact.integer_rows(z[:, : K // 2]), [2.0]
     all_read = exact.clipped_sum(exact.integer_rows(z), labels, heads[:1, :, :-1] / 30, unclipped)[0, :, : K // 2].double()
     of_part = exact.clipped_sum(part, labels, heads[:1, :, :-1] / 30, unclipped, read=exact.integer_rows(z))[0].double()
