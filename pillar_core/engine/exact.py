@@ -97,11 +97,12 @@ def clipped_sum(
     """
     heads, classes, _ = state.shape
     device, read = state.device, read or rows
-    units, scales, read_units, read_scales = rows.units, rows.scale, read.units, read.scale
+    units, scales = rows.units, rows.scale
     if picked is not None:
-        units, scales, read_units, read_scales, labels = (
-            part.index_select(0, picked) for part in (units, scales, read_units, read_scales, labels)
-        )
+        units, scales, labels = (part.index_select(0, picked) for part in (units, scales, labels))
+    read_units, read_scales = units, scales
+    if read is not rows:
+        read_units, read_scales = (part if picked is None else part.index_select(0, picked) for part in (read.units, read.scale))
     per_unit = torch.tensor([rows.sensitivity / SHARE_UNITS / norm for norm in norms], dtype=torch.float64, device=device)
     weights, steps = _integer_heads(state)
     table = _exponentials(str(device))
@@ -114,11 +115,13 @@ def clipped_sum(
         per_unit *= largest
         entries = (wide * (SCALE_UNITS / largest)[:, None, None]).round_().clamp_(min=1.0).flatten(0, 1)
         spread = SPREAD
-    size = SUM_ROWS_DEVICE if device.type != "cpu" else min(SUM_ROWS, max(256, FLOATS // len(weights)))
+    size = SUM_ROWS_DEVICE if device.type != "cpu" else min(SUM_ROWS, max(256, FLOATS // max(len(weights), units.shape[1] // 8)))
     reach = (RESIDUAL_UNITS - math.sqrt(classes) / 2 - 1) * spread
     for start in range(0, len(labels), size):
         part = slice(start, start + size)
-        logits = _product(weights, read_units[part].double().T).view(heads, classes, -1)
+        wide_read = read_units[part].double()
+        wide_units = wide_read if read is rows else units[part].double()
+        logits = _product(weights, wide_read.T).view(heads, classes, -1)
         gaps = (logits.amax(1, keepdim=True) - logits).mul_((FINENESS * steps[:, None] * read_scales[part])[:, None])
         shares = table[gaps.round_().clamp_(max=FINENESS * LARGEST_GAP).long()]
         residuals = shares.mul_(SHARE_UNITS / shares.sum(1, keepdim=True)).round_()
@@ -126,7 +129,7 @@ def clipped_sum(
         residuals.scatter_add_(1, index, residuals.new_full((), -SHARE_UNITS).expand(index.shape))
         lengths = None  # squared lengths of a scaled row by class, rounded up, with SPREAD for U·SCALE_UNITS
         if entries is not None:
-            lengths = _product(entries.square(), units[part].double().square().T).mul_((SPREAD / rows.most / SCALE_UNITS) ** 2)
+            lengths = _product(entries.square(), wide_units.square().T).mul_((SPREAD / rows.most / SCALE_UNITS) ** 2)
             lengths = lengths.ceil_().clamp_(min=1.0).view(heads, classes, -1)
         squares = _squares(residuals, lengths)
         roots = squares.sqrt().floor_()
@@ -134,7 +137,7 @@ def clipped_sum(
         factors = torch.minimum(per_unit[:, None] * scales[part], reach / roots)
         residuals.mul_(factors[:, None]).round_()
         residuals.mul_((_squares(residuals, lengths) <= (spread * RESIDUAL_UNITS) ** 2)[:, None])
-        total += _product(residuals.view(heads * classes, -1), units[part].double()).long()
+        total += _product(residuals.view(heads * classes, -1), wide_units).long()
     if entries is not None:
         total *= entries.long()
     return total.view(heads, classes, -1)
