@@ -33,7 +33,7 @@ class FigureInfo:
 
     name: part of file names and element keys, in snake_case, unique on a page. key: another key of the chart.
     badges: from `badges`. "synthetic" joins them where rows of the settings' private set were read and are generated, by `is_synthetic`.
-    is_accuracy: test accuracy of these settings: the share of the largest class is written below.
+    is_accuracy: test accuracy on a page that does not say the share of the largest class: it is written below.
     command: the shell command that repeats it, by default that of the settings' run. sets: further data sets that it shows.
     """
 

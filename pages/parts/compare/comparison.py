@@ -106,7 +106,7 @@ def draw(comparison: Comparison, settings: Settings) -> None:
         show_figure(figure, runs, FigureInfo("compare_bars", settings, seeds=seeds_of(at_budget), command=again))
     figure, pins = _against_epsilon(comparison.key, theme.mode(), comparison.lines), exports.pins(settings)
     figure = plots.mark_pins(figure, pins[pins["data"] == settings.data], mode=theme.mode())
-    info = FigureInfo(_BUDGETS_FIGURE, settings, seeds=seeds_of(comparison.lines), is_accuracy=True, command=again)
+    info = FigureInfo(_BUDGETS_FIGURE, settings, seeds=seeds_of(comparison.lines), command=again)
     show_figure(figure, comparison.lines, info, on_select=functools.partial(take_point, _BUDGETS_FIGURE, epsilon=float, method=str))
     st.caption("Click a point to take its learner and its ε in the sidebar and on Explore.")
     _table(comparison.lines)

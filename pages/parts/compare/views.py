@@ -45,7 +45,8 @@ def show(name: str, settings: Settings) -> None:
         return
     specs = compare_views.specs_of(view, setup)
     runs = compare_views.table_of(specs)
-    if runs.empty and not uploads.names_in([settings.data, settings.public]):
+    is_drawn = len(runs) > 0 and bool(compare_views.lines(view, runs, setup)["mean"].notna().any())
+    if not is_drawn and not uploads.names_in([settings.data, settings.public]):
         grids = compare_views.grids_of(view, dataclasses.replace(setup, seeds=setup.seeds[:1]))
         groups = itertools.chain.from_iterable(map(sweep.group_specs, grids))  # privately trained last: some are measured against others
         jobs.train_first(sorted(groups, key=lambda group: pc.METHODS[group[0].method].is_private))

@@ -41,7 +41,7 @@ def panel(record: RunRecord, settings: Settings) -> None:
         star = (settings.epsilon, record.accuracy) if record.accuracy is not None and math.isfinite(settings.epsilon) else None
         figure = budget_curve(known, curve, _DRAWN, band=band, present=star, mode=theme.mode())
         seeds = (int(known["seeds"].min()), int(known["seeds"].max()))
-        info = FigureInfo(_NAME, settings, [*badges.DIAGNOSTIC, *([] if curve is None else [badges.FITTED])], seeds, is_accuracy=True)
+        info = FigureInfo(_NAME, settings, [*badges.DIAGNOSTIC, *([] if curve is None else [badges.FITTED])], seeds)
         show_figure(figure, known, info, on_select=functools.partial(take_point, _NAME, epsilon=float))
         ends = f" Below ε = {fitted['epsilon'].min():g} nothing is drawn: there such fits miss by far more." if curve is not None else ""
         st.caption(f"Click a point to take its ε.{ends}")

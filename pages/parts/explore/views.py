@@ -81,7 +81,7 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
     base = "-".join(map(str, drawn_from))
     measured = _curves_figure(base, curves, settings, reach, pinned)
     runs = accuracy.runs(measured, present=star, history=history.table(settings), mode=theme.mode())
-    info = FigureInfo("accuracy_against_k", settings, seeds=curves.seeds, is_accuracy=True)
+    info = FigureInfo("accuracy_against_k", settings, seeds=curves.seeds)
     show_figure(measured, lambda: _with_star(curves.table, settings), info, base=base, runs=runs)
     curve = k_curves.by_budget(curves.table, method_of(settings)).get(settings.epsilon, pd.DataFrame())
     st.caption(k_curves.compare_best_k(curve, ruled=core.rule_k(settings)) or "With two seeds or more, this line says which k are as good.")
@@ -117,7 +117,7 @@ def _plane(curves: Curves, record: RunRecord, settings: Settings) -> None:
     k = record.settings.get("k")
     star = (int(k), settings.epsilon) if k else None
     figure = plots.accuracy_heatmap(curves.table, mode=theme.mode(), method=method, present=star)
-    info = FigureInfo("accuracy_plane", settings, seeds=curves.seeds, is_accuracy=True)
+    info = FigureInfo("accuracy_plane", settings, seeds=curves.seeds)
     show_figure(figure, curves.table, info, on_select=functools.partial(take_point, info.name, k=int, epsilon=float))
     st.caption("Click a cell to take its k and ε.")
 
