@@ -2,19 +2,21 @@
 
 import streamlit as st
 
-from pages.frame import failures, history, navigation, session, words
+from pages.frame import failures, history, navigation, receipts, session, words
 from pages.frame.settings import BUDGETS
 from pages.parts.compare import comparison
 from pages.parts.compare import views as comparison_views
 
 navigation.begin()
 settings = session.current()
-history.look(settings)
 
 words.title("compare")
 
 view = comparison_views.choice()
 with failures.show_refusal("The comparison could not be drawn."):
+    if receipts.is_locked(settings, reads_rows=False):
+        st.stop()
+    history.look(settings)
     if view == BUDGETS:
         place = st.container()
         measured = comparison.read(settings, comparison.choose(settings))

@@ -1,6 +1,8 @@
 """Explore k × ε: a model is trained when a slider is released; around it the curves, the plane and what they mean."""
 
-from pages.frame import failures, history, navigation, session, words
+import streamlit as st
+
+from pages.frame import failures, history, navigation, receipts, session, words
 from pages.parts.explore import curves, release, result, tuning, views
 from pages.parts.learn import lesson
 from pillar_core.studies.tuning.ways import Choosing
@@ -12,6 +14,8 @@ words.title("explore")
 lesson.banner(settings)
 
 with failures.show_refusal("This run could not be trained."):
+    if receipts.is_locked(settings, reads_rows=False):
+        st.stop()
     record = tuning.record(settings)
     history.look(settings)
     if tuning.chosen_by() is Choosing.RULES:

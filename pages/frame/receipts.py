@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.frame import core, failures, history, local, memory, plain
+from pages.frame import core, failures, history, local, memory, plain, words
 from pages.frame.settings import Settings
 from pillar_core import mode, store
 from pillar_core.arrays import Json
@@ -19,7 +19,7 @@ from pillar_core.runs.evidence import evidence_page
 from pillar_core.runs.receipts import Training
 from pillar_core.types import BY_COIN, FeatureSet
 
-_AGAIN = "train-again"
+_AGAIN, TEST = "train-again", "answer-test"
 
 
 def offer(settings: Settings, training: Training, train: Callable[[bool], bytes], *, key: str, label: str, hint: str) -> None:
@@ -76,6 +76,18 @@ def _sum(settings: Settings, trainings: Sequence[Training]) -> str:
 def has_coin(data: FeatureSet) -> bool:
     """Whether a secret coin of each row or person alone decided between training and test: ours, or as somebody states of their rows."""
     return data.test_drawn == BY_COIN or (not data.test_drawn and local.value("answer-test-coin", False))
+
+
+def is_locked(settings: Settings, *, reads_rows: bool = True) -> bool:
+    """Whether a private test of these rows was asked for, here or earlier; it then says that no exact figure of them is shown.
+
+    reads_rows: not so, rows that were not brought are not read to look for earlier tests.
+    """
+    is_known = reads_rows or bool(uploads.names_in(settings.data))
+    is_asked = bool(local.value(TEST, False)) or (is_known and bool(private_tests.of_rows(contents(settings)[1])))
+    if is_asked and not mode.binds():
+        words.say("private_test_asked", st.info, icon="lock")
+    return is_asked and not mode.binds()
 
 
 def keep_choice(settings: Settings, form: Mapping[str, Json]) -> None:

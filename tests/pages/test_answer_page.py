@@ -74,6 +74,18 @@ def test_a_choice_of_no_public_rows_is_the_sidebars_too(start):
     assert core.split(Settings(data="breast_cancer", public=free.NONE)).facts.n_public == 0
 
 
+def test_rows_of_a_private_test_show_no_exact_figure_on_explore_and_learners(start):
+    app = start("answer", data="breast_cancer", epsilon="1")
+    app.toggle(key="local-widget.answer-test").set_value(True).run()
+    for page in ("explore", "compare"):
+        app.switch_page(f"pages/{page}.py").run()
+        assert not app.error
+        assert "A private test of these rows was asked for" in words(app)
+        assert not app.metric
+        assert not app.get("plotly_chart")
+    assert not history.in_sight(Settings(data="breast_cancer"))
+
+
 def test_what_was_looked_at_stays_looked_at(start):
     """A model that is taken away afterwards said that nothing was in sight once the toggle was off, or another learner had been seen."""
     app = start("answer", data="breast_cancer", epsilon="1")

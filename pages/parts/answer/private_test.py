@@ -22,7 +22,7 @@ from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.studies.private_test import METRICS, roc
 from pillar_core.types import Provenance, RunRecord, SemiPrivateSplit
 
-LOOK, _SWITCH = "answer-look", "answer-test"
+LOOK = "answer-look"
 _LATEST = Memo(slots=1)
 memory.MEMOS.append(_LATEST)
 
@@ -38,18 +38,13 @@ def latest_model(settings: Settings) -> tuple[RunRecord, SemiPrivateSplit] | Non
     return _model_or_refuse(settings) if _key(settings) in _LATEST else None
 
 
-def is_locked(settings: Settings) -> bool:
-    """Whether a private test of these rows was asked for, here or earlier, so that no exact figure of them is shown."""
-    return not mode.binds() and (bool(local.value(_SWITCH, False)) or bool(_tests(settings)))
-
-
 def panel(settings: Settings) -> None:
     """The switch; then ε, figure and what they cost, the button, and what the tests of the model said."""
     data = core.features(settings)
     if mode.binds() or data.y_test is None:
         return
     with st.container(border=True, key="private-test"):
-        if not local.toggle(_SWITCH):
+        if not local.toggle(receipts.TEST):
             st.caption("Test rows are people, too: a noisy figure of them may be shown and signed.")
             return
         epsilon, metric = controls(data.n_classes)
@@ -80,7 +75,7 @@ def threshold_panel(settings: Settings) -> None:
     if (model := latest_model(settings)) is None or model[1].features.n_classes != 2:
         return
     classifier, split, features = model[0].classifier, model[1], model[1].features
-    is_seen = features.y_test is not None and bool(local.value(LOOK, False)) and not is_locked(settings)
+    is_seen = features.y_test is not None and bool(local.value(LOOK, False)) and not receipts.is_locked(settings)
     x, y = (features.x_test, features.y_test) if is_seen else (split.public_x, split.public_y)
     with st.expander("Choose a threshold", icon=":material/rule:"):
         if classifier is None or x is None or y is None or len(set(y.tolist())) < 2:

@@ -77,8 +77,7 @@ def figures_of(advice: Advice, settings: Settings, names: list[str], similar: li
 
 def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
     """What test rows say of the advice, of other learners and of other candidates, when the switch is on; with Stop while they train."""
-    if private_test.is_locked(settings):
-        words.say("private_test_asked", st.info, icon="lock")
+    if receipts.is_locked(settings):
         return
     if not local.toggle(private_test.LOOK):
         st.caption("Nothing was read so far.")
