@@ -191,3 +191,10 @@ def test_losses_beyond_every_lattice_have_the_sum_as_their_upper_end(epsilon: fl
     event = ledger.repeat(events.ExponentialMechanismEvent(epsilon, 2 * epsilon), times)
     found = accounting.epsilon(event, delta=1e-5, relation=ADD)
     assert 0.99 * epsilon * times < found.upper <= epsilon * times
+
+
+def test_without_dp_accounting_its_accountant_names_the_extra_and_the_others_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert "`pld`" in ACCOUNTANTS["pld"].supports(SAMPLED, ADD)
+    assert accounting.resolve(SAMPLED, relation=ADD).name == "pillar"
+    assert accounting.resolve(SELECTION, relation=ADD).name == "rdp"
