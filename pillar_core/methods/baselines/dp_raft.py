@@ -37,11 +37,6 @@ class DpRaftPillarSettings(DpRaftSettings):
 Raft = TypeVar("Raft", bound=DpRaftSettings)
 
 
-def effective_steps(steps: int, momentum: float) -> float:
-    """Σ_t (1 − m^t)/(1 − m): the path length of T unit gradients under heavy-ball momentum m, in units of the rate."""
-    return (steps - momentum * (1.0 - momentum**steps) / (1.0 - momentum)) / (1.0 - momentum)
-
-
 def resolve_hyperparameters(settings: DpRaftSettings, facts: PublicFacts) -> Plan[DpRaftSettings]:
     """Fills the rate, so that the path is as long as plain descent's; k stays as it is (None: all features)."""
     if settings.k is not None:
@@ -54,7 +49,7 @@ def _fill_rate(plan: Plan[Raft], facts: PublicFacts) -> Plan[Raft]:
     if settings.learning_rate is not None:
         return plan
     steps = require(settings.steps, "steps")
-    rate = rules.descent_rate(settings, facts, dimensions=settings.k) * steps / effective_steps(steps, settings.momentum)
+    rate = rules.descent_rate(settings, facts, dimensions=settings.k) * steps / rules.effective_steps(steps, settings.momentum)
     why = f"learning_rate = {rate:.4g}: the linear scaling rule, rate × steps in proportion to the budget, momentum counted in."
     return Plan(dataclasses.replace(settings, learning_rate=rate), (*plan.why, why))
 

@@ -57,9 +57,13 @@ CHECK_ERROR, LARGEST_CHECK = 0.03, 0.05
 FEWEST_CHECKED = 20
 """Public rows that it takes for telling what to expect."""
 MOST_COMPARED = 1000
-FITS, CHANCE = 0.7, 2.0
-"""Public directions are used where private rows have this share of the spread that public rows have there. Less spread than this
-multiple of what random directions hold says nothing: of public rows, that they have no shape; of private ones, not to centre either."""
+FITS, CHANCE, MOST_ASKED = 0.7, 2.0, 0.75
+"""Public directions are used where private rows have this share of the spread that public rows have there. A smaller share than
+this multiple of what random directions hold, or than MOST_ASKED, shows public rows without a shape. Private rows with less are not
+centred, either."""
+FEWEST_STEPS, MOMENTUM = 10, 0.9
+LEAST_FIT = 0.8
+"""Share of the head's own softmax that a fit on public rows must explain before the head is drawn towards it."""
 PRIOR_VARIANCES = 2.0 ** np.arange(-8.0, 13.75, 0.5)
 TINY = 1e-12
 ROUNDING = 2.0**-40
@@ -74,7 +78,7 @@ class KalmanSettings:
     """Constants of the rule; none needs to be moved. l2_clip_norm is in units of √(C/(C − 1)); the first release has one of its own."""
 
     k: int | None = params.setting(params.K, none_means="all, weighted")
-    steps: int = params.setting(params.STEPS, default=10, high=1_000, none_means="", help="Noisy residual sums.")
+    steps: int | None = params.setting(params.STEPS, high=1_000, help="Noisy residual sums.")
     first_share: float = toml_setting("pillar_kalman", "first_share")
     l2_clip_norm: float = params.setting(params.L2_CLIP_NORM, default=0.4, help="Clip norm after the first sum, times √(C/(C − 1)).")
     whitening: float = toml_setting("pillar_kalman", "whitening")
@@ -110,17 +114,17 @@ def check_share(settings: KalmanSettings, facts: PublicFacts) -> float:
 
 def noise_multipliers(settings: KalmanSettings, share: float = 0.0) -> list[float]:
     """σ_t of each sum, together worth 1 − share of `noise_multiplier`'s 1/σ²: σ/√α, then σ√((T − 1)/(1 − α))."""
-    total = float(settings.noise_multiplier or 0.0) / math.sqrt(1.0 - share)
-    if settings.steps == 1:
+    total, steps = float(settings.noise_multiplier or 0.0) / math.sqrt(1.0 - share), require(settings.steps, "steps")
+    if steps == 1:
         return [total]
-    later = total * math.sqrt((settings.steps - 1) / (1.0 - settings.first_share))
-    return [total / math.sqrt(settings.first_share), *[later] * (settings.steps - 1)]
+    later = total * math.sqrt((steps - 1) / (1.0 - settings.first_share))
+    return [total / math.sqrt(settings.first_share), *[later] * (steps - 1)]
 
 
 def clip_norms(settings: KalmanSettings, n_classes: int) -> list[float]:
     """c_t of each release: the first is the residual's own norm at a head of zeros."""
     ratio = n_classes / (n_classes - 1)
-    return [math.sqrt(1.0 / ratio), *[settings.l2_clip_norm * math.sqrt(ratio)] * (settings.steps - 1)]
+    return [math.sqrt(1.0 / ratio), *[settings.l2_clip_norm * math.sqrt(ratio)] * (require(settings.steps, "steps") - 1)]
 
 
 def cost(settings: KalmanSettings, facts: PublicFacts) -> DpEvent:
@@ -147,10 +151,10 @@ def directions_fit(settings: KalmanSettings, view: View, stream: Stream, ledger:
     means, std = math.sqrt(2.0) * drawn / n_private, math.sqrt(2.0) * multiplier / n_private
     spread = float(means[-1] - (means[:-1] ** 2).sum() + k * std**2)
     standardise, _ = view.resolve(None, True)
-    expected = view.memo.get(("spread", k), lambda: expected_spread(view.x_public, k, standardise=standardise, block=view.block))
-    least = CHANCE * k / view.facts.d if CHANCE * k <= view.facts.d / 2 else 0.0
+    expected, shape = view.memo.get(("spread", k), lambda: expected_spread(view.x_public, k, standardise=standardise, block=view.block))
+    chance = CHANCE * k / view.facts.d
     error = std + math.sqrt(2.0 * k) * std**2
-    return expected >= least and spread >= FITS * expected - error, spread >= least
+    return shape >= min(chance, MOST_ASKED) and spread >= FITS * expected - error, chance > 0.5 or spread >= chance
 
 
 def private_coordinates(view: View, k: int) -> tuple[Array, Array]:
@@ -188,15 +192,16 @@ def spread_sum(coordinates: Array, squares: Array) -> Array:
     return total
 
 
-def expected_spread(x: Array, k: int, *, standardise: bool, block: slice | None = None) -> float:
-    """The same mean for public rows (m, d): one half in the directions of the other."""
+def expected_spread(x: Array, k: int, *, standardise: bool, block: slice | None = None) -> tuple[float, float]:
+    """(the same mean for public rows (m, d): one half in the directions of the other; its share of what all directions hold)."""
     half, rest = x[::2][:MOST_COMPARED], x[1::2][:MOST_COMPARED]
     if not np.ptp(half, axis=0).any():
-        return 0.0
+        return 0.0, 0.0
     basis = public_basis(half, standardise=standardise, centre=True, block=block)
-    rows = Transform(basis.mean, basis.scale, basis.vectors[:, :k])(rest).astype(np.float64)
-    rows /= np.maximum(np.linalg.norm(Transform(basis.mean, basis.scale)(rest).astype(np.float64), axis=1), TINY)[:, None]
-    return float((rows**2).sum(axis=1).mean() - (rows.mean(axis=0) ** 2).sum())
+    whole = Transform(basis.mean, basis.scale)(rest).astype(np.float64)
+    whole /= np.maximum(np.linalg.norm(whole, axis=1), TINY)[:, None]
+    total, spread = (float(rows.var(axis=0).sum()) for rows in (whole, whole @ basis.vectors[:, :k]))
+    return spread, spread / max(total, TINY)
 
 
 def features_of(settings: KalmanSettings, view: View) -> Features:
@@ -283,8 +288,10 @@ def distil(head: Array, public: Array, weight: float, labels: Array | None) -> A
     logits -= logits.mean(axis=1, keepdims=True)
     shares = softmax(logits) if labels is None else np.eye(head.shape[1])[labels]
     fitted = np.linalg.solve(public.T @ public + RIDGE * np.eye(public.shape[1]), public.T @ (shares - shares.mean(axis=0)))
-    answers = public @ fitted
+    answers, wanted = public @ fitted, shares - shares.mean(axis=0)
     size = float((answers**2).sum())
+    if labels is None and ((wanted - answers) ** 2).sum() > (1.0 - LEAST_FIT) * (wanted**2).sum():
+        return head
     return np.asarray((1.0 - weight) * head + weight * (float((logits * answers).sum()) / size if size > 0 else 0.0) * fitted)
 
 
@@ -348,7 +355,8 @@ def learn(settings: KalmanSettings, features: Features, view: View, stream: Stre
 
 
 def descend(settings: KalmanSettings, view: View, stream: Stream, ledger: Ledger, *, centre: bool) -> TrainResult:
-    """The same releases of all features, the head moved by DP-SGD's rule: steps as long as their shares of μ²."""
+    """The same releases of all features, the head moved by DP-SGD's rule: steps as long as their shares of μ², or with DP-RAFT's momentum
+    where the budget pays for more than the fewest."""
     facts, prepared = view.facts, view.prepare(standardise=None if centre else False, centre=centre, normalise=True)
     rows = torch.from_numpy(prepared.z)
     features = Features(rows, np.zeros((0, facts.d)), facts.d, prepared.transform)
@@ -356,12 +364,16 @@ def descend(settings: KalmanSettings, view: View, stream: Stream, ledger: Ledger
     head = np.zeros((facts.d, facts.n_classes))
     noise = float(settings.noise_multiplier or 0.0)
     path = rules.path_length(1.0 / noise if noise > 0 else math.inf, facts)
-    later = settings.steps - 1
-    shares = [settings.first_share, *[(1.0 - settings.first_share) / later] * later] if later else [1.0]
+    steps = require(settings.steps, "steps")
+    momentum, velocity = 0.0, np.zeros_like(head)
+    shares = [settings.first_share, *[(1.0 - settings.first_share) / (steps - 1)] * (steps - 1)] if steps > 1 else [1.0]
+    if steps > FEWEST_STEPS:
+        momentum, shares = MOMENTUM, [1.0 / rules.effective_steps(steps, MOMENTUM)] * steps
     multipliers = noise_multipliers(settings, check_share(settings, facts))
     for share, multiplier, clip in zip(shares, multipliers, clip_norms(settings, facts.n_classes), strict=True):
         rate = min(path * share, rules.LARGEST_RATE_PER_DIMENSION * facts.d) / (facts.n_private * clip)
-        head += rate * releases.next(head, multiplier, clip)
+        velocity = momentum * velocity + rate * releases.next(head, multiplier, clip)
+        head += velocity
     classifier = LinearClassifier(prepared.transform, head.astype(np.float32), np.zeros(facts.n_classes, dtype=np.float32))
     return TrainResult(classifier, notes=(ELSEWHERE,))
 
@@ -399,11 +411,12 @@ _KALMAN = Method(
     cost=cost,
     public_statistics=lambda settings, view: {"public_rank": view.basis(standardise=None, centre=True).rank},
     fit_many=fit_many,
+    resolve_schedule=functools.partial(rules.resolve_schedule, fewest=FEWEST_STEPS),
     resolve_hyperparameters=resolve_hyperparameters,
     is_exact=lambda settings: True,
-    version=2,
+    version=3,
 )
 METHODS.register(_KALMAN)
 METHODS.register(
-    dataclasses.replace(_KALMAN, **words_of("pillar_kalman_labelled"), public_use=PublicUse.LABELLED, settings=LabelledSettings, version=3)
+    dataclasses.replace(_KALMAN, **words_of("pillar_kalman_labelled"), public_use=PublicUse.LABELLED, settings=LabelledSettings, version=4)
 )

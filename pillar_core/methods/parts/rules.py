@@ -33,21 +33,19 @@ Projected = TypeVar("Projected", bound=HasProjectedDescent)
 
 
 def resolve_schedule(
-    settings: Steps, facts: PublicFacts, budget: PrivacyBudget | None, *, steps_per_mu: float = STEPS_PER_MU
+    settings: Steps, facts: PublicFacts, budget: PrivacyBudget | None, *, steps_per_mu: float = STEPS_PER_MU, fewest: int = FEWEST_STEPS
 ) -> Plan[Steps]:
-    """Fills `steps`."""
+    """Fills `steps`, at least `fewest` where there is noise."""
     if settings.steps is not None:
         return Plan(settings)
     if (budget is not None and math.isinf(budget.epsilon)) or settings.noise_multiplier == 0:
         steps, reason = STEPS_WITHOUT_NOISE, "without noise further steps only help"
     elif budget is None:
-        steps, reason = FEWEST_STEPS, "few steps share the noise that was set"
+        steps, reason = fewest, "few steps share the noise that was set"
     else:
         mu = gaussian_mu(budget)
-        steps = round(min(max(steps_per_mu * mu, FEWEST_STEPS), MOST_STEPS))
-        reason = (
-            f"{steps_per_mu:g} μ within {FEWEST_STEPS} … {MOST_STEPS}, with μ = {mu:.3g} of the budget; more steps share the same budget"
-        )
+        steps = round(min(max(steps_per_mu * mu, fewest), MOST_STEPS))
+        reason = f"{steps_per_mu:g} μ within {fewest} … {MOST_STEPS}, with μ = {mu:.3g} of the budget; more steps share the same budget"
     return Plan(params.replace_settings(settings, steps=steps), (f"steps = {steps}: {reason}.",))
 
 
@@ -91,6 +89,11 @@ def descent_rate(settings: HasDescent, facts: PublicFacts, *, dimensions: int | 
 def path_length(mu: float, facts: PublicFacts) -> float:
     """The sum of all step sizes on the mean gradient, in units of 1 / l2_clip_norm."""
     return min(min(0.5 + mu, 1.0) * mu * facts.n_private, LONGEST_PATH_PER_CLASS * facts.n_classes)
+
+
+def effective_steps(steps: int, momentum: float) -> float:
+    """Σ_t (1 − m^t)/(1 − m): the path length of T unit gradients under heavy-ball momentum m, in units of the rate."""
+    return (steps - momentum * (1.0 - momentum**steps) / (1.0 - momentum)) / (1.0 - momentum)
 
 
 def check_k(k: int | None, ceiling: int) -> None:

@@ -8,7 +8,7 @@ import pytest
 import pillar_core as pc
 from contract.cases import classifier_of, small_split
 from pillar_core.errors import DataError
-from pillar_core.methods.baselines.dp_raft import effective_steps
+from pillar_core.methods.parts.rules import effective_steps
 from pillar_core.splits import split_features
 
 
