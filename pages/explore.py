@@ -22,7 +22,7 @@ with failures.show_refusal("This run could not be trained."):
         history.add(settings, record)
     odds_place = result.summary(record, settings)
     view = views.choice(settings)
-    measured = curves.opened(settings) if view in views.NEEDS_CURVES else curves.read(settings)
+    measured = curves.curves_on_opening(settings) if view in views.NEEDS_CURVES else curves.read(settings)
     views.draw(view, measured, record, settings)
     result.gain(odds_place, record, settings)
     if view in views.NEEDS_CURVES:

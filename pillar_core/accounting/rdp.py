@@ -48,7 +48,7 @@ def usual_epsilon(noise_multiplier: float, *, sampling_probability: float, steps
         return math.inf
     orders = np.asarray(USUAL_ORDERS)
     if noise_multiplier < LEAST_NOISE:
-        return _least(steps * _sampled_gaussian(1 / noise_multiplier, sampling_probability, orders), orders, delta)
+        return _smallest_epsilon(steps * _sampled_gaussian(1 / noise_multiplier, sampling_probability, orders), orders, delta)
     from opacus.accountants.analysis.rdp import compute_rdp
 
     curve = compute_rdp(q=sampling_probability, noise_multiplier=noise_multiplier, steps=steps, orders=list(USUAL_ORDERS))
@@ -56,13 +56,13 @@ def usual_epsilon(noise_multiplier: float, *, sampling_probability: float, steps
     return max(0.0, float(np.nanmin(epsilons)))
 
 
-def _least(curve: Array, orders: Array, delta: float) -> float:
+def _smallest_epsilon(curve: Array, orders: Array, delta: float) -> float:
     """ε at δ: the conversion of Canonne, Kamath & Steinke 2020, Proposition 12; 0 where the total variation alone gives it."""
     epsilons = curve + np.log1p(-1 / orders) - np.log(delta * orders) / (orders - 1)
     return max(0.0, float(np.min(np.where(delta**2 + np.expm1(-curve) > 0, 0.0, epsilons))))
 
 
-def _least_delta(curve: Array, orders: Array, epsilon: Array) -> Array:
+def _smallest_delta(curve: Array, orders: Array, epsilon: Array) -> Array:
     """δ at each of `epsilon` (n,), by the same conversions."""
     with np.errstate(divide="ignore"):
         variation = np.log1p(-np.exp(-curve)) / 2
@@ -73,7 +73,7 @@ def _least_delta(curve: Array, orders: Array, epsilon: Array) -> Array:
 def _epsilon(curve: Array, orders: Sequence[float], events: ElementaryEvents, delta: float) -> EpsilonBounds:
     """Each (ε, δᵢ) release hands over its δᵢ; the rest of δ goes to the curve."""
     rest = delta - math.fsum(release.count * release.delta for release in events.releases)
-    upper = _least(np.maximum(curve, 0.0), np.asarray(orders), rest) if rest > 0 else math.inf
+    upper = _smallest_epsilon(np.maximum(curve, 0.0), np.asarray(orders), rest) if rest > 0 else math.inf
     return EpsilonBounds(0.0, upper, upper)
 
 
@@ -125,9 +125,9 @@ def _sampled_gaussian(loss: float, probability: float, orders: Array) -> Array:
         return orders * (loss**2 / 2)
     curve = np.empty(len(orders))
     for place in np.flatnonzero(orders == np.floor(orders)):
-        taken = np.arange(orders[place] + 1)
-        chances = _log_choose(orders[place], taken) + taken * math.log(probability) + (orders[place] - taken) * math.log1p(-probability)
-        curve[place] = logsumexp(chances + taken * (taken - 1) * (loss**2 / 2))
+        counts = np.arange(orders[place] + 1)
+        chances = _log_choose(orders[place], counts) + counts * math.log(probability) + (orders[place] - counts) * math.log1p(-probability)
+        curve[place] = logsumexp(chances + counts * (counts - 1) * (loss**2 / 2))
     between = orders != np.floor(orders)
     curve[between] = _log_means(lambda log: np.logaddexp(math.log1p(-probability), math.log(probability) + log), orders[between], loss)
     return np.asarray((curve + orders * ROUNDING) / (orders - 1))
@@ -138,13 +138,13 @@ def _fixed_size(loss: float, probability: float) -> Array:
 
     Wang, Balle & Kasiviswanathan 2019, Theorem 27; between whole orders by their Corollary 10.
     """
-    powers, whole = np.arange(2, FEW_WHOLE + 1), np.arange(1, FEW_WHOLE + 1)
+    powers, integers = np.arange(2, FEW_WHOLE + 1), np.arange(1, FEW_WHOLE + 1)
     even = _log_means(lambda log: np.maximum(log, 0) + np.log(-np.expm1(-np.abs(log))), np.arange(2, FEW_WHOLE + 2, 2), loss)
     moments = math.log(4) + (even[powers // 2 - 1] + even[(powers + 1) // 2 - 1]) / 2
     terms = powers * math.log(probability) + np.minimum(moments, math.log(2) + powers * (powers - 1) * (loss**2 / 2))
-    logs = np.logaddexp(0, logsumexp(_log_choose(whole[:, None], powers) + terms, axis=1))
+    logs = np.logaddexp(0, logsumexp(_log_choose(integers[:, None], powers) + terms, axis=1))
     orders = np.asarray(ORDERS[:FEW])
-    return np.asarray(np.interp(orders, whole, logs) / (orders - 1))
+    return np.asarray(np.interp(orders, integers, logs) / (orders - 1))
 
 
 def _best_of(curve: Array, event: RepeatAndSelectDpEvent) -> Array:
@@ -152,7 +152,7 @@ def _best_of(curve: Array, event: RepeatAndSelectDpEvent) -> Array:
     orders = np.asarray(ORDERS[: len(curve)])
     repeated = curve + math.log(event.mean) / (orders - 1)
     if event.shape == math.inf:
-        return np.asarray(repeated + event.mean * _least_delta(curve, orders, np.log1p(1 / (orders - 1))))
+        return np.asarray(repeated + event.mean * _smallest_delta(curve, orders, np.log1p(1 / (orders - 1))))
 
     def mean(rate: float) -> float:
         return math.expm1(rate) * (-event.shape / math.expm1(-event.shape * rate) if event.shape else 1 / rate)

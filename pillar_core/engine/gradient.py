@@ -45,12 +45,12 @@ def exact_products(heads: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
     are 60 long, equal rows by the same, and which kernel adds them up hangs on how many rows there are.
     """
     products, exact = torch.empty((len(heads), len(z)), dtype=torch.float64, device=z.device), heads.double()
-    for part, rows in widened(z, len(heads)):
+    for part, rows in wide_parts(z, len(heads)):
         products[:, part] = _product(exact, rows.T)
     return products
 
 
-def widened(z: torch.Tensor, heads: int) -> Iterator[tuple[slice, torch.Tensor]]:
+def wide_parts(z: torch.Tensor, heads: int) -> Iterator[tuple[slice, torch.Tensor]]:
     """The rows in float64, a part at a time, with its place. All parts lie in one buffer: a new one each would be new pages each."""
     k = max(z.shape[1], 1)
     small = SMALL_PRODUCT // (heads * k)
@@ -96,7 +96,7 @@ def bounded_logits(z: torch.Tensor, squared_rows: torch.Tensor, weights: torch.T
 def squared_lengths(z: torch.Tensor) -> torch.Tensor:
     """(n,) float32 squared norms of rows z (n, k), summed in float64: in float32 those of 8,192 numbers were 2.4e-5 too small."""
     squares = z.new_empty(len(z), dtype=torch.float32)
-    for part, rows in widened(z, 1):
+    for part, rows in wide_parts(z, 1):
         squares[part] = torch.linalg.vector_norm(rows, dim=1).square_()
     return squares
 
@@ -138,7 +138,7 @@ def clipped_residuals(
 def row_sum(residuals: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
     """Σ_i residual_i ⊗ z_i, (R, k) float64: products of float32 numbers are exact there. residuals: (R, n); z: (n, k)."""
     total = torch.zeros((residuals.shape[0], z.shape[1]), dtype=torch.float64, device=z.device)
-    for part, rows in widened(z, len(residuals)):
+    for part, rows in wide_parts(z, len(residuals)):
         total += _product(residuals[:, part].double(), rows)
     return total
 

@@ -75,14 +75,14 @@ def accuracy_curves(
     pinned: pd.DataFrame | None,
     k_max: int | None,
     reach: float | None = None,
-    majority: float | None = None,
-    zero_shot: float | None = None,
+    guesses: tuple[float | None, float | None] = (None, None),
 ) -> go.Figure:
     """The figure of `accuracy_against_k` without single runs; `budget` is the ε of the line without projection.
 
-    reach: a k that lines go on to. majority: the accuracy of guessing the most common class, drawn where the curves come near it.
-    zero_shot: that of naming the class whose name is nearest, at ε = 0.
+    reach: a k that lines go on to. guesses: the accuracy of guessing the most common class, drawn where the curves come near it, and of
+    naming the class whose name is nearest, at ε = 0.
     """
+    majority, zero_shot = guesses
     figure = go.Figure()
     curves = k_curves.by_budget(table, method)
     points = pd.concat(curves.values()) if curves else pd.DataFrame(columns=["k", "mean", "seeds"])

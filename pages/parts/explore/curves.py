@@ -48,7 +48,7 @@ def read(settings: Settings) -> Curves:
     return _curves(fingerprint(*(f"{key}{record is None}" for key, record in records.items())), records, grids)
 
 
-def opened(settings: Settings) -> Curves:
+def curves_on_opening(settings: Settings) -> Curves:
     """The curves of `read`; where a set that ships has none in its first settings, a few seconds of training come first."""
     curves, opening = read(settings), Settings(data=settings.data, seed=settings.seed, seeds=settings.seeds)
     if curves.seeds is not None or not core.ships(settings) or grids_of(settings)[1:2] != grids_of(opening)[1:2]:

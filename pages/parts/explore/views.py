@@ -100,7 +100,7 @@ def _curves_figure(key_: str, _curves: Curves, _settings: Settings, _reach: int,
     """Explore's figure over k without the visit's own runs: to draw it anew would cost each move more than all the rest."""
     method, k_max = method_of(_settings), core.largest_k(_settings)
     style: Form = {"mode": theme.mode(), "method": method, "k_max": k_max, "pinned": _pinned, "reach": _reach or None}
-    style |= {"majority": core.majority(_settings), "zero_shot": core.zero_shot(_settings)}
+    style |= {"guesses": (core.majority(_settings), core.zero_shot(_settings))}
     return accuracy.accuracy_curves(_curves.table, budget=_settings.epsilon, **style)
 
 

@@ -198,9 +198,9 @@ def expected_spread(x: Array, k: int, *, standardise: bool, block: slice | None 
     if not np.ptp(half, axis=0).any():
         return 0.0, 0.0
     basis = public_basis(half, standardise=standardise, centre=True, block=block)
-    whole = Transform(basis.mean, basis.scale)(rest).astype(np.float64)
-    whole /= np.maximum(np.linalg.norm(whole, axis=1), TINY)[:, None]
-    total, spread = (float(rows.var(axis=0).sum()) for rows in (whole, whole @ basis.vectors[:, :k]))
+    rows = Transform(basis.mean, basis.scale)(rest).astype(np.float64)
+    rows /= np.maximum(np.linalg.norm(rows, axis=1), TINY)[:, None]
+    total, spread = (float(part.var(axis=0).sum()) for part in (rows, rows @ basis.vectors[:, :k]))
     return spread, spread / max(total, TINY)
 
 

@@ -98,8 +98,8 @@ def release_votes(mechanism: GaussianMechanism, votes: Array) -> Array:
     """
     if mechanism.is_exact:
         exact.refuse(len(votes), votes.shape[1], exact.SUM_UNITS)
-        whole = torch.from_numpy(votes.astype(np.int64)) * math.isqrt(exact.SUM_UNITS**2 // 2)
-        return np.stack([mechanism.release_integers(row, exact.SUM_UNITS).numpy() for row in whole])
+        integers = torch.from_numpy(votes.astype(np.int64)) * math.isqrt(exact.SUM_UNITS**2 // 2)
+        return np.stack([mechanism.release_integers(row, exact.SUM_UNITS).numpy() for row in integers])
     return np.stack([mechanism.release(torch.from_numpy(row)).numpy() for row in votes]).astype(np.float64)
 
 

@@ -86,7 +86,7 @@ def test_the_floor_is_that_of_the_budget_one_stands_at() -> None:
 
 def test_class_names_alone_are_a_line_across_even_far_below_the_curves() -> None:
     style = {"mode": "light", "method": "pillar", "budget": 1.0, "pinned": None, "k_max": None}
-    figure = accuracy.accuracy_curves(runs(), zero_shot=0.05, **style)
+    figure = accuracy.accuracy_curves(runs(), guesses=(None, 0.05), **style)
     assert [set(trace.y) for trace in traces(figure, name="class names alone")] == [{5.0}]
     assert not traces(accuracy.accuracy_curves(runs(), **style), name="class names alone")
 

@@ -82,19 +82,19 @@ def factors_of(rows: list[torch.Tensor], clip: float) -> torch.Tensor:
 
 def clipped_sum(rows: list[torch.Tensor], factors: torch.Tensor) -> torch.Tensor:
     """(p,) float64 Σ_i factor_i · gradient_i, all parameters as one vector; an example with factor 0 adds 0, whatever its gradient."""
-    return torch.cat([factors @ row.double() for row in _counted(rows, factors)])
+    return torch.cat([factors @ row.double() for row in _counted_rows(rows, factors)])
 
 
 def integer_sum(rows: list[torch.Tensor], factors: torch.Tensor, clip: float) -> torch.Tensor:
     """(p,) int64 sum of the same vectors in whole numbers of norm at most SUM_UNITS, which stand for `clip`; a longer one adds 0."""
     reach = SUM_UNITS - math.sqrt(sum(row.shape[1] for row in rows)) / 2 - 1  # rounding lengthens p numbers by at most √p / 2
     scales = (factors * (reach / clip))[:, None]
-    whole = [row.double().mul_(scales).round_() for row in _counted(rows, factors)]
+    whole = [row.double().mul_(scales).round_() for row in _counted_rows(rows, factors)]
     fits = torch.stack([part.square().sum(1) for part in whole]).sum(0) <= SUM_UNITS**2
     return torch.cat([torch.where(fits[:, None], part, 0.0).sum(0) for part in whole]).long()
 
 
-def _counted(rows: list[torch.Tensor], factors: torch.Tensor) -> list[torch.Tensor]:
+def _counted_rows(rows: list[torch.Tensor], factors: torch.Tensor) -> list[torch.Tensor]:
     """The gradients, 0 in place of those whose factor is 0, which need not be finite."""
     return [torch.where(factors[:, None] > 0, row, 0.0) for row in rows]
 
