@@ -111,7 +111,7 @@ def downloaded(page: Any, key: str, folder: Path) -> Any:
 def test_a_hospitals_table_with_words_gaps_and_identifiers(page: Any, fresh: str, tmp_path: Path) -> None:
     frame = hospital()
     opened(page, f"{fresh}/")
-    page.get_by_role("link", name="Get an answer").click()
+    page.get_by_role("link", name="Ask about my data").click()
     page.get_by_text("From your data to an answer").first.wait_for()
     settled(page)
     bring(page, "upload", ("ward.csv", frame.to_csv(index=False).encode()))

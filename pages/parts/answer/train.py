@@ -38,7 +38,7 @@ def offer_paid(settings: Settings, names: list[str]) -> None:
         st.caption("Without noise nothing is paid: lower ε.")
         return
     st.markdown(
-        f"One noisy sum over the private rows chooses among {len(names)} public set{'s' * (len(names) > 1)} and none of them; choice and "
+        f"One noisy sum over the private rows chooses among {len(names)} public set{'s' * (len(names) > 1)} and no public rows; choice and "
         f"training cost ε = {settings.epsilon:g} **together**. The learner then has a little less than in the free way."
     )
     split = core.split(dataclasses.replace(settings, public=PART)) if PART in names else pc.split(core.features(settings))
