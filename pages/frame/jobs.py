@@ -44,9 +44,7 @@ class Work:
 def panel(specs: Sequence[Spec], work: Work, *, key: str = "job") -> None:
     """Draws the state of the jobs that `specs` describe, and what can be done about it; `key` begins those of its widgets."""
     statuses = [status for spec in specs if (status := status_of(spec)) is not None]
-    drawn = [
-        status for status in statuses if status.state in (*UNFINISHED, "done")
-    ]  # what has finished counts, lest progress run backwards
+    drawn = [status for status in statuses if status.state in (*UNFINISHED, "done")]  # finished jobs too, lest progress run backwards
     if n_live := sum(status.state in UNFINISHED for status in drawn):
         _running(" ".join(status.job_id for status in drawn), work.title, (n_live, sum(status.done for status in drawn)), key)
         return

@@ -287,8 +287,9 @@ def distil(head: Array, public: Array, weight: float, labels: Array | None) -> A
     logits = public @ head
     logits -= logits.mean(axis=1, keepdims=True)
     shares = softmax(logits) if labels is None else np.eye(head.shape[1])[labels]
-    fitted = np.linalg.solve(public.T @ public + RIDGE * np.eye(public.shape[1]), public.T @ (shares - shares.mean(axis=0)))
-    answers, wanted = public @ fitted, shares - shares.mean(axis=0)
+    wanted = shares - shares.mean(axis=0)
+    fitted = np.linalg.solve(public.T @ public + RIDGE * np.eye(public.shape[1]), public.T @ wanted)
+    answers = public @ fitted
     size = float((answers**2).sum())
     if labels is None and ((wanted - answers) ** 2).sum() > (1.0 - LEAST_FIT) * (wanted**2).sum():
         return head
