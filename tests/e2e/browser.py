@@ -29,6 +29,7 @@ CHROMIUM_OPTIONS = [
 ]
 START_SECONDS = 480.0
 PATIENCE_MS = 480_000
+ONE_LOOK_MS = 5_000
 BUSY = '[data-testid="stStatusWidget"], [data-testid="stSpinner"], [data-stale="true"]'
 ERRORS = '[data-testid="stException"], [data-testid="stAlertContentError"]'
 
@@ -89,6 +90,17 @@ def move(tab: Any, name: str, key: str, *, to: str) -> None:
         slider.press(key)
         expect(slider).not_to_have_attribute("aria-valuetext", before)
         settled(tab)
+
+
+def choose(tab: Any, field: str, option: str) -> None:
+    """Takes an option of a select box; a page that is drawn anew meanwhile closes the list, which is then opened again."""
+    from playwright.sync_api import TimeoutError as NotThere
+
+    for _ in range(PATIENCE_MS // ONE_LOOK_MS):
+        tab.locator(f".st-key-{field} input").first.click()
+        with contextlib.suppress(NotThere):
+            return tab.get_by_role("option", name=option, exact=True).click(timeout=ONE_LOOK_MS)
+    raise AssertionError(f"no option {option!r} in {field}")
 
 
 def expect_in_link(tab: Any, *parts: str) -> None:
