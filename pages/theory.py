@@ -9,7 +9,6 @@ settings = session.current()
 _VIEWS = {
     "mixture": playgrounds.mixture,
     "disjunctions": playgrounds.disjunctions,
-    "shift": playgrounds.shift,
     "theorems": theorems.draw,
 }
 

@@ -1,7 +1,6 @@
-"""`screen`: rank public sets for a private one, into a table and an HTML report."""
+"""`screen`: rank public sets for a private one, into a table."""
 
 import argparse
-import html
 import math
 import sys
 from collections.abc import Mapping
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from pillar_core import params, plots
+from pillar_core import params
 from pillar_core.arrays import Json
 from pillar_core.commands.options import Commands, add_column_options, is_table_file, printer, private_of, public_of
 from pillar_core.runs.splitting import match_private
@@ -43,7 +42,6 @@ def add_to(commands: Commands) -> None:
     parser.add_argument("--release", action="store_true", help="draw the noise from the operating system: for a ranking that is published")
     parser.add_argument("--allow-overlap", action="store_true", help="accept public rows that are private rows")
     parser.add_argument("--output", help="CSV file of the table")
-    parser.add_argument("--report", help="HTML file with the ranking as a figure")
     parser.set_defaults(command=command)
 
 
@@ -60,28 +58,7 @@ def command(options: argparse.Namespace) -> int:
         print(f"note: {note}", file=sys.stderr)
     if options.output:
         without_formulas(table).to_csv(options.output, index=False)
-    if options.report:
-        Path(options.report).write_text(report(table, private, notes), encoding="utf-8")
-        print(f"written: {options.report}", file=sys.stderr)
     return 0
-
-
-def report(table: pd.DataFrame, private: Rows, notes: list[str]) -> str:
-    """The page: one figure a score, the table, and the notes."""
-    parts: list[str] = []
-    title = private.title if isinstance(private, Dataset) and private.title else private.name
-    for score in dict.fromkeys(table["score"]):
-        rows = table[table["score"] == score]
-        figure = plots.ranking(rows, score=SCORES[score], private=title, random_subspaces=table.attrs["random_subspaces"])
-        parts.append(f"<h2>{html.escape(SCORES[score].title)}</h2>{figure.to_html(include_plotlyjs=not parts, full_html=False)}")
-    lines = "".join(f"<li>{html.escape(note)}</li>" for note in notes)
-    style = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#23233A}"
-    style += "table{border-collapse:collapse}td,th{padding:.3rem .8rem;border-bottom:1px solid #E4E5EE;text-align:left}"
-    return (
-        f"<!doctype html><html lang='en'><meta charset='utf-8'><title>Public data for {html.escape(private.name)}</title>"
-        f"<style>{style}</style><h1>Which public data for {html.escape(title)}?</h1>{''.join(parts)}"
-        f"<h2>Table</h2>{table.to_html(index=False, border=0)}<h2>Notes</h2><ul>{lines}</ul></html>"
-    )
 
 
 def _sets(ask: Ask, options: argparse.Namespace) -> tuple[Json, dict[str, Json]]:

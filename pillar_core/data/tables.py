@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -194,41 +193,3 @@ def partition(
         return np.arange(len(frame)), np.arange(0)
     notes.append(SET_APART)
     return stratify(np.unique(y, return_inverse=True)[1], seed=0, name="table", persons=persons)
-
-
-def read_arff(path: Path) -> tuple[pd.DataFrame, str]:
-    """(frame, label column) of an ARFF file: the column named class, else the last that is not numeric.
-
-    Raises DataError: no ARFF, sparse rows, or no label column.
-    """
-    names: list[str] = []
-    texts: list[str] = []
-    with path.open(encoding="utf-8", errors="replace") as file:
-        for line in file:
-            head = line.strip()
-            if head.lower().startswith("@data"):
-                break
-            if head.lower().startswith("@attribute"):
-                name, kind = _attribute(head)
-                names.append(name)
-                texts += [name] if kind.startswith("{") or kind.lower() == "string" else []
-        else:
-            raise DataError(f"{path} has no line @data: it is cut short, or no ARFF file.")
-        frame = pd.read_csv(file, header=None, names=names, comment="%", na_values="?", quotechar="'", skipinitialspace=True)
-    frame = cells.with_long_numbers_as_words(frame)
-    if len(frame) and str(frame.iloc[0, 0]).startswith("{"):
-        raise DataError(f"{path} holds sparse rows: save it as csv or parquet.")
-    label = find_column(frame, ("class", *LABEL_NAMES)) or (texts[-1] if texts else None)
-    if label is None:
-        raise DataError(f"{path} has no label column: name it class, or make it nominal.")
-    return frame, label
-
-
-def _attribute(line: str) -> tuple[str, str]:
-    """(name, type) of an @attribute line; names may be quoted."""
-    rest = line[len("@attribute") :].strip()
-    if rest[:1] in ("'", '"'):
-        name, _, kind = rest[1:].partition(rest[0])
-    else:
-        name, _, kind = rest.replace("\t", " ").partition(" ")
-    return name, kind.strip()

@@ -1,4 +1,4 @@
-"""Theory's pictures: competing rates, errors, rows needed against d, directions under shift, a choice, the component graph."""
+"""Theory's pictures: competing rates, errors, rows needed against d, a choice, the component graph."""
 
 import math
 
@@ -114,39 +114,6 @@ def rows_against_dimension(table: pd.DataFrame, *, mode: Mode = "light", present
     ticks = [10.0**power for power in range(9) if 10.0**power <= 2 * float(finite["rows"].max())]
     figure.update_yaxes(marks.log_axis(ticks, "private rows needed (log scale)", form=",.0f"))
     return finish_by_name(figure, "rows_against_dimension", mode=mode, summary="; ".join(summary))
-
-
-def shift(table: pd.DataFrame, *, mode: Mode = "light", eta: float | None = None) -> go.Figure:
-    """How much of w* shifted public directions hold, against η: population, a sample, and both bounds.
-
-    table: columns eta, population, sampled, bound, bound_printed, in [0, 1].
-    """
-    ink, figure = INK[mode], go.Figure()
-    wanted = np.linspace(float(table["eta"].min()), float(table["eta"].max()), 16)
-    marked = table.iloc[sorted({int((table["eta"] - eta_).abs().to_numpy().argmin()) for eta_ in wanted})]
-    lines = (
-        ("bound_printed", "bound as printed (7η)", fade(ink.muted, 0.9), "dot", 1.8),
-        ("bound", "bound, corrected (R²η)", method_style("dp_sgd").colour(mode), "dash", 2.4),
-        ("population", "true directions", method_style("pillar").colour(mode), "solid", 3.0),
-    )
-    for column, name, colour, dash, width in lines:
-        marks.line(
-            figure, table["eta"], table[column], colour, width=width, dash=dash, name=name, hover=f"{name}: %{{y:.3f}} at η = %{{x:.3f}}"
-        )
-    marks.dots(
-        figure,
-        marked["eta"],
-        marked["sampled"],
-        ink.surface,
-        size=9,
-        edge=(2, method_style("pillar").colour(mode)),
-        name="from sampled public rows",
-        hover="sampled: %{y:.3f} at η = %{x:.3f}",
-    )
-    if eta is not None:
-        figure.add_vline(x=eta, line={"color": ink.muted, "width": 1.4, "dash": "dot"})
-    start, end, last = (float(value) for value in (table["population"].iloc[0], table["population"].iloc[-1], table["eta"].iloc[-1]))
-    return finish_by_name(figure, "shift", mode=mode, start=start, end=end, last=last)
 
 
 def choice_errors(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:

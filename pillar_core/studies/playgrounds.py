@@ -6,8 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from pillar_core import rng, theory
-from pillar_core.arrays import Array
+from pillar_core import theory
 from pillar_core.data import load_dataset
 from pillar_core.runs.loading import load_features
 from pillar_core.runs.run import run
@@ -83,30 +82,3 @@ def disjunctions(
                     error = float(chosen.expected_error or 0.0)
                 lines.append((float(epsilon), int(n), draw, error, graph.count))
     return pd.DataFrame(lines, columns=["epsilon", "n_private", "seed", "error", "components"])
-
-
-def shifted_directions(*, d: int, k: int, decay: float, n_public: int, points: int = 61, seed: int = 0) -> pd.DataFrame:
-    """`theory.shift_curve` for rows of unit length whose spectrum falls like j^−decay; half of w*'s square lies in direction k.
-
-    The foreign direction is the last eigenvector; from about η = λ_k on it displaces direction k. η runs to 2.5·λ_k.
-    """
-    values = np.arange(1, d + 1, dtype=np.float64) ** -decay
-    values /= values.sum()
-    generator = rng.stream(seed, "playground", "shift")
-    rows = generator.standard_normal((n_public, d)) * np.sqrt(values)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    separator = np.zeros(d)
-    separator[: k + 1] = math.sqrt(0.5 / (k + 1))
-    separator[k - 1] = math.sqrt(0.5 + 0.5 / (k + 1))
-    direction = np.zeros(d)
-    direction[-1] = 1.0
-    eigenvalues = np.sort(_unit_moment(values, seed))[::-1]
-    last, gap = min(2.5 * float(eigenvalues[k - 1]), 0.9), float(eigenvalues[k - 1] - eigenvalues[k])
-    etas = sorted({*np.linspace(0.0, last, points).tolist(), *np.linspace(0.0, min(gap, last), points // 2).tolist()})
-    return theory.shift_curve(etas, eigenvalues=eigenvalues, separator=separator, direction=direction, k=k, rows=rows, seed=seed)
-
-
-def _unit_moment(values: Array, seed: int) -> Array:
-    """Mean squares of the coordinates of Gaussian rows scaled to unit length, from 50,000 draws."""
-    rows = rng.stream(seed, "playground", "moment").standard_normal((50_000, len(values))) * np.sqrt(values)
-    return np.asarray(np.square(rows / np.linalg.norm(rows, axis=1, keepdims=True)).mean(axis=0))

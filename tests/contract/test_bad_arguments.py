@@ -37,7 +37,7 @@ def calls() -> dict[Callable[..., Any], dict[str, Any]]:
     graph = theory.component_graph(x > 0)
     small = {"model": "linear_head", "k": 1, "n_examples": 4}
     sets = {"private": data, "public": {"other": data}, **small}
-    mixture, axis = {"epsilon": 1.0, "k": 1, "theta": 0.1, "sigma": 0.5}, {"direction": np.array([1.0, 0.0, 0.0, 0.0]), "eta": 0.1}
+    mixture = {"epsilon": 1.0, "k": 1, "theta": 0.1, "sigma": 0.5}
     sides, claim = {"members": scores, "others": scores}, {"claimed": curve, "trials": 10, "significance": 0.05}
     run = {"method": "pillar", "split": split, "epsilon": 1.0, "steps": 1, "k": 1, "learning_rate": 1.0}
     return {
@@ -99,8 +99,6 @@ def calls() -> dict[Callable[..., Any], dict[str, Any]]:
         geometry.xi_table: {"separators": found, "basis": basis, "ks": [1], "classes": ["a", "b"]},
         screening.bures_wasserstein: {"rows": x, "others": x},
         screening.interval: {"values": [0.1, 0.2]},
-        screening.negative_leep: {"x_public": x, "y_public": y, "x_private": x, "y_private": y},
-        screening.negative_logme: {"x_public": x, "x_private": x, "y_private": y},
         screening.otdd: {"x": x, "y": y, "x_other": x, "y_other": y},
         screening.over_training: {**sets, "steps": 1, "looks": 2},
         screening.pairwise: {"sets": {"a": data, "b": data}, **small},
@@ -116,8 +114,6 @@ def calls() -> dict[Callable[..., Any], dict[str, Any]]:
         theory.random_graph_rows: {"n": 4, "d": 6, "k": 2, "p": 0.5, "seed": 0, "part": "test"},
         theory.rate_curves: {"axis": "k", "values": [1, 10]},
         theory.rows_needed: {**mixture, "error": 0.4},
-        theory.shifted_moment: {"moment": np.eye(4), **axis},
-        theory.shifted_rows: {"rows": x, **axis},
     }
 
 

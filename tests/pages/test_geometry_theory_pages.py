@@ -12,7 +12,7 @@ from pages.parts.geometry import views as geometry_views
 from pillar_core import geometry, params
 from pillar_core.theory import CALCULATORS
 
-LABORATORIES = ("mixture", "theorems", "disjunctions", "shift")
+LABORATORIES = ("mixture", "theorems", "disjunctions")
 
 
 def view(start: Start, page: str, name: str, shown: str, **query: str):

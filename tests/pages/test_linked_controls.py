@@ -37,11 +37,11 @@ def test_the_word_is_read_back_as_written() -> None:
     state["local.evidence-lira"] = "x"
     word = controls.link_word(state)
     assert word == "bases:random,identity;graph.d:40;mixture.sigma:0.3"
-    other: dict[str, object] = {"local.shift.k": 8, "local.lesson-shown": 1}
-    controls.claim("shift.k", other)
+    other: dict[str, object] = {"local.mixture.d": 8, "local.lesson-shown": 1}
+    controls.claim("mixture.d", other)
     controls.take(word, other)
     assert controls.link_word(other) == word
-    for name in ("bases", "graph.d", "mixture.sigma", "shift.k"):
+    for name in ("bases", "graph.d", "mixture.sigma", "mixture.d"):
         controls.claim(name, other)
     mine = {key: value for key, value in other.items() if key.startswith("local.")}
     assert mine == {"local.lesson-shown": 1, "local.bases": "random,identity", "local.graph.d": "40", "local.mixture.sigma": "0.3"}
@@ -59,7 +59,7 @@ PLACES = {
     "runs": ["runs=view:plan", "runs=view:papers"],
     "screen": ["screen=p:digits;c:drawn_digits,drawn_letters,drawn_noise;n:100;k:4;m:linear_head"],
     "geometry": [f"controls=geometry-view:{name}" for name in ("xi", "margins")],
-    "theory": [f"controls=theory-view:{name}" for name in ("mixture", "disjunctions", "shift")]
+    "theory": [f"controls=theory-view:{name}" for name in ("mixture", "disjunctions")]
     + [f"controls=theory-view:theorems;theorem:{name}" for name in ("pillar_theorem_1", "pillar_table_v")],
     "check": ["", "controls=check-steps:steps;check-epsilon:epsilon", "controls=check-start:script", "controls=check-start:model"],
     "accounting": [f"controls=accounting-from:{start}" for start in ("epsilon", "noise;accounting-view:sum", "risk")],

@@ -1,4 +1,4 @@
-"""Playgrounds with known truth: a Gaussian mixture, disjunctions of random graphs, public rows from elsewhere."""
+"""Playgrounds with known truth: a Gaussian mixture, and disjunctions of random graphs."""
 
 import math
 
@@ -72,16 +72,6 @@ def disjunctions(settings: Settings) -> None:
     words.say("exponential_mechanism")
 
 
-def shift(settings: Settings) -> None:
-    """A share η of the public rows comes from elsewhere: what its directions still hold of the separator."""
-    words.say("shift", st.markdown)
-    d, k, decay, n = local.sliders("shift.d", "shift.k", "shift.decay", "shift.n")
-    table = _shift(d, k, decay, n, settings.seed)
-    show_figure(plots.shift(table, mode=theme.mode()), table, FigureInfo("shift", settings, _COMPUTED))
-    limit, printed = (float(table[table[name] > 0]["eta"].max()) for name in ("bound", "bound_printed"))
-    st.caption(f"The corrected bound says something up to η = {limit:.2g}, the printed one up to η = {printed:.2g}.")
-
-
 @memory.cache(max_entries=32, show_spinner="Training a few dozen models …")
 def _mixture(d: int, theta: float, sigma: float, epsilon: float, n_public: int, seed: int) -> pd.DataFrame:
     return playgrounds.mixture(d=d, theta=theta, sigma=sigma, epsilon=epsilon, n_private=_N, n_public=n_public, seeds=_SEEDS, seed=seed)
@@ -107,8 +97,3 @@ def _graph(d: int, k: int, p: float, n: int, seed: int) -> ComponentGraph:
 def _choices(d: int, k: int, p: float, n: int, epsilons: tuple[float, ...], seed: int) -> pd.DataFrame:
     counts = (5, 10, 20, 50, 100, 200, 500)
     return playgrounds.disjunctions(d=d, k=k, p=p, epsilons=epsilons, n_private=counts, n_unlabelled=n, seeds=5, seed=seed)
-
-
-@memory.cache(max_entries=32)
-def _shift(d: int, k: int, decay: float, n: int, seed: int) -> pd.DataFrame:
-    return playgrounds.shifted_directions(d=d, k=k, decay=decay, n_public=n, seed=seed, points=61)

@@ -1,4 +1,4 @@
-"""CIFAR-10 and CIFAR-100 as their authors hand them out: pickled batches, or the binary version.
+"""CIFAR-10 and CIFAR-100 as their authors hand them out: pickled batches.
 
 A pickle can run code when it is read. The reader here cannot: it knows two names, numpy's array and its element type, and for
 both it builds plain holders of its own, which accept unsigned bytes and nothing else. So directories that somebody made in this
@@ -35,11 +35,6 @@ class Version:
     names_key: str
     md5: dict[str, str] = dataclasses.field(default_factory=dict)
 
-    @property
-    def is_binary(self) -> bool:
-        """Whether records are plain bytes, not pickles."""
-        return self.names.endswith(".txt")
-
 
 VERSIONS = {folder: Version(folder, **fields) for folder, fields in toml_tables(Path(__file__).with_suffix(".toml")).items()}
 
@@ -69,7 +64,7 @@ def _rows(place: Path, files: Sequence[str], version: Version) -> tuple[Array, A
     present = [place / name for name in files if (place / name).is_file()]
     if not present:
         raise DataError(f"{place} holds none of {', '.join(files)}.")
-    pairs = [_binary(path, version) if version.is_binary else _batch(path, version) for path in present]
+    pairs = [_batch(path, version) for path in present]
     images = np.concatenate([rows for rows, _ in pairs]).reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
     return np.ascontiguousarray(images), np.concatenate([labels for _, labels in pairs])
 
@@ -82,18 +77,7 @@ def _batch(path: Path, version: Version) -> tuple[Array, Array]:
     return rows, labels
 
 
-def _binary(path: Path, version: Version) -> tuple[Array, Array]:
-    head = 1 if version.folder == "cifar-10-batches-bin" else 2
-    content = np.frombuffer(path.read_bytes(), dtype=np.uint8)
-    if not len(content) or len(content) % (head + PIXELS):
-        raise ValueError(f"{path.name} has {len(content)} bytes, no multiple of {head + PIXELS}")
-    records = content.reshape(-1, head + PIXELS)
-    return records[:, head:], records[:, head - 1].astype(np.int64)
-
-
 def _names(place: Path, version: Version) -> list[str]:
-    if version.is_binary:
-        return [line for line in (place / version.names).read_text("utf-8").splitlines() if line]
     return [str(name) for name in _read_batch(place / version.names)[version.names_key]]
 
 

@@ -49,12 +49,11 @@ LAYOUTS = {
     for name, fields in toml_tables(Path(__file__).with_suffix(".toml")).items()
 }
 NO_CLASS = frozenset({"BACKGROUND_Google", "257.clutter"})
-OTHER_CIFAR = [TorchvisionLayout(folder, "", folder, version=version) for folder, version in cifar.VERSIONS.items() if version.is_binary]
 
 
 def recognise(path: Path) -> tuple[TorchvisionLayout, Path] | None:
     """(layout, torchvision's root) where `path` is that root or the data set's own folder in it, else None."""
-    roots = ((layout, root_of(layout, path)) for layout in (*OTHER_CIFAR, *LAYOUTS.values())) if path.is_dir() else ()
+    roots = ((layout, root_of(layout, path)) for layout in LAYOUTS.values()) if path.is_dir() else ()
     return next(((layout, root) for layout, root in roots if root is not None), None)
 
 

@@ -1,7 +1,7 @@
 """Tables of OpenML by name or number: `openml:guillermo`, `openml:riccardo`, `openml:41159` …
 
-scikit-learn fetches them and compares checksums; a fetched table lies in the same place, in its cache. By hand: the arff, csv or
-parquet file of the table. OpenML has no test rows: a stratified fifth is set apart, by the seed.
+scikit-learn fetches them and compares checksums; a fetched table lies in the same place, in its cache. By hand: the csv or parquet
+file of the table. OpenML has no test rows: a stratified fifth is set apart, by the seed.
 """
 
 import functools
@@ -20,14 +20,14 @@ from pillar_core.data.cards import DATASETS, DatasetCard, card_of
 from pillar_core.data.frames import frame_of
 from pillar_core.data.partition import with_test_rows
 from pillar_core.data.places import RootSettings
-from pillar_core.data.tables import numbers_of, parts_of, read_arff
+from pillar_core.data.tables import numbers_of, parts_of
 from pillar_core.errors import DataError, UnknownNameError
 from pillar_core.types import Dataset
 
 PREFIX = "openml"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.()\-]{0,127}")
 NUMBERS = {"guillermo": 41159, "riccardo": 41161}
-ENDINGS = (".arff", ".csv", ".parquet")
+ENDINGS = (".csv", ".parquet")
 
 
 def _read(table: str, settings: RootSettings, seed: int, download: bool) -> Dataset:
@@ -41,7 +41,7 @@ def _read(table: str, settings: RootSettings, seed: int, download: bool) -> Data
     else:
         number = _cached_number(place, table)
         if number is None and not download:
-            raise DataError(f"{place} holds neither {table}.arff, .csv or .parquet nor a fetched copy. {card.how_to_get(settings.root)}")
+            raise DataError(f"{place} holds neither {table}.csv or .parquet nor a fetched copy. {card.how_to_get(settings.root)}")
         if number is None:
             card.fill(place, lambda: _fetch(place, table), is_there=lambda: _cached_number(place, table) is not None)
             number = _cached_number(place, table)
@@ -53,9 +53,6 @@ def _read(table: str, settings: RootSettings, seed: int, download: bool) -> Data
 
 
 def _from_file(path: Path) -> tuple[Any, Any, tuple[str, ...]]:
-    if path.suffix.lower() == ".arff":
-        frame, target = read_arff(path)
-        return numbers_of(frame, [column for column in frame.columns if column != target]), frame[target].to_numpy(), ()
     parts = parts_of(frame_of(path, path.suffix.lower()))
     if parts.x_test is None:
         return parts.x_train, parts.y_train, parts.notes

@@ -162,7 +162,7 @@ def test_named_cifar_compares_checksums(tmp_path: Path) -> None:
         load_dataset("torchvision:cifar10", root=tmp_path)
 
 
-def test_cifar100_python_and_both_binary_versions(tmp_path: Path) -> None:
+def test_cifar100_python(tmp_path: Path) -> None:
     x, y = images_of(40, (32, 32, 3), 20)
     names = [f"fine{code}" for code in range(20)]
     written(
@@ -174,28 +174,6 @@ def test_cifar100_python_and_both_binary_versions(tmp_path: Path) -> None:
         },
     )
     np.testing.assert_array_equal(load_images(tmp_path / "cifar-100-python").x_train, x[:20])
-    flat = np.ascontiguousarray(x.transpose(0, 3, 1, 2)).reshape(40, -1)
-    fine = np.concatenate([np.zeros((40, 1), np.uint8), y.astype(np.uint8)[:, None], flat], axis=1)
-    written(
-        tmp_path / "two" / "cifar-100-binary",
-        {"train.bin": fine[:20].tobytes(), "test.bin": fine[20:].tobytes(), "fine_label_names.txt": "\n".join(names).encode()},
-    )
-    dataset = load_images(tmp_path / "two")
-    np.testing.assert_array_equal(dataset.x_train, x[:20])
-    np.testing.assert_array_equal(dataset.y_test, y[20:])
-    plain = np.concatenate([(y % 10).astype(np.uint8)[:, None], flat], axis=1)
-    ten = written(
-        tmp_path / "three" / "cifar-10-batches-bin",
-        {
-            "data_batch_1.bin": plain[:20].tobytes(),
-            "test_batch.bin": plain[20:].tobytes(),
-            "batches.meta.txt": "\n".join(names[:10]).encode(),
-        },
-    )
-    np.testing.assert_array_equal(load_images(ten).x_test, x[20:])
-    (ten / "data_batch_1.bin").write_bytes(plain[:20].tobytes()[:-7])
-    with pytest.raises(DataError, match="no multiple of 3073"):
-        load_images(ten)
 
 
 def test_gtsrb_signs_of_several_sizes(tmp_path: Path) -> None:

@@ -97,25 +97,12 @@ def test_the_command_answers_from_the_cache_like_the_page(
             main([*words, *more])
 
 
-def test_the_command_ranks_by_class_signal_and_releases(own_cache: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    asked = [
-        "screen",
-        "--private",
-        "pneumonia_mnist",
-        "--public",
-        "mnist",
-        "drawn_noise",
-        "--score",
-        "class_signal",
-        "--epsilon",
-        "1",
-        "--examples",
-        "200",
-    ]
-    assert main([*asked, "--report", str(tmp_path / "report.html")]) == 0
+def test_the_command_ranks_by_class_signal_and_releases(own_cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["screen", "--private", "pneumonia_mnist", "--public", "mnist", "drawn_noise", "--score", "class_signal"]
+    asked += ["--epsilon", "1", "--examples", "200"]
+    assert main(asked) == 0
     said = capsys.readouterr()
     assert "class_signal" in said.out
     assert "one noised release of the private rows' class sums" in said.err
-    assert "class signal kept, %" in (tmp_path / "report.html").read_text(encoding="utf-8")
     assert main([*asked, "--release"]) == 0
     assert "came from the operating system" in capsys.readouterr().err

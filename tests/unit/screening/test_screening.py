@@ -11,8 +11,6 @@ import pandas as pd
 import pytest
 import torch
 from PIL import Image
-from scipy.optimize import minimize
-from scipy.stats import multivariate_normal
 
 import pillar_core as pc
 from pillar_core import screening
@@ -21,7 +19,6 @@ from pillar_core.errors import DataError, SettingError, UnknownNameError, Unsupp
 from pillar_core.memo import Memo
 from pillar_core.rng import stream
 from pillar_core.screening import pretrained
-from pillar_core.screening.logme import evidence
 from pillar_core.screening.otdd import costs, transport_cost
 from pillar_core.screening.release import clip_rows, public_clip, release_moment, residual_of_moment
 from pillar_core.studies.screening import benefit as experiments
@@ -196,7 +193,7 @@ def test_refusals(sets) -> None:
         with pytest.raises(SettingError, match="k must be"):
             pc.gsd(private, private, k=bad)  # type: ignore[arg-type]  # a wrong value is what is tested
     with pytest.raises(DataError, match="no labels"):
-        pc.screen(private, {"bare": dataclasses.replace(public["own half"], y_train=None)}, scores=("leep",), repeats=1, **FAST)
+        pc.screen(private, {"bare": dataclasses.replace(public["own half"], y_train=None)}, scores=("otdd",), repeats=1, **FAST)
 
 
 def test_sizes_and_colours_are_made_equal_and_said(sets) -> None:
@@ -257,29 +254,6 @@ def test_transport_of_many_rows_is_exact(monkeypatch: pytest.MonkeyPatch) -> Non
         transport_cost(cost)
 
 
-def test_evidence_is_the_largest_marginal_likelihood() -> None:
-    generator = stream(0, "logme")
-    features = generator.standard_normal((40, 6)) * np.array([3, 2, 1, 0.5, 0.2, 0.1])
-    labels = (features[:, 0] + generator.standard_normal(40) > 0).astype(int)
-
-    def negative(logs: np.ndarray, target: np.ndarray) -> float:
-        covariance = math.exp(-logs[1]) * np.eye(40) + math.exp(-logs[0]) * features @ features.T
-        return -float(multivariate_normal(cov=covariance).logpdf(target)) / 40
-
-    best = [-minimize(negative, np.zeros(2), args=(labels == code,), method="Nelder-Mead").fun for code in (0, 1)]
-    # The fixed point stops at a relative change of 1e-4 and the evidence is flat there.
-    assert evidence(features, labels) == pytest.approx(np.mean(best), abs=1e-3)
-
-
-def test_logme_tells_informative_public_directions_from_useless_ones() -> None:
-    generator = stream(1, "logme")
-    y = generator.integers(3, size=400)
-    x = np.concatenate([np.eye(3)[y], np.zeros((400, 60))], axis=1) + 0.3 * generator.standard_normal((400, 63))
-    noise = 0.3 * generator.standard_normal((200, 63))
-    noise[:, :3] *= 0.01
-    assert screening.negative_logme(x[:200], x[200:], y[200:]) < screening.negative_logme(noise, x[200:], y[200:]) - 0.05
-
-
 def test_bures_wasserstein_in_closed_form() -> None:
     generator = stream(0, "rows")
     rows = generator.standard_normal((50, 3))
@@ -288,17 +262,6 @@ def test_bures_wasserstein_in_closed_form() -> None:
     moved = 2 * (rows - rows.mean(0)) + rows.mean(0) + np.array([1.0, 2.0, 3.0])
     assert screening.bures_wasserstein(rows, moved) == pytest.approx(expected, rel=1e-9)
     assert screening.bures_wasserstein(rows, rows) == pytest.approx(0, abs=1e-9)
-
-
-def test_leep_of_informative_and_of_useless_labels() -> None:
-    generator = stream(0, "leep")
-    y = generator.integers(3, size=600)
-    x = np.eye(3)[y] + 0.1 * generator.standard_normal((600, 3))
-    near = screening.negative_leep(x[:300], y[:300], x[300:], y[300:])
-    useless = screening.negative_leep(x[:300], generator.integers(3, size=300), x[300:], y[300:])
-    assert near < 0.3
-    assert useless > near + 0.3
-    assert useless <= math.log(3) + 1e-9
 
 
 def test_agreement_is_spearman_with_its_permutation_p_value() -> None:
@@ -437,7 +400,7 @@ def test_a_real_pretrained_network(shared, sets) -> None:
         near, far = (pc.gsd(private, public[name], model=model, **few) for name in ("own half", "noise"))
         assert near < far
     some = {name: public[name] for name in ("noise", "own half")}
-    table = pc.screen(private, some, scores=("otdd", "logme"), model=base, n_examples=80, k=4, repeats=1)
+    table = pc.screen(private, some, scores=("otdd",), model=base, n_examples=80, k=4, repeats=1)
     # Transport between features of the pre-trained network, not between pixels.
     assert table[table["score"] == "otdd"]["public"].tolist() == ["own half", "noise"]
     pixels = pc.screen(private, some, scores=("otdd",), model="linear_head", n_examples=80, k=4, repeats=1)

@@ -14,7 +14,7 @@ from scipy.stats import binom
 from pillar_core import geometry, rng, theory
 from pillar_core.errors import DataError, SettingError
 from pillar_core.theory import CALCULATORS, Form
-from pillar_core.theory.pillar_shift import public_rows
+from pillar_core.theory.pillar_shift import moment_shift, public_rows
 
 LEVEL = 1e-6
 
@@ -121,24 +121,9 @@ def test_lemma_6_corrected_is_total_variation_and_is_reached():
         variation = 0.5 * np.abs(f - g).sum()
         assert np.linalg.norm((points.T * (f - g)) @ points, 2) <= variation + 1e-12
     moment = np.diag([0.0, 0.5, 0.5])
-    shifted = theory.shifted_moment(moment, np.array([1.0, 0, 0]), eta=0.1)
-    assert np.linalg.norm(shifted - moment, 2) == pytest.approx(0.1)
-
-
-def test_the_shift_playground_stays_above_its_bound():
-    generator = rng.stream(9, "shift")
-    values = np.array([0.5, 0.2, 0.1, 0.1, 0.1])
-    rows = np.eye(5)[generator.choice(5, 4000, p=values)] * generator.choice([-1.0, 1.0], (4000, 1))
-    separator = np.array([1.0, 0.3, 0, 0, 0])
-    table = theory.shift_curve([0, 0.02, 0.05, 0.3, 0.9], eigenvalues=values, separator=separator, direction=np.eye(5)[4], k=1, rows=rows)
-    assert (table["population"] >= table["bound"] - 1e-12).all()
-    assert (table["bound"] >= table["bound_printed"]).all()
-    assert table["bound"].iloc[0] == pytest.approx(table["population"].iloc[0])
-    # 4,000 rows estimate the first direction of gap 0.3 to within 0.05 while the shift is small; at 0.9 it has turned to e₅.
-    np.testing.assert_allclose(table["sampled"][:3], table["population"][:3], atol=0.05)
-    assert table["population"].iloc[-1] < 0.01
-    with pytest.raises(SettingError, match="eta"):
-        theory.shifted_moment(np.eye(2), np.ones(2), eta=1.5)
+    shifted = 0.9 * moment + 0.1 * np.diag([1.0, 0, 0])
+    bound = moment_shift(eta=0.1, radius=1.0, form=Form.CORRECTED)
+    assert np.linalg.norm(shifted - moment, 2) == pytest.approx(bound)
 
 
 def test_unlabelled_rows_of_theorem_1_show_the_whole_graph():
