@@ -26,7 +26,6 @@ from pillar_core.geometry.rows import Rows
 from pillar_core.geometry.separators import REST, Separators, pairs_of, separators_of
 from pillar_core.params import K, Param
 from pillar_core.splits.transform import Transform
-from pillar_core.types import Progress, StopRequested
 
 QUANTILE = Param(
     "quantile", float, 0.01, "Share of rows allowed below the margin: 0.01 is “satisfied by 99 %”.", low=0, high=1, high_open=True
@@ -68,8 +67,6 @@ def refitted_margins(
     *,
     quantile: float | Sequence[float] = 0.01,
     regularisation: float = 1.0,
-    progress: Progress | None = None,
-    cancelled: StopRequested | None = None,
 ) -> pd.DataFrame:
     """One-versus-rest margins of separators trained anew in the first k directions (semi-private learning, Fig. 3).
 
@@ -79,13 +76,11 @@ def refitted_margins(
     present = set(rows.y.tolist())
     pairs = tuple(pair for pair in pairs_of(rows.classes, "one_versus_rest") if pair[0] in present)
     lines: list[tuple[int, str, float, float, float]] = []
-    for place, k in enumerate(ks):
+    for k in ks:
         z = np.ascontiguousarray(rows.z[:, :k])
-        separators = separators_of(z, rows.y, pairs, classes=rows.classes, regularisation=regularisation, cancelled=cancelled)
+        separators = separators_of(z, rows.y, pairs, classes=rows.classes, regularisation=regularisation)
         distances = z @ separators.weights.T.astype(np.float32) + separators.offsets
         lines += _lines(k, distances, separators.offsets, np.einsum("ij,ij->i", z, z), rows, separators, quantile)
-        if progress is not None:
-            progress(place + 1, len(ks), "margins")
     return pd.DataFrame(lines, columns=["k", "class", "quantile", "cosine_margin", "distance_margin"])
 
 

@@ -19,8 +19,6 @@ from pillar_core.types import FeatureSet, Form, SemiPrivateSplit, Values
 VERSION = 2
 TASK_PAIRS = 8
 """Separators that one task of a job trains."""
-QUANTILES = (0.0, 0.001, 0.005, 0.01, 0.02, 0.04, 0.1, 0.25)
-"""Quantiles that a job keeps, so that choosing one costs nothing."""
 
 Payload = Values
 
@@ -115,11 +113,12 @@ def separator_tasks(spec: Payload, rows: Rows) -> list[Form]:
 
 
 def task_key(task: Payload) -> str:
-    """The cache key of one task's result."""
+    """The cache key of one task's result, led by whose rows it was made from where those can be forgotten."""
     dataset = str(task["data"]["dataset"])
     version = DATASETS[dataset].version if dataset in DATASETS else 0
     states = splitting.states(dataset, task["split"].get("public"))
-    return _key_with_owner("separators", dataset, fingerprint("geometry", VERSION, dict(task), version, *states))
+    key = fingerprint("geometry", VERSION, dict(task), version, *states)
+    return f"separators-{uploads.key_of(dataset)}-{key}" if uploads.is_name(dataset) else key
 
 
 def cached_separators(spec: Payload, rows: Rows) -> Separators | None:
@@ -139,30 +138,6 @@ def margin_ks(rank: int) -> list[int]:
     """About eight values of k up to `rank` on a logarithmic scale, at which margins are trained anew."""
     offered = (2, 5, 10, 20, 40, 100, 200, 400, 800, 1600)
     return [*(k for k in offered if k < rank), rank]
-
-
-def margin_tasks(spec: Payload, rank: int) -> list[Form]:
-    """The payload once per k, the largest first, because it takes longest."""
-    return [{**spec, "ks": [k]} for k in reversed(margin_ks(rank))]
-
-
-def cached_margins(spec: Payload, rank: int) -> pd.DataFrame | None:
-    """The margins of a payload, if all are in the cache: columns as `margins`, at every quantile of QUANTILES."""
-    records = [store.default().get_json("record", margins_key(task)) for task in margin_tasks(spec, rank)]
-    if any(record is None for record in records):
-        return None
-    rows = [row for record in reversed(records) for row in record["rows"]]
-    return pd.DataFrame(rows, columns=["k", "class", "quantile", "cosine_margin", "distance_margin"])
-
-
-def margins_key(spec: Payload) -> str:
-    """The cache key of one task's margins."""
-    return _key_with_owner("margins", str(spec["data"]["dataset"]), fingerprint("margins", task_key(spec)))
-
-
-def _key_with_owner(kind: str, dataset: str, key: str) -> str:
-    """The key, led by whose rows it was made from where those can be forgotten."""
-    return f"{kind}-{uploads.key_of(dataset)}-{key}" if uploads.is_name(dataset) else key
 
 
 def _rows_and_basis(data: FeatureSet | SemiPrivateSplit) -> tuple[Rows, Basis]:

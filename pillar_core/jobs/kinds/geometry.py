@@ -1,10 +1,9 @@
-"""Separators and margins as jobs: groups of pairs side by side, weights into the store, so that pages draw at once."""
+"""Separators as a job: groups of pairs side by side, weights into the store, so that pages draw at once."""
 
 from pillar_core import geometry as geo
 from pillar_core import store
 from pillar_core.arrays import Json
 from pillar_core.jobs.kind import JOB_KINDS, JobKind, Task
-from pillar_core.splits import Transform
 from pillar_core.studies import geometry
 from pillar_core.types import Progress, StopRequested
 
@@ -38,41 +37,6 @@ def cached_separators(payload: Task) -> list[str] | None:
     return keys if all(store.default().has("arrays", key) for key in keys) else None
 
 
-def split_margins(payload: Task) -> list[dict[str, Json]]:
-    """The payload once per k."""
-    return geometry.margin_tasks(payload, _basis(payload)[2].rank)
-
-
-def run_margins(task: Task, progress: Progress, cancelled: StopRequested) -> str:
-    """The store's key of margins trained anew at the task's k."""
-    key = geometry.margins_key(task)
-    if not store.default().has("record", key):
-        rows, space, basis = _basis(task)
-        table = geo.refitted_margins(
-            geo.coordinates(rows, basis, space=space),
-            [int(k) for k in task["ks"]],
-            quantile=geometry.QUANTILES,
-            regularisation=float(task["regularisation"]),
-            progress=progress,
-            cancelled=cancelled,
-        )
-        store.default().put_json("record", key, {"rows": table.to_numpy(dtype=object).tolist()})
-    return key
-
-
-def cached_margins(payload: Task) -> list[str] | None:
-    """The keys of the margins at every k, if all are in the store."""
-    keys = [geometry.margins_key(task) for task in split_margins(payload)]
-    return keys if all(store.default().has("record", key) for key in keys) else None
-
-
-def _basis(payload: Task) -> tuple[geo.Rows, Transform, geo.Basis]:
-    rows = geometry.rows_of_payload(payload)
-    space = rows.space(standardise=bool(payload["standardise"]))
-    return rows, space, geo.basis_of(rows, kind="public_pca" if rows.has_public else "private_pca", space=space)
-
-
 JOB_KINDS.register(
     JobKind("separators", "Separators of classes", run_separators, split_separators, cached_separators, is_for_visitors=True)
 )
-JOB_KINDS.register(JobKind("margins", "Margins against k", run_margins, split_margins, cached_margins, is_for_visitors=True))

@@ -336,23 +336,6 @@ def test_real_features_are_almost_low_rank(shared):
     assert public[199] < 0.3
 
 
-def test_the_margins_job_and_the_direct_call_agree(own_cache):
-    from pillar_core.jobs.kinds import geometry as jobs_geometry
-    from pillar_core.studies import geometry as named
-
-    spec = named.payload("digits", public_fraction=0.2, rows_per_class=30)
-    rows = named.rows_of_payload(spec)
-    assert len(rows.y) == 300
-    basis = geometry.basis_of(rows)
-    assert jobs_geometry.cached_margins(spec) is None
-    for task in jobs_geometry.split_margins(spec):
-        jobs_geometry.run_margins(task, lambda *_: None, lambda: False)
-    assert len(jobs_geometry.cached_margins(spec)) == len(named.margin_ks(basis.rank))
-    margins = named.cached_margins(spec, basis.rank)
-    direct = geometry.refitted_margins(geometry.coordinates(rows, basis), named.margin_ks(basis.rank), quantile=named.QUANTILES)
-    pd.testing.assert_frame_equal(margins, direct, check_dtype=False)
-
-
 def test_weights_made_from_uploaded_rows_leave_with_them(own_cache):
     from pillar_core import store
     from pillar_core.data import uploads
@@ -365,8 +348,7 @@ def test_weights_made_from_uploaded_rows_leave_with_them(own_cache):
         spec = named.payload(name, public_fraction=0.3, classes=[0, 1, 2], rows_per_class=20)
         task = named.separator_tasks(spec, named.rows_of_payload(spec))[0]
         found.append(("arrays", jobs_geometry.run_separators(task, lambda *_: None, lambda: False)))
-        found.append(("record", jobs_geometry.run_margins({**spec, "ks": [3]}, lambda *_: None, lambda: False)))
-    assert uploads.forget(mine) == 4, "two of the job's, the rows, their card"
+    assert uploads.forget(mine) == 3, "the job's weights, the rows, their card"
     assert not any(store.default().has(*key) for key in keys[mine])
     assert all(store.default().has(*key) for key in keys[other])
 
