@@ -88,7 +88,7 @@ def _print_tables(frames: list[pd.DataFrame], options: argparse.Namespace) -> in
     print(tables.to_string(index=False, float_format=lambda value: f"{value:.4g}", na_rep=""))
     for frame in frames:
         rows = frame["rows"].iloc[0]
-        print(papers.verdict(frame, rows="simulated rows" if rows == "generated" else rows))
+        print(papers.order_words(frame, rows="simulated rows" if rows == "generated" else rows))
     return 0
 
 

@@ -89,7 +89,7 @@ def _compare(name: str, dataset: str, records_: list[dict[str, object]], setting
         _show_published(table)
         return
     runs = sweep.table(records_)
-    table = papers.with_order(papers.beside(name, runs, dataset=dataset), runs)
+    table = papers.beside(name, runs, dataset=dataset)
     words = papers.order_words(table, rows=rows)
     if words:
         st.markdown(f"**{plain.text(words)}**")
@@ -125,7 +125,7 @@ def _series(row: Mapping[Hashable, Any], more: list[str]) -> str:
 def _show(table: pd.DataFrame) -> None:
     """One row for each learner, and side by side for each ε what the paper printed, what we measured, and the order."""
     values = [name for name in ("published", "measured", "difference", "order") if name in table]
-    named = [name for name in table if name not in (*values, "epsilon", "seeds", *(f"{name}_rank" for name in values))]
+    named = [name for name in table if name not in (*values, "epsilon", "seeds")]
     index = [name for name in named if name == "method" or table[name].nunique(dropna=False) > 1]
     same = ", ".join(f"{name}: {plain.text(str(table[name].iloc[0]))}" for name in named if name not in index and table[name].iloc[0])
     if same:

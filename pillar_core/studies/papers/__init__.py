@@ -116,7 +116,7 @@ def beside(name: str, runs: pd.DataFrame, *, dataset: str) -> pd.DataFrame:
     """Published and measured side by side, one row per backbone, public share, method and ε.
 
     Columns: backbone, public, method, epsilon, published, measured (mean over seeds that ran), seeds (0: refused), difference (measured −
-    published), published_rank and measured_rank (1 = best, within the rows of equal backbone and ε).
+    published), and order, as `_with_order`.
     Raises UnknownNameError, SettingError: as `grid`.
     """
     share = "public_fraction" if "public_fraction" in runs else "public_per_class"
@@ -129,17 +129,14 @@ def beside(name: str, runs: pd.DataFrame, *, dataset: str) -> pd.DataFrame:
     )
     theirs = published(name, dataset=dataset)
     if theirs.empty:
-        return ours
+        return ours.assign(order="")
     everywhere = theirs["public"].eq("none") | ~_spends(theirs)
     shares = theirs.pop("public_fraction").fillna(theirs.pop("public_per_class"))
     theirs[share] = shares.where(~everywhere | shares.notna(), runs[share].max())
     joined = theirs.merge(ours, on=["method", "epsilon", share], how="left").drop(columns=[share, "paper", "table", "dataset", "metric"])
     joined["method"] = joined["method"].where(joined["method"] != "", joined.pop("other_method"))
     joined["difference"] = joined["measured"] - joined["published"]
-    groups = joined.groupby(["backbone", "epsilon"])
-    for column in ("published", "measured"):
-        joined[f"{column}_rank"] = groups[column].rank(ascending=False, method="min")
-    return joined
+    return _with_order(joined, runs)
 
 
 def run(
@@ -189,14 +186,14 @@ def grids_to_get(name: str, *, dataset: str, seeds: int | None = None) -> dict[s
     return grids
 
 
-def with_order(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """`table` of `beside` with a column order: "best" for the learner that the paper prints best at a backbone and ε.
+def _with_order(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """`table` with a column order: "best" for the learner that the paper prints best at a backbone and ε.
 
     Of the others, whether our runs put that learner before them: "same", "opposite", or "not told apart" by the paired differences of
     our seeds. Empty where the paper or we have no number, and where the public share varies.
     """
     words = dict.fromkeys(table.index, "")
-    both = table.dropna(subset=["published", "measured"]) if "published" in table and "public_fraction" in runs else table.iloc[:0]
+    both = table.dropna(subset=["published", "measured"]) if "public_fraction" in runs else table.iloc[:0]
     if len(both) and runs["public_fraction"].nunique() == 1:
         seeds = {key: rows.set_index("seed")["accuracy"] for key, rows in runs.groupby(["method", "epsilon"])}
         for _, group in both.groupby(["backbone", "epsilon"]):
@@ -224,28 +221,6 @@ def order_words(table: pd.DataFrame, *, rows: str) -> str:
     against = f"opposite in {n_opposite} ({', '.join(opposite)})" if opposite else "opposite in none"
     same = f"On {rows}, the order is the paper's in {n_same} of {total} comparisons with its best learner"
     return f"{same}, not told apart in {n_open}, {against}."
-
-
-def verdict(table: pd.DataFrame, *, rows: str) -> str:
-    """Rank correlation and one sentence on the order of the learners, of what `beside` gives; "" where two cannot be compared.
-
-    rows: what our runs were on, in words. Ranks are within equal backbone and ε, among learners that have both numbers.
-    """
-    both = table.dropna(subset=["published", "measured"]) if "published" in table else table.iloc[:0]
-    groups = both.groupby(["backbone", "epsilon"]) if len(both) else None
-    both = both.iloc[:0] if groups is None else both[groups["method"].transform("nunique") > 1]
-    if both.empty:
-        return ""
-    ranks = both.groupby(["backbone", "epsilon"])[["published", "measured"]].rank(ascending=False)
-    centred = ranks - ranks.groupby([both["backbone"], both["epsilon"]]).transform("mean")
-    places = ranks.groupby(both["method"]).mean().rank(method="min").astype(int).sort_values("published")
-    moved = places[places["published"] != places["measured"]]
-    moves = ", ".join(
-        f"{METHODS[str(method)].title if method in METHODS else method} {row['published']} → {row['measured']}"
-        for method, row in moved.iterrows()
-    )
-    order = f"order not reproduced on {rows}: {moves}" if moves else f"order reproduced on {rows}"
-    return f"Rank correlation {centred['published'].corr(centred['measured']):.2f} over {len(both)} cells; {order}."
 
 
 @functools.lru_cache(maxsize=1)
