@@ -1,4 +1,4 @@
-"""The effect of one thing that varies: a line per series over it, or bars where it has no order, with intervals over seeds."""
+"""The effect of one thing that varies: a line per series over it, with intervals over seeds."""
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -31,20 +31,19 @@ def effect(
     percent: bool = True,
     wanted_seeds: int | None = None,
 ) -> go.Figure:
-    """Mean of each series over `x`, with its interval; numbers make lines, words make groups of bars.
+    """Mean of each series over `x`, with its interval.
 
     lines: one row per series and place with columns series, method, x, mean, low, high, seeds, and optionally published; values in
     [0, 1] where `percent`. wanted_seeds: places with fewer are drawn open. A learner with one series has its own colour.
     """
     known = lines.dropna(subset=["mean"])
     figure = go.Figure()
-    is_number = pd.api.types.is_numeric_dtype(known["x"]) if len(known) else False
     scale = 100.0 if percent else 1.0
     names = _series(known)
     for place, name in enumerate(names):
         rows = known[known["series"] == name]
         style = _style(known, rows, place, len(names), mode)
-        (_line if is_number else _bars)(figure, rows.sort_values("x") if is_number else rows, name, style, scale, wanted_seeds)
+        _line(figure, rows.sort_values("x"), name, style, scale, wanted_seeds)
     if "published" in known:
         printed = known.dropna(subset=["published"])
         looks: marks.Looks = {
@@ -54,12 +53,11 @@ def effect(
             "hover": "%{text}: %{y:.1f} published",
         }
         marks.dots(figure, printed["x"], scale * printed["published"], INK[mode].text, size=13, **looks)
-    if is_number:
-        ticks = log_ticks([float(x) for x in known["x"]]) if x_log else None
-        figure.update_xaxes(type="log" if x_log else "linear", tickvals=ticks, ticktext=[f"{x:g}" for x in ticks] if ticks else None)
-    figure.update_xaxes(title_text=x_title)
+    ticks = log_ticks([float(x) for x in known["x"]]) if x_log and len(known) else None
+    named = [f"{x:g}" for x in ticks] if ticks else None
+    figure.update_xaxes(type="log" if x_log else "linear", tickvals=ticks, ticktext=named, title_text=x_title)
     figure.update_yaxes(title_text=y_title, ticksuffix=" ")
-    figure.update_layout(barmode="group", legend={"orientation": "h", "y": -0.22})
+    figure.update_layout(legend={"orientation": "h", "y": -0.22})
     few = wanted_seeds is not None and bool((known["seeds"] < wanted_seeds).any())
     caption = f"{seeds_phrase(known['seeds'])}." + (f" Open marks: fewer than {wanted_seeds} seeds so far." if few else "")
     summary = "; ".join(f"{row.series} at {row.x}: {scale * float(row.mean):.3g}" for row in known.itertuples(index=False))  # type: ignore[arg-type]  # a column of numbers
@@ -95,17 +93,4 @@ def _line(figure: go.Figure, rows: pd.DataFrame, name: str, style: dict[str, str
         marker={"symbol": symbols, "size": 9, "line": {"width": 1.6}},
         customdata=rows["seeds"],
         hover="%{fullData.name}: %{y:.3g} at %{x}, n = %{customdata}",
-    )
-
-
-def _bars(figure: go.Figure, rows: pd.DataFrame, name: str, style: dict[str, str], scale: float, wanted_seeds: int | None) -> None:
-    opacity = [0.35 if wanted_seeds is not None and count < wanted_seeds else 0.75 for count in rows["seeds"]]
-    figure.add_bar(
-        x=rows["x"],
-        y=scale * rows["mean"],
-        error_y=marks.reach(rows, fade(style["colour"], 0.7), scale=scale, width=3),
-        name=name,
-        marker={"color": [fade(style["colour"], value) for value in opacity], "line": {"color": style["colour"], "width": 1.5}},
-        customdata=rows["seeds"],
-        hovertemplate="%{fullData.name}: %{y:.3g}, n = %{customdata}<extra>%{x}</extra>",
     )

@@ -26,10 +26,9 @@ def training_in_steps(
     noise: float,
     pushed: str,
     classes: Sequence[str],
-    strip: bool = False,
     mode: Mode = "light",
 ) -> go.Figure:
-    """Frames, one a step, with buttons to play and a slider; `strip` draws four of the steps beside each other instead.
+    """Frames, one a step, with buttons to play and a slider.
 
     points: columns x, y, class. heads: (T, C, 2) weights after each step. pushes: one row a step, columns step, clean_x, clean_y, noisy_x,
     noisy_y (where the head of class `pushed` is moved), clean, noise (lengths over everything that a step sums). noise: the standard
@@ -38,30 +37,24 @@ def training_in_steps(
     reach = 1.08 * float(np.abs(points[["x", "y"]].to_numpy()).max())
     longest = np.hypot(pushes[["clean_x", "noisy_x"]].to_numpy(), pushes[["clean_y", "noisy_y"]].to_numpy()).max()
     scale = _REACH * reach / max(float(longest), 1e-12)
-    steps = sorted({0, len(heads) // 3, 2 * len(heads) // 3, len(heads) - 1}) if strip else [0]
-    shape: marks.Looks = {"horizontal_spacing": 0.01} if strip else {"column_widths": [3, 1], "horizontal_spacing": 0.12}
-    figure = make_subplots(cols=len(steps) if strip else 2, **shape)
+    figure = make_subplots(cols=2, column_widths=[3, 1], horizontal_spacing=0.12)
     side = {"range": [-reach, reach], "showgrid": False, "showticklabels": False, "constrain": "domain"}
-    for panel, step in enumerate(steps, start=1):
-        for trace in (_rows(points, classes, mode), *_moving(heads, pushes, step, reach, scale, noise, mode)):
-            figure.add_trace(trace, row=1, col=panel)
-        title = f"step {int(pushes['step'].iloc[step])}" if strip else "first public direction"
-        figure.update_xaxes(**side, title_text=title, col=panel)
-        title = "second public direction" if panel == 1 else ""
-        figure.update_yaxes(**side, scaleanchor=f"x{panel}" if panel > 1 else "x", title_text=title, col=panel)
-    if not strip:
-        figure.add_trace(_lengths(pushes, 0, mode), row=1, col=2)
-        figure.update_xaxes(title_text="sum's length", col=2)
-        figure.update_yaxes(range=[0, 1.08 * float(pushes[["clean", "noise"]].to_numpy().max())], col=2)
-        figure.frames = [
-            go.Frame(
-                data=[*_moving(heads, pushes, step, reach, scale, noise, mode), _lengths(pushes, step, mode)],
-                traces=list(range(1, len(figure.data))),
-                name=str(int(pushes["step"].iloc[step])),
-            )
-            for step in range(len(heads))
-        ]
-        _controls(figure, INK[mode])
+    for trace in (_rows(points, classes, mode), *_moving(heads, pushes, 0, reach, scale, noise, mode)):
+        figure.add_trace(trace, row=1, col=1)
+    figure.update_xaxes(**side, title_text="first public direction", col=1)
+    figure.update_yaxes(**side, scaleanchor="x", title_text="second public direction", col=1)
+    figure.add_trace(_lengths(pushes, 0, mode), row=1, col=2)
+    figure.update_xaxes(title_text="sum's length", col=2)
+    figure.update_yaxes(range=[0, 1.08 * float(pushes[["clean", "noise"]].to_numpy().max())], col=2)
+    figure.frames = [
+        go.Frame(
+            data=[*_moving(heads, pushes, step, reach, scale, noise, mode), _lengths(pushes, step, mode)],
+            traces=list(range(1, len(figure.data))),
+            name=str(int(pushes["step"].iloc[step])),
+        )
+        for step in range(len(heads))
+    ]
+    _controls(figure, INK[mode])
     ratio = float(pushes["noise"].median() / max(float(pushes["clean"].median()), 1e-12))
     return finish_by_name(figure, "training_in_steps", mode=mode, pushed=pushed, ratio=ratio, steps=len(heads))
 

@@ -15,7 +15,7 @@ from pillar_core.runs import starter, sweep
 from pillar_core.runs.tables import row_of
 from pillar_core.types import Form, RunSpec, Values
 
-__all__ = ["AXES", "all_runs", "data_words", "estimate", "forget_refusals", "grid_of", "lines", "refusals", "versions_of"]
+__all__ = ["AXES", "all_runs", "data_words", "estimate", "grid_of", "lines", "refusals", "versions_of"]
 
 AXES = ("dataset", "backbone", "public_fraction", "public_per_class", "public", "method", "k", "epsilon", "delta", "relation", "origin")
 """The columns that tell one setting from another, as far as a table shows them."""
@@ -56,12 +56,6 @@ def refusals(runs: pd.DataFrame) -> pd.DataFrame:
         for _, rows in refused.groupby("group", sort=False)
     ]
     return pd.DataFrame(failures)
-
-
-def forget_refusals(runs: pd.DataFrame) -> int:
-    """How many refused runs of `runs` left the cache, so that a sweep tries them again."""
-    refused = runs.loc[runs["error_message"].notna() & (runs["origin"] == OWN), "key"] if len(runs) else ()
-    return sum(store.default().delete("record", key) for key in refused)
 
 
 def versions_of(keys: Sequence[str]) -> list[dict[str, str]]:

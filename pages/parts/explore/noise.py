@@ -15,13 +15,13 @@ from pillar_core.types import Values
 
 
 def panel(settings: Settings) -> None:
-    """The animation or the strip for slides, and one step in numbers."""
+    """The animation, and one step in numbers."""
     pillar = settings if settings.method == "pillar" else dataclasses.replace(settings, method="pillar")
     if pillar is not settings:
         st.caption("Shown for PILLAR, whose steps are sums over rows in few public directions.")
     key = core.run_key(pillar)
     parts = _steps(key, pillar)
-    figure = _figure(key, theme.mode(), local.toggle("noise-strip"), parts, pillar)
+    figure = _figure(key, theme.mode(), parts, pillar)
     info = FigureInfo("training_steps", pillar, [badges.NON_PRIVATE, badges.PRIVATE, badges.EXPERIMENT])
     show_figure(figure, parts.pushes, info)
     numbers = [int(step) for step in parts.pushes["step"]]
@@ -37,6 +37,6 @@ def _steps(run_key: str, _settings: Settings) -> steps.TrainingSteps:
 
 
 @memory.of_rows(max_entries=8, is_free=True)
-def _figure(run_key: str, mode: Mode, strip: bool, _parts: steps.TrainingSteps, _settings: Settings) -> Figure:
+def _figure(run_key: str, mode: Mode, _parts: steps.TrainingSteps, _settings: Settings) -> Figure:
     of: Values = {"noise": _parts.noise, "pushed": _parts.pushed, "classes": core.split(_settings).features.classes}
-    return training_in_steps(_parts.points, _parts.heads, _parts.pushes, strip=strip, mode=mode, **of)
+    return training_in_steps(_parts.points, _parts.heads, _parts.pushes, mode=mode, **of)

@@ -129,7 +129,7 @@ def _choose_lines(visible: pd.DataFrame, dataset: str) -> list[Any]:
 
 
 def _show_refusals(visible: pd.DataFrame) -> None:
-    """The settings that could not run, each with its cause, and a way to have a sweep try them again."""
+    """The settings that could not run, each with its cause."""
     refused = records.refusals(visible)
     if refused.empty:
         return
@@ -140,12 +140,6 @@ def _show_refusals(visible: pd.DataFrame) -> None:
         table["epsilon"] = table["epsilon"].map(_text)
         config = {"error_message": st.column_config.TextColumn("why", width="large")}
         st.dataframe(table, hide_index=True, key="runs-refused", column_config=config)
-        st.button(**local.element("runs-try-again"), on_click=_forget_refusals, args=(visible,))
-
-
-def _forget_refusals(visible: pd.DataFrame) -> None:
-    count = records.forget_refusals(visible)
-    session.note(f"{count} refusals were forgotten: start their sweep again under Plan or Jobs.")
 
 
 def _compare(chosen: pd.DataFrame, visible: pd.DataFrame, info: FigureInfo) -> None:

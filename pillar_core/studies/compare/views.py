@@ -1,4 +1,4 @@
-"""What Compare can vary: learners on the same rows (parts of AdaMix, noise a step, preprocessing), or the rows (how many, from where)."""
+"""What Compare can vary: learners on the same rows (parts of AdaMix, noise a step), or the rows (how many, from where)."""
 
 import math
 from typing import Any
@@ -66,7 +66,6 @@ def table_of(specs: list[RunSpec]) -> pd.DataFrame:
 NOISES = (5.0, 10.0, 20.0, 40.0, 80.0)
 SAFE_RANK = 0.8
 """Of the public rank of one split: other seeds' public rows may span a little less."""
-PREPROCESSED = ("pillar", "dp_raft_pillar", "pillar_one_shot", "dp_sgd", "jl", "gep", "adamix")
 _PARTS = {
     (False, False): "NGD: fixed clip, all dimensions",
     (False, True): "+ projection",
@@ -98,12 +97,6 @@ def noise_grids(setup: Setup) -> list[Grid]:
     return [{**shared, "adaptive_clip": False, "projection": False}, shared]
 
 
-def preprocessing_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
-    """Series: standardised or not; x: the learner."""
-    preprocessing = runs["standardise"].map({True: "standardised by public rows", False: "centred only"})
-    return runs.assign(series=preprocessing, x=[METHODS[str(name)].title for name in runs["method"]])
-
-
 def _rank(setup: Setup) -> int:
     return view_of(setup.split, PublicUse.LABELLED).basis(standardise=False, centre=None).rank
 
@@ -113,11 +106,6 @@ register(
     "noise",
     noise_grids,
     lambda runs, _: runs.assign(series=runs["adaptive_clip"].eq(False).map({True: "NGD", False: "AdaMix"}), x=runs["noise_multiplier"]),
-)
-register(
-    "preprocessing",
-    lambda setup: [setup.grid(method=setup.able(PREPROCESSED), standardise=[True, False], **setup.public)],
-    preprocessing_places,
 )
 
 
