@@ -7,6 +7,7 @@ from pillar_core.types import Provenance
 
 PUBLIC, PRIVATE, NON_PRIVATE = Provenance.PUBLIC, Provenance.PRIVATE, Provenance.NON_PRIVATE
 THEORY, FITTED, EXPERIMENT, SYNTHETIC, REAL = "theory", "fitted to 3 runs", "experiment, not for release", "synthetic", "real images"
+MADE_UP = "made up"
 DIAGNOSTIC = (NON_PRIVATE, EXPERIMENT)
 """What runs with a known seed reach on test rows."""
 Seeds = int | tuple[int, int] | None

@@ -20,7 +20,7 @@ from pillar_core.errors import DataError, SettingError
 from pillar_core.methods import METHODS
 from pillar_core.runs.loading import load_features
 from pillar_core.runs.splitting import load_named_features, public_features, split
-from pillar_core.types import FeatureSet, Progress, SemiPrivateSplit
+from pillar_core.types import FeatureSet, Progress, PublicUse, SemiPrivateSplit
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """What a command adds its parser to."""
@@ -35,7 +35,9 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--backbone", help="features of images: a registered backbone (default: as the card says, else numbers as they are)")
     group.add_argument("--public-fraction", type=float, help="share of the train rows that is public, in (0, 1)")
     group.add_argument("--public-per-class", type=int, help="public rows a class, instead")
-    group.add_argument("--public", help="another data set or file whose train rows are public, instead")
+    group.add_argument(
+        "--public", help="another data set or file whose train rows are public, instead; made_up: drawn from what --recipe declares"
+    )
     group.add_argument("--allow-overlap", action="store_true", help="accept public rows that are private rows")
     group.add_argument("--split-seed", type=int, help="seed of the split (default: the run's seed)")
     add_column_options(parser)
@@ -92,7 +94,8 @@ def load_split(options: argparse.Namespace, *, seed: int) -> SemiPrivateSplit:
     persons = _persons(options)
     if persons is not None and features.recipe is not None and features.recipe["person"] is not None:
         raise SettingError("--person, or the recipe, names a column of persons and --persons a file: give one of them.")
-    pairs = None if options.public is None else public_of(options.public, features, options.backbone)
+    public = options.public or _made_up_by_default(options, features)
+    pairs = None if public is None else public_of(public, features, options.backbone)
     drawn = split(
         features,
         public_fraction=options.public_fraction,
@@ -108,6 +111,14 @@ def load_split(options: argparse.Namespace, *, seed: int) -> SemiPrivateSplit:
         for note in (*features.notes, *(pairs.notes if pairs else ()), *drawn.notes):
             print(f"note: {note}", file=sys.stderr)
     return drawn
+
+
+def _made_up_by_default(options: argparse.Namespace, private: FeatureSet) -> str | None:
+    """Rows from declared ranges, where no other public rows are named and the one learner asked for reads unlabelled ones."""
+    learner = METHODS[options.method] if isinstance(getattr(options, "method", None), str) else None
+    is_named = options.public_fraction is not None or options.public_per_class is not None
+    wanted = learner is not None and learner.public_use is PublicUse.UNLABELLED and not is_named
+    return raw.MADE_UP if wanted and not raw.undeclared(private) else None
 
 
 def _persons(options: argparse.Namespace) -> list[str] | None:
@@ -179,8 +190,8 @@ def private_of(name: str, options: argparse.Namespace, public: Sequence[str], *,
 
 
 def public_of(name: str, private: FeatureSet, backbone: str | None = None) -> FeatureSet:
-    """The features of public rows: a table by the private table's recipe, anything else as `features_of`."""
-    return public_features(name, private) if is_table_file(name) else features_of(name, backbone, {})
+    """The features of public rows: a table, or made-up rows, by the private table's recipe, anything else as `features_of`."""
+    return public_features(name, private) if name == raw.MADE_UP or is_table_file(name) else features_of(name, backbone, {})
 
 
 def is_table_file(name: str) -> bool:

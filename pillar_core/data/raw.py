@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pillar_core import texts
+from pillar_core import rng, texts
 from pillar_core.arrays import Array
 from pillar_core.data import arrays, cells, encoding, files, frames, matching, objects, recipes, tables
 from pillar_core.data.encoding import NUMBERS, Column, Recipe
@@ -25,6 +25,8 @@ WAYS = (
     "Public rows with the same columns say all of it: give them (public=, --public). Or write a recipe with "
     "`python -m pillar_core recipe`, fill in what is null there, and give it (recipe=, --recipe)."
 )
+MADE_UP, MADE_UP_ROWS = "made_up", 1000
+"""The name of public rows that are drawn from what a recipe declares, and how many there are."""
 _TEXT = "column {!r} holds texts: say so (text=, --text) to learn from it, or leave it out."
 _NO_PERSON = "No column {!r} says whose the rows are: each counts as somebody else's."
 
@@ -108,6 +110,37 @@ def read_public(source: Any, private: FeatureSet) -> FeatureSet:
     frame = encoding.with_text_column(frame, text)
     names_all = recipe.person is not None and named_in(frame, recipe.person)[1]
     return public_features(frame, recipe, name=Path(title).stem, apart_from=(private.fingerprint,) if names_all else ())
+
+
+def undeclared(private: FeatureSet) -> str:
+    """Why no rows can be made up for private features: columns without range or categories, or no recipe; "" where they can."""
+    if private.recipe is None:
+        return "these rows have no recipe"
+    recipe = recipes.recipe_of(private.recipe)
+    unknown = [column.name for column in recipe.columns if column.name not in {*recipe.ranges, *recipe.categories}]
+    return f"of the columns {join(unknown)} neither range nor categories are declared" if unknown else ""
+
+
+def made_up(private: FeatureSet) -> FeatureSet:
+    """MADE_UP_ROWS unlabelled public rows for the features of a private table, drawn from what its recipe declares and nothing else.
+
+    Numbers are uniform in their ranges, words in their categories, each column by itself; the same recipe gives the same rows.
+    Raises DataError: no recipe, texts, or columns without range or categories, by name.
+    """
+    if reason := undeclared(private):
+        raise DataError(
+            f"rows cannot be made up: {reason}. Write a recipe with `python -m pillar_core recipe`, fill it in, give it (--recipe)."
+        )
+    recipe = recipes.recipe_of(private.recipe or {})
+    generator, parts = rng.stream(0, MADE_UP), []
+    for column in recipe.columns:
+        if words := recipe.categories.get(column.name):
+            parts.append(np.eye(len(words))[generator.integers(len(words), size=MADE_UP_ROWS)])
+        else:
+            parts.append(generator.random((MADE_UP_ROWS, 1)))
+    note = f"{MADE_UP_ROWS:,} public rows were made up from the declared ranges and categories; nobody's row is among them."
+    x = np.hstack(parts).astype(np.float32)
+    return FeatureSet(x, None, None, None, (), name=MADE_UP, names=private.names, recipe=private.recipe, notes=(note,))
 
 
 def new_rows(source: Any, recipe: Recipe) -> tuple[Array, tuple[str, ...]]:

@@ -22,7 +22,10 @@ TRAINER, NOBODY = "whoever trained the model", "nobody: this library does not de
 _OWNERS = {
     LIBRARY: (run.NOISE_SYSTEM, run.NOISE_EXACT, run.PERSON_APART, "the public set was chosen on private rows by one noisy sum"),
     NOBODY: (run.LOW_BITS,),
-    DATA: (run.SIZE_PUBLIC, run.CLASSES_PUBLIC, run.FORM_PUBLIC, run.FORM_SEEN, run.PERSON_NAMED, run.PERSON_STATED, run.ROW_APART),
+    DATA: (
+        *(run.SIZE_PUBLIC, run.CLASSES_PUBLIC, run.FORM_PUBLIC, run.FORM_SEEN, run.DECLARED),
+        *(run.PERSON_NAMED, run.PERSON_STATED, run.ROW_APART),
+    ),
     MAKERS: (run.EXTRACTED, run.TEXT_PUBLIC, run.FOREIGN, "the weights that the network starts from", "each row's gradient depends"),
 }
 """Who answers for an assumption, by how it begins, up to a place that is filled in; all others are for `TRAINER`."""

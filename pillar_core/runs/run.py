@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from pillar_core import accounting, metrics, params, store
+from pillar_core.data import raw
 from pillar_core.engine import training_device
 from pillar_core.engine.exact import has_exact_products
 from pillar_core.errors import BudgetError, DataError, LedgerError, SettingError, StoreError, UnsupportedError
@@ -54,6 +55,7 @@ PERSON_NAMED = "every row names its person rightly, and no person has two names"
 PERSON_APART = "no person of the private rows has public rows: names of both were compared, and private rows of such a person left out"
 PERSON_STATED = "you state that no person of the private rows has public rows: their names were not compared"
 ROW_APART = "no private row is among the public ones too: ε protects none that is"
+DECLARED = "public rows are made up from ranges and categories, which are public, declared without looking at private rows"
 TEXT_PUBLIC = "the embeddings of class names are public, made without looking at private rows"
 FOREIGN = "the learner, from the package {}, charges all that it releases: no test of this library has held it to that"
 SPLIT_GIVEN = f"the split is taken as given{private_tests.UNTESTED}"
@@ -346,7 +348,7 @@ def _guarantee(spec: RunSpec, cost: DpEvent, budget: PrivacyBudget | None, split
     extra = ((PERSON_NAMED,) if split.rows_per_person is not None else ()) + (secrecy if learner.is_private else ())
     extra += () if split.features.backbone in ("identity", "raw_pixels") else (EXTRACTED,)
     apart = ROW_APART if split.rows_per_person is None else PERSON_APART if split.is_apart else PERSON_STATED
-    extra += () if split.settings.get("public") is None else (apart,)
+    extra += () if split.settings.get("public") is None else (DECLARED if split.public_name == raw.MADE_UP else apart,)
     extra += () if split.text_embeddings is None else (TEXT_PUBLIC,)
     extra += (FOREIGN.format(package),) if (package := _package_of(learner)) else ()
     form = FORM_SEEN.format(", and ".join(caveats)) if (caveats := split.features.caveats) else FORM_PUBLIC

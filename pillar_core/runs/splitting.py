@@ -43,7 +43,8 @@ def split(
     At most one of public_fraction (of train, stratified), public_per_class (exactly that many) and public (another set, all
     its train rows, and test rows that were only drawn from them); without any, methods that need public data say so. `data` and
     `public` are what `load_features` takes; a public table becomes numbers by the private table's recipe, and columns with names are
-    matched by them, whatever their order. A Dataset of images is taken as raw pixels; public
+    matched by them, whatever their order. public="made_up" draws 1,000 unlabelled rows from the ranges and categories that the private
+    table's recipe declares. A Dataset of images is taken as raw pixels; public
     images of another size or colour are brought to that of the private ones, and the notes say so.
 
     persons: the person of each train row, where one may have several (default: as the data declare). Each is then public, validation or
@@ -69,7 +70,10 @@ def split(
         rows_per_person=None if rows_per_person == 1 else rows_per_person,
         seed=seed,
     )
-    if not allow_overlap and len(parts.public_x) and not np.isin(parts.public_x, (0, 1)).all():  # boolean rows repeat by nature
+    is_anybodys = parts.public_name != raw.MADE_UP
+    if (
+        is_anybodys and not allow_overlap and len(parts.public_x) and not np.isin(parts.public_x, (0, 1)).all()
+    ):  # boolean rows repeat by nature
         changes += _overlap(parts)
     return dataclasses.replace(parts, notes=parts.notes + changes)
 
@@ -129,10 +133,13 @@ def forget_data(name: str) -> None:
 
 
 def public_features(source: Any, private: FeatureSet, backbone: str | None = None) -> FeatureSet:
-    """The features of public rows beside private ones: a table through the private table's recipe, anything else as `load_features`.
+    """The features of public rows beside private ones: a table through the private table's recipe, "made_up" rows from what that declares,
+    anything else as `load_features`.
 
     Raises as `load_features`; a table that lacks columns of the private one.
     """
+    if isinstance(source, str) and source == raw.MADE_UP:
+        return raw.made_up(private)
     if raw.is_table(source) and private.recipe is not None:
         return raw.read_public(source, private)
     return load_features(source, backbone)

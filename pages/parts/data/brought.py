@@ -12,11 +12,11 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import pillar_core as pc
-from pages.frame import local, memory, plain, session, words
+from pages.frame import badges, local, memory, plain, session, words
 from pages.frame.settings import AUTO, PARAMS, PART
 from pages.parts.data import samples
 from pillar_core import data
-from pillar_core.data import Report, reports, uploads, visitors
+from pillar_core.data import Report, raw, reports, uploads, visitors
 from pillar_core.data.reader import Reading
 from pillar_core.errors import DataError, PillarError
 from pillar_core.fingerprint import fingerprint
@@ -33,7 +33,9 @@ Maker = tuple[Callable[[], FeatureSet | Dataset], str]
 """What makes public rows when they are kept, and their title."""
 PART_OF = "public part of {}"
 """The title of a share of a private table's rows that became a public set, by the table's own."""
-_SHARE, _NONE = "A random share of them is public: ε does not protect it", "None: public rows come from another data set"
+MADE_UP_FOR = "made up for {}"
+"""The title of made-up public rows, by the private table's own."""
+_SHARE, _NONE = "A random share of them is public: ε does not protect it", "None: public rows are made up, or come from another data set"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -220,12 +222,20 @@ def _take_none() -> None:
     st.session_state["upload-public"] = _NONE
 
 
-def other_public(*, is_images: bool, dims: tuple[int, ...]) -> str | None:
-    """The set whose rows are public, chosen among those that fit; None before the choice."""
+def other_public(*, is_images: bool, dims: tuple[int, ...], can_make_up: bool = False) -> str | None:
+    """The set whose rows are public, chosen among those that fit; None before the choice. Rows that can be made up come first."""
     kind, other_kind = (uploads.IMAGES, "tabular") if is_images else (uploads.FEATURES, "images")
     fitting = [name for name in visitors.names_here() if pc.DATASETS[name].kind != other_kind]
     fitting += [upload.name for upload in uploads.list_uploads(kind) if is_images or upload.shape == dims]
-    return st.selectbox(**local.element("upload-other", unlinked=FILE), options=fitting, index=None, format_func=uploads.title_of)
+    options, style = [*([raw.MADE_UP] if can_make_up else []), *fitting], local.element("upload-other", unlinked=FILE)
+    chosen = st.selectbox(**style, options=options, index=0 if can_make_up else None, format_func=_title_of)
+    if chosen == raw.MADE_UP:
+        badges.show(badges.MADE_UP)
+    return chosen
+
+
+def _title_of(name: str) -> str:
+    return "Rows made up from what you declared (recommended)" if name == raw.MADE_UP else uploads.title_of(name)
 
 
 def consequence(meaning: str, *, is_shared: bool) -> None:

@@ -173,8 +173,9 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
             public_notes += [f"{Path(title).name}: {note}" for note in said if note not in rows.notes]
     unnamed = answers.unnamed_files()
     if not sources:
-        public_name = brought.other_public(is_images=False, dims=report.dims)
-        unnamed += [uploads.title_of(public_name)] if public_name and person is not None else []
+        public_name = brought.other_public(is_images=False, dims=report.dims, can_make_up=text is None)
+        is_anybodys = public_name not in (None, raw.MADE_UP)
+        unnamed += [uploads.title_of(public_name)] if public_name and is_anybodys and person is not None else []
     elif shares:
         brought.consequence(
             f"{n_public:,} of these {n_public + report.n_train:,} train rows become public: ε does not protect them, and what is released "
@@ -215,7 +216,10 @@ def _has_questions(fingerprint_: str, _frame: pd.DataFrame) -> bool:
 
 def _keep(answers: Answers, columns: tuple[Column, ...], recipe: Recipe, public: str) -> None:
     with failures.note_refusal("The rows could not be stored"):
-        brought.take(*answers.rows(answers.tables(), columns, recipe), answers.private.name, public)
+        rows, makers = answers.rows(answers.tables(), columns, recipe)
+        if public == raw.MADE_UP:
+            makers = [(functools.partial(raw.made_up, rows), brought.MADE_UP_FOR.format(Path(answers.private.name).name))]
+        brought.take(rows, makers, answers.private.name, public)
         brought.let_go([answers.private, *answers.public])
 
 

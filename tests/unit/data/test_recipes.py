@@ -183,6 +183,32 @@ def test_a_recipe_by_hand_gives_categories_fills_and_ranges(tables) -> None:
         pc.load_features(private, recipe=form | {"left_out": ["note"], "columns": [*form["columns"], weight]})
 
 
+def test_rows_are_made_up_from_what_a_recipe_declares_and_from_nothing_else(tables, tmp_path, capsys) -> None:
+    private, _ = tables
+    form = recipes.form_of(RECIPE) | {"person": "patient", "left_out": ["note", "weight"], "rows_per_person": 1}
+    features = pc.load_features(private, recipe=form)
+    others = pc.load_features(pd.read_csv(private).iloc[100:].assign(age=lambda frame: frame["age"] / 2), recipe=form)
+    split = pc.split(features, public="made_up")
+    np.testing.assert_array_equal(split.public_x, pc.split(others, public="made_up").public_x)
+    age, sex = split.public_x[:, 0], split.public_x[:, 1:]
+    assert (len(age), age.min() < 0.01, age.max() > 0.99) == (1000, True, True)
+    assert (sex.sum(axis=1) == 1).all()
+    assert 400 < sex[:, 0].sum() < 600
+    declared = [line for line in pc.run("pillar_kalman", split, epsilon=1.0).guarantee.assumptions if "made up" in line]
+    assert len(declared) == 1
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps(form), encoding="utf-8")
+    run = ["run", "--dataset", private, "--recipe", str(path), "--epsilon", "1", "--json", "--method"]
+    for method, n_assumed in (("pillar_kalman", 1), ("dp_sgd", 0)):
+        assert main([*run, method]) == 0
+        said = capsys.readouterr()
+        assert said.out.count("made up from ranges and categories") == n_assumed
+        assert said.err.count("nobody's row") == n_assumed
+    for unfit in (pc.load_features(pd.read_csv(private)[["age", "sick"]], label="sick"), pc.load_dataset("digits")):
+        with pytest.raises(DataError, match=r"made up: (of the columns age|these rows have no recipe)"):
+            pc.split(unfit, public="made_up")
+
+
 def test_columns_with_names_are_matched_by_them() -> None:
     rows = np.random.Generator(np.random.PCG64(0)).normal(size=(60, 3)).astype(np.float32)
     private = dataclasses.replace(pc.features(rows[:30], np.arange(30) % 2), names=("a", "b", "c"))
