@@ -11,8 +11,10 @@ from types import TracebackType
 
 from pillar_core import errors
 from pillar_core.arrays import Json
+from pillar_core.jobs import kind as jobs_kinds
 from pillar_core.jobs.state import Job, JobStatus, State, replace
 from pillar_core.jobs.workers import Future, KilledWorker
+from pillar_core.store.codec import decode_json, encode_json
 
 _STATE_SECONDS = 0.2
 
@@ -46,6 +48,9 @@ class ActiveJob:
 
     def keep(self, number: int, content: bytes) -> None:
         """Keep the result of a task."""
+        keep = jobs_kinds.JOB_KINDS[self.kind].keep
+        if keep is not None and self.tasks is not None:
+            content = encode_json(keep(self.tasks[number], decode_json(content)))
         self.job.append_part(number, content)
         self.done += 1
 

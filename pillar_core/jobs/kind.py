@@ -14,6 +14,7 @@ MODULES_VARIABLE = "PILLAR_JOB_MODULES"
 SCHEDULER_VARIABLE = "PILLAR_SCHEDULER"
 
 Task = Mapping[str, Json]
+Asked = tuple[str, str | None, Mapping[str, Json]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,6 +27,9 @@ class JobKind:
     task. The result is the list of the tasks' results in that order, or the one task's result.
     `cached(payload)` answers at once, without the jobs process, when everything is in the store; else None.
     `version` is part of the job's identity: raise it when equal payloads must run anew.
+    `keep(task, given)` makes the task's result of what `run` gave, in the jobs process, and stores there what should lie there.
+    `needs(task)` says which features `run` asks for by name: name, backbone and settings of each. A kind with both works on machines
+    that do not see the job's cache: features go there, and what `run` gave is kept here.
     `is_for_visitors`: a demo runs it for them, as long as `mode` allows.
     """
 
@@ -36,6 +40,8 @@ class JobKind:
     cached: Callable[[Task], Json | None] | None = None
     version: int = 1
     is_for_visitors: bool = False
+    keep: Callable[[Task, Json], Json] | None = None
+    needs: Callable[[Task], Sequence[Asked]] | None = None
 
 
 JOB_KINDS: Registry[JobKind] = Registry("job kind", home="pillar_core.jobs.kinds")

@@ -233,6 +233,8 @@ class _Server:
                 return
 
     def _count(self, active: ActiveJob, future: Future, number: int | None, outcome: Outcome) -> None:
+        if isinstance(outcome, Exception):
+            raise outcome
         if future.status == "finished" and outcome is not None:
             if number is None:
                 active.job.write_tasks(outcome)
@@ -245,7 +247,7 @@ class _Server:
             if number is None:
                 self._finish(active, "failed")
         elif active.cancelled_at is None and number is not None:
-            active.pending.appendleft(number)  # lost
+            active.pending.appendleft(number)  # lost, or the features that it wants are on their way
 
     def _finish(self, active: ActiveJob, state: State) -> None:
         """The job's last word; what it still has under way is dropped, and processes that compute it are replaced."""
@@ -255,6 +257,8 @@ class _Server:
             numbers = {number or 0 for _, number in active.out.values()}
             marks = [mark for number, mark in active.job.running().items() if number in numbers]
             self._engine.stop([future for future, _ in active.out.values()], marks)
+        if self._engine is not None and not self._jobs:
+            self._engine.forget_features()
         with contextlib.suppress(OSError):  # on a full disk it stays unfinished, for the next jobs process to find
             active.finish(state)
         self._has_finished = True

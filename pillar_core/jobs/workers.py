@@ -1,6 +1,8 @@
 """The workers: a local cluster of processes, or the one at PILLAR_SCHEDULER. Only the jobs process builds one."""
 
 import contextlib
+import copy
+import functools
 import glob
 import importlib.util
 import os
@@ -15,14 +17,17 @@ import dask
 from distributed import Client, Future, KilledWorker, LocalCluster, Security
 
 from pillar_core.arrays import Json
-from pillar_core.errors import Cancelled, JobError
+from pillar_core.errors import Cancelled, JobError, PillarError
+from pillar_core.fingerprint import fingerprint
 from pillar_core.jobs import kind as jobs_kinds
 from pillar_core.jobs import tasks as jobs_tasks
+from pillar_core.runs import splitting, versions
 
 __all__ = ["Engine", "Future", "KilledWorker", "Outcome"]
 
-Outcome = bytes | None
-"""What a task gave as JSON; None where it was lost."""
+Asked = Mapping[str, jobs_kinds.Asked]
+Outcome = bytes | Exception | None
+"""What a task gave as JSON; None where it was lost or lacks features, an error where these could not be sent."""
 
 _CONNECT_SECONDS = 10
 _ALONE_SECONDS = 120.0
@@ -34,6 +39,7 @@ _CONFIG = {
     "distributed.scheduler.worker-saturation": 1.0,  # no task waits at a worker while one that matters more comes
     "distributed.admin.tick.limit": "30s",
     "distributed.worker.profile.enabled": False,
+    "distributed.admin.large-graph-warning-threshold": "1TB",  # features travel as content of a task
 }
 
 
@@ -48,6 +54,7 @@ class Engine:
         self._root = root
         self._modules = jobs_kinds.modules()
         self._finished: queue.SimpleQueue[tuple[Future, Outcome]] = queue.SimpleQueue()
+        self._sent: dict[str, Future] = {}
         self._cluster: LocalCluster | None = None
         self._met = time.monotonic()
         dask.config.set(_CONFIG)
@@ -84,11 +91,14 @@ class Engine:
 
     def split(self, job_id: str, kind: str, payload: Mapping[str, Json]) -> Future:
         """The job's list of tasks, to come."""
-        return self._submit(jobs_tasks.split_job, f"split-{job_id}", 1, {}, job_id, kind, payload)
+        return self._submit(jobs_tasks.split_job, f"split-{job_id}", 1, {}, {}, job_id, kind, payload)
 
     def run(self, job_id: str, number: int, kind: str, task: Mapping[str, Json], resources: Mapping[str, float]) -> Future:
         """One task, to come. Low numbers go first, so that jobs which run side by side take turns."""
-        return self._submit(jobs_tasks.run_task, f"{job_id}-{number}", -number, resources, job_id, number, kind, task)
+        needs_of = jobs_kinds.JOB_KINDS[kind].needs
+        needs = {} if self._cluster is not None or needs_of is None else {fingerprint(*name): name for name in needs_of(task)}
+        sent = {key: self._sent[key] for key in needs if key in self._sent}
+        return self._submit(jobs_tasks.run_task, f"{job_id}-{number}", -number, resources, needs, job_id, number, kind, task, sent)
 
     def collect(self, seconds: float) -> list[tuple[Future, Outcome]]:
         """Futures that finished, waiting up to `seconds` for the first one, and what came with each."""
@@ -99,6 +109,10 @@ class Engine:
                 futures.append(self._finished.get_nowait())
         except queue.Empty:
             return futures
+
+    def forget_features(self) -> None:
+        """Have the cluster drop what was sent to it."""
+        self._sent.clear()
 
     def stop(self, futures: Sequence[Future], marks: Sequence[Mapping[str, Json]]) -> None:
         """Forget `futures` and replace the processes that, as `marks` say, still compute them."""
@@ -118,19 +132,29 @@ class Engine:
         if self._cluster is not None:
             self._cluster.close(timeout=5)
 
-    def _submit(self, function: Callable[..., bytes], name: str, priority: int, resources: Mapping[str, float], *values: object) -> Future:
-        key, place = f"{name}-{os.urandom(4).hex()}", (self._modules, str(self._root))
+    def _submit(
+        self, function: Callable[..., bytes | None], name: str, priority: int, resources: Mapping[str, float], needs: Asked, *values: object
+    ) -> Future:
+        key, place = f"{name}-{os.urandom(4).hex()}", (self._modules, str(self._root), versions.made_with()["source"])
         future = self._client.submit(function, place, *values, key=key, pure=False, resources=dict(resources) or None, priority=priority)
-        future.add_done_callback(self._receive)
+        future.add_done_callback(functools.partial(self._receive, needs))
         return future
 
-    def _receive(self, future: Future) -> None:
-        """Fetch what a worker gave; in Dask's thread, so that nobody else waits."""
+    def _receive(self, needs: Asked, future: Future) -> None:
+        """Fetch what a worker gave, or send it the features that it lacks; in Dask's thread, so that nobody else waits."""
         outcome: Outcome = None
+        lacks_features = False
         try:
             if future.status == "finished":
                 with contextlib.suppress(CancelledError, OSError, Cancelled, KilledWorker):  # lost on the way: the task runs again
                     outcome = future.result()
+                    lacks_features = outcome is None
+            if lacks_features:  # they go as a task whose input the scheduler keeps if a worker dies
+                for key in needs.keys() - self._sent.keys():
+                    features = splitting.load_named_features(*needs[key])
+                    self._sent[key] = self._client.submit(copy.copy, features, key=f"features-{features.fingerprint}")
+        except (PillarError, OSError, ImportError) as error:
+            outcome = error
         finally:
             self._finished.put((future, outcome))
 

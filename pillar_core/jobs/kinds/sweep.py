@@ -7,7 +7,7 @@ from pillar_core import mode, store
 from pillar_core.arrays import Json
 from pillar_core.errors import Cancelled, SettingError
 from pillar_core.fingerprint import fingerprint
-from pillar_core.jobs.kind import JOB_KINDS, JobKind, Task
+from pillar_core.jobs.kind import JOB_KINDS, Asked, JobKind, Task
 from pillar_core.runs import sweep
 from pillar_core.types import Progress, RunSpec, StopRequested
 
@@ -27,22 +27,37 @@ def split(payload: Task) -> list[Task]:
     return [{"cells": [spec.form for spec in specs]} for specs in _pack(pieces)]
 
 
-def run(task: Task, progress: Progress, cancelled: StopRequested) -> list[Answer]:
-    """For each spec the key of its record in the store, or a refusal that the store does not keep as {"cell": …, "error": …}.
+def run(task: Task, progress: Progress, cancelled: StopRequested) -> list[dict[str, Json]]:
+    """The record of each spec, in JSON form.
 
     Raises Cancelled: asked to stop; the batches before are kept.
     """
     specs = [RunSpec(**form) for form in task["cells"]]
-    answers: list[Answer] = []
+    records: list[dict[str, Json]] = []
     for batch in _batches(specs):
         if cancelled():
-            raise Cancelled(f"stopped after {len(answers)} of {len(specs)} runs.")
-        progress(len(answers), len(specs), batch[0].method)
-        for spec, record in zip(batch, sweep.run_group(batch), strict=True):
-            key = sweep.run_key(spec, rows=record.get("rows", {}))
-            answers.append(key if store.default().has("record", key) else record)
+            raise Cancelled(f"stopped after {len(records)} of {len(specs)} runs.")
+        progress(len(records), len(specs), batch[0].method)
+        records.extend(sweep.run_group(batch))
     progress(len(specs), len(specs), specs[-1].method)
+    return records
+
+
+def keep(task: Task, records: Sequence[dict[str, Json]]) -> list[Answer]:
+    """For each spec the key of its record in this store, or a refusal that the store does not keep as {"cell": …, "error": …}."""
+    cache, answers = store.default(), []
+    for form, record in zip(task["cells"], records, strict=True):
+        key = sweep.run_key(RunSpec(**form), rows=record.get("rows", {}))
+        is_there = sweep.is_kept(record) and (cache.has("record", key) or cache.remember_json("record", key, record))
+        answers.append(key if is_there else record)
     return answers
+
+
+def needs(task: Task) -> list[Asked]:
+    """The private rows of each spec, and the public ones where these are another set."""
+    names = [(form["data"]["dataset"], form["data"]["backbone"], form["data"]["dataset_settings"]) for form in task["cells"]]
+    names += [(form["split"]["public"], form["data"]["backbone"], {}) for form in task["cells"] if form["split"].get("public")]
+    return names
 
 
 def cached(payload: Task) -> list[list[str]] | None:
@@ -94,4 +109,4 @@ def _groups(payload: Mapping[str, Json]) -> list[list[RunSpec]]:
     return [sorted(group, key=lambda spec: spec.settings.get("k") or 0) for group in groups]
 
 
-JOB_KINDS.register(JobKind("sweep", "Sweep over a grid", run, split=split, cached=cached, is_for_visitors=True))
+JOB_KINDS.register(JobKind("sweep", "Sweep over a grid", run, split=split, cached=cached, is_for_visitors=True, keep=keep, needs=needs))

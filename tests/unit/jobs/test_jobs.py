@@ -32,7 +32,7 @@ from pillar_core.jobs import workers as jobs_engine
 from pillar_core.jobs.active import ActiveJob
 from pillar_core.jobs.kinds import sweep as jobs_sweep
 from pillar_core.jobs.state import Folder, Job, JobStatus
-from pillar_core.runs import sweep
+from pillar_core.runs import sweep, versions
 from pillar_core.types import RunSpec
 from processes import started
 
@@ -239,15 +239,21 @@ class _Workers:
     def meet(self) -> int:
         return 1
 
-    missing, stop, close = (lambda *_: "" for _ in range(3))
+    missing, stop, close, forget_features = (lambda *_: "" for _ in range(4))
 
 
-def test_a_damaged_file_ends_a_job_and_not_the_process(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "content", "outcome"), [("spec.json", b"[1", b"[]"), ("tasks.json", b"[5]", b"5"), ("tasks.json", b"[{}]", b"no json")]
+)
+def test_damaged_files_and_outcomes_end_a_job_and_not_the_process(
+    still: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: bytes, outcome: bytes
+) -> None:
     monkeypatch.setattr(jobs_server, "Engine", _Workers)
+    monkeypatch.setattr(_Workers, "outcome", outcome)
     job = put(still, "queued")
     job.create({"kind": "sweep", "grid": {"dataset": "digits", "method": "pillar", "epsilon": 1.0}})
     job._mark.touch()
-    (job.folder / "spec.json").write_bytes(b"[1")
+    (job.folder / name).write_bytes(content)
     loop_a_little(still, monkeypatch)
     assert jobs.status(job.job_id).state == "failed"
 
@@ -601,7 +607,7 @@ def test_small_groups_of_a_large_grid_share_a_task_and_train_apart(still: Path) 
     tasks = jobs_sweep.split({"grid": grid})
     assert [len(task["cells"]) for task in tasks] == [8] * 10
     assert len(jobs_sweep.split({"grid": grid | {"seed": list(range(20))}})) == 20
-    answers = jobs_sweep.run(tasks[0], lambda *_: None, lambda: False)
+    answers = jobs_sweep.keep(tasks[0], jobs_sweep.run(tasks[0], lambda *_: None, lambda: False))
     assert answers == [sweep.run_key(RunSpec(**form)) for form in tasks[0]["cells"]]
     records = sweeps.records([answers])
     assert [record["cell"] for record in records] == tasks[0]["cells"]
@@ -676,7 +682,19 @@ def test_a_worker_with_another_cache_is_refused(still: Path, tmp_path: Path, mon
     folder.create()
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "other" if elsewhere else still))
     with pytest.raises(JobError, match="two caches cannot share a job"):
-        jobs_tasks.run_task(((), str(still)), "b" * 32, 0, "sweep", {"x": 1})
+        jobs_tasks.run_task(((), str(still), ""), "b" * 32, 0, "separators", {"x": 1}, {})
+
+
+def test_a_worker_elsewhere_asks_for_features_and_shares_the_code(still: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = (), str(still), versions.made_with()["source"]
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "elsewhere"))
+    grid = {"dataset": "digits", "public": "spiked_features", "method": "pillar", "epsilon": 1.0}
+    tasks = jobs_tasks.split_job(place, "b" * 32, "sweep", {"grid": grid})
+    (task,) = json.loads(tasks)
+    assert [asked[0] for asked in jobs_sweep.needs(task)] == ["digits", "spiked_features"]
+    assert jobs_tasks.run_task(place, "b" * 32, 0, "sweep", task, {}) is None
+    with pytest.raises(JobError, match="other code of this library"):
+        jobs_tasks.run_task((*place[:2], "another"), "b" * 32, 0, "sweep", task, {})
 
 
 @pytest.mark.slow
@@ -721,41 +739,46 @@ def scheduler_at(folder: Path) -> Iterator[tuple[str, Callable[..., Any]]]:
 
 
 @pytest.mark.slow
-def test_workers_of_a_cluster_give_what_one_machine_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows that were brought, on two workers that share the cache folder; one is killed while it trains."""
+def test_workers_with_caches_of_their_own_give_what_one_machine_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that only the machine of the job has; one of two workers killed while it trains, with the features in its memory."""
     point_at(tmp_path / "cache", monkeypatch)
     rng = np.random.default_rng(0)
     labels = np.arange(3000) % 3
     rows = rng.normal(size=(3000, 20)) + 2 * np.eye(3, 20)[labels]
     name = uploads.keep(pc.features(rows[:2400], labels[:2400], rows[2400:], labels[2400:]))
-    grid = {"dataset": name, "method": ["pillar", "dp_sgd"], "public_fraction": 0.1, "seed": list(range(20)), "epsilon": [0.5, 4.0]}
+    grid = {"dataset": name, "method": ["pillar", "dp_sgd"], "public_fraction": 0.1, "seed": list(range(20))}
+    grid["epsilon"] = [0.5, 4.0]
     with contextlib.ExitStack() as stack:
         address, start_worker = stack.enter_context(scheduler_at(tmp_path))
-        for _ in range(2):
-            start_worker("--no-nanny", "--resources", "GPU=1")
+        for cache in ("first", "second"):
+            start_worker("--no-nanny", "--resources", "GPU=1", PILLAR_CACHE=str(tmp_path / cache))
         stack.callback(end_processes_of, tmp_path / "cache")
         monkeypatch.setenv("PILLAR_SCHEDULER", address)
         client = stack.enter_context(distributed.Client(address, set_as_default=False))
         until(lambda: len(client.scheduler_info()["workers"]) == 2)
-        pids = list(client.run(os.getpid).values())
+        pids = client.run(os.getpid)
         job_id = jobs.submit({"kind": "sweep", "grid": grid, "resources": {"GPU": 1}})
         until(lambda: jobs.status(job_id).done >= 2)
-        os.kill(pids[0], signal.SIGKILL)
+        holders = [place for key, places in client.who_has().items() if str(key).startswith("features-") for place in places]
+        os.kill(pids[holders[0]], signal.SIGKILL)
         assert jobs.status(job_id).state == "running", "the job was too short for a worker to be lost in it"
         assert jobs.wait(job_id, timeout=SECONDS).state == "done"
         there = sweeps.records(jobs.result(job_id))
         assert len(sweeps.run_through(grid, scheduler=address, resources={"GPU": 1})) == len(there)
         job_id = jobs.submit({"kind": "test_square", "x": 7, "resources": {"GPU": 2}})
         assert "GPU" in jobs.wait(job_id, timeout=SECONDS).cause
+    cells = sweep.specs_of(grid)
     assert [record["cell"] for record in there] == [form for task in jobs_sweep.split({"grid": grid}) for form in task["cells"]]
-    by_cell = {sweep.run_key(RunSpec(**record["cell"])): record for record in there}
+    assert {path.stem for path in (tmp_path / "cache" / "record").rglob("*.json")} == {sweep.run_key(cell) for cell in cells}
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "alone"))
     assert uploads.keep(pc.features(rows[:2400], labels[:2400], rows[2400:], labels[2400:])) == name
+    alike = {sweep.run_key(RunSpec(**record["cell"])): record for record in there}
     for alone in [record for group in sweep.group_specs(grid | {"seed": [0, 19]}) for record in sweep.run_group(group)]:
-        record = by_cell[sweep.run_key(RunSpec(**alone["cell"]))]
+        record = alike.pop(sweep.run_key(RunSpec(**alone["cell"])))
         assert record["guarantee"] == alone["guarantee"]
         # Other batches add in another order; ARCHITECTURE's tolerance for repeated trials.
         assert record["accuracy"] == pytest.approx(alone["accuracy"], rel=1e-5)
+    assert len(alike) == len(there) - 8
 
 
 def test_a_cache_folder_that_cannot_be_holds_no_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
