@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from pillar_core import store
 from pillar_core.commands import parser
-from pillar_core.commands.options import printable
+from pillar_core.commands.options import printable, printer
+from pillar_core.data.encoding import report_progress
 from pillar_core.errors import NO_MEMORY, Cancelled, PillarError, memory_ran_out
 
 NO_READER = 141
@@ -29,7 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _status(options: argparse.Namespace) -> int:
     try:
-        return int(options.command(options) or 0)
+        with report_progress(lambda: printer(unit="texts")):
+            return int(options.command(options) or 0)
     except Cancelled as stopped:
         print(f"stopped: {stopped}", file=sys.stderr)
         return 130

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,7 @@ from pillar_core.data.tables import FEWEST_DISTINCT, distinct_of, find_column, i
 from pillar_core.data.wording import join
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
-from pillar_core.types import BY_COIN
+from pillar_core.types import BY_COIN, Progress
 
 NUMBERS, WORDS, IDENTIFIER, DATE, COPY, CONSTANT = "numbers", "words", "an identifier", "dates", "a copy", "one value"
 TEXT = "text"
@@ -32,6 +34,9 @@ ADVICE = {
 }
 BEGINNING = 300
 """Signs of a text that pages show."""
+SOON_DONE = 20_000
+"""So many texts become numbers before anybody asks how far it is."""
+_PROGRESS: ContextVar[Callable[[], Progress] | None] = ContextVar("what tells how many texts have become numbers", default=None)
 FEWEST_NAMES = 10
 """More words than these, each of which occurs once, name something."""
 _MONTH = r"(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])[a-zä]*\.?"
@@ -155,8 +160,8 @@ def encode_columns(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recip
         if name not in frame.columns:
             raise DataError(f"the table lacks the column {name!r}: bring all tables with the same columns, or leave it out.")
         if column.kind == TEXT:
-            shape, blocks = (len(frame), texts.width_of(recipe.encoder)), texts.blocks(frame[name], recipe.encoder)
-            parts.append(scratch.on_disk(blocks, np.float32, shape) if scratch.is_large(shape, 4) else np.concatenate(list(blocks)))
+            shape = (len(frame), texts.width_of(recipe.encoder))
+            parts.append(scratch.in_room(_told(texts.blocks(frame[name], recipe.encoder), len(frame)), np.float32, shape))
             names += [f"text[{place}]" for place in range(shape[1])]
         elif categories := recipe.categories.get(name):
             words = _words(frame[name], categories)
@@ -179,7 +184,32 @@ def encode_columns(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recip
             names.append(name)
     if not parts:
         raise DataError("no feature column is left: keep at least one.")
-    return parts[0] if len(parts) == 1 and parts[0].ndim == 2 else np.column_stack(parts), tuple(names)
+    if len(parts) == 1 and parts[0].ndim == 2:
+        return parts[0], tuple(names)
+    shape = (len(frame), len(names))
+    beside = (np.column_stack([part[rows] for part in parts]) for rows in scratch.parts_of(shape, 4))
+    return scratch.in_room(beside, np.float32, shape), tuple(names)
+
+
+@contextlib.contextmanager
+def report_progress(make: Callable[[], Progress]) -> Iterator[None]:
+    """Meanwhile each long column of texts tells a progress of its own how many have become numbers; what that raises ends it."""
+    token = _PROGRESS.set(make)
+    try:
+        yield
+    finally:
+        _PROGRESS.reset(token)
+
+
+def _told(blocks: Iterable[Array], n_rows: int) -> Iterator[Array]:
+    """The blocks of so many rows; after each, whoever watches is told how far it is."""
+    make, done = _PROGRESS.get(), 0
+    progress = make() if make is not None and n_rows > SOON_DONE else None
+    for block in blocks:
+        yield block
+        done += len(block)
+        if progress is not None:
+            progress(done, n_rows)
 
 
 def count_gaps(frame: pd.DataFrame, columns: Sequence[Column]) -> tuple[Column, ...]:
@@ -202,7 +232,8 @@ def private_parts(
     """
     x, names = encode_columns(frame, columns, recipe)
     notes = [f"Labels come from column {recipe.label!r}. Features: {join(_titles(names))}.", *unknown_word_notes(frame, columns, recipe)]
-    notes += text_notes(frame, columns, recipe)
+    beginnings = text_beginnings(frame, columns, recipe)
+    notes += text_notes(frame, columns, recipe, beginnings)
     y = None if frame[recipe.label].isna().all() else labels_of(frame[recipe.label])
     classes = None if y is None else _classes(y, recipe)
     of, side = None if person is None else frame[person].to_numpy(), find_column(frame, ("split",))
@@ -214,7 +245,7 @@ def private_parts(
     persons = None if of is None else persons_of(of[train], most, n_rows=len(train))
     x_train, x_test = (scratch.take_rows(x, rows) if len(rows) else None for rows in (train, test))
     sides = (x_train, None if y is None else y[train], x_test, None if y is None or x_test is None else y[test])
-    beginnings = text_beginnings(frame, columns, recipe, np.concatenate([train, test]))
+    beginnings = tuple(beginnings[row] for row in np.concatenate([train, test])) if beginnings else ()
     test_drawn = is_drawn and len(test) > 0 and (BY_COIN if by_coin else True)
     more: dict[str, Any] = {"persons": persons, "names": names, "texts": beginnings, "test_drawn": test_drawn}
     return Parts(*sides, classes, tuple(notes), **more)
@@ -227,8 +258,8 @@ def public_parts(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe)
     """
     x, names = encode_columns(frame, columns, recipe)
     has_labels = recipe.label in frame.columns and frame[recipe.label].notna().any()
-    notes = (*unknown_word_notes(frame, columns, recipe), *text_notes(frame, columns, recipe))
     beginnings = text_beginnings(frame, columns, recipe)
+    notes = (*unknown_word_notes(frame, columns, recipe), *text_notes(frame, columns, recipe, beginnings))
     return Parts(x, labels_of(frame[recipe.label]) if has_labels else None, notes=notes, names=names, texts=beginnings)
 
 
@@ -245,14 +276,13 @@ def with_text_column(frame: pd.DataFrame, name: str | None) -> pd.DataFrame:
     return frame.rename(columns={columns[0]: name}) if len(columns) == 1 else frame
 
 
-def text_beginnings(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe, rows: Array | None = None) -> tuple[str, ...]:
+def text_beginnings(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe) -> tuple[str, ...]:
     """How the text of each row begins; () without texts."""
     name = text_column(columns, recipe.left_out)
-    chosen: Iterable[object] = () if name is None else frame[name] if rows is None else frame[name].iloc[rows]
-    return tuple(texts.clean(text)[:BEGINNING] for text in chosen)
+    return () if name is None else tuple(texts.clean(text)[:BEGINNING] for text in frame[name])
 
 
-def text_notes(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe) -> list[str]:
+def text_notes(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe, beginnings: Sequence[str]) -> list[str]:
     """How a text became numbers, and how many texts are empty or too long to be read whole."""
     if (name := text_column(columns, recipe.left_out)) is None:
         return []
@@ -260,7 +290,7 @@ def text_notes(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe) -
     notes = [f"Column {name!r} holds texts: each became {made}, from its own words alone."]
     if len(_used_columns(columns, recipe.left_out)) > 1:
         notes.append("The numbers of a text share one scale: together they count as much as all other columns.")
-    n_empty, n_long = int((frame[name].map(texts.clean) == "").sum()), int((frame[name].astype(str).str.len() > texts.LONGEST).sum())
+    n_empty, n_long = beginnings.count(""), int((frame[name].astype(str).str.len() > texts.LONGEST).sum())
     notes += [f"{n_empty:,} texts are empty: their numbers are 0."] if n_empty else []
     return [*notes, *([f"Of {n_long:,} texts the first {texts.LONGEST:,} signs count."] if n_long else [])]
 

@@ -80,7 +80,7 @@ def of_other_units(public: FeatureSet, private: FeatureSet) -> tuple[str, ...]:
     """A note on columns whose largest size differs a hundredfold between public and private rows, as in metres and centimetres."""
     if private.names is None or public.x_train.shape[1] != private.x_train.shape[1]:
         return ()
-    largest, theirs = (np.abs(rows.x_train).max(axis=0) for rows in (private, public))
+    largest, theirs = (np.maximum(rows.x_train.max(axis=0), -rows.x_train.min(axis=0)) for rows in (private, public))
     apart = np.flatnonzero(np.maximum(largest, theirs) >= MUCH_LARGER * np.minimum(largest, theirs))
     names = [private.names[column] for column in apart if min(largest[column], theirs[column]) > 0]
     return (f"Are these columns in one unit? They differ a hundredfold from the public ones: {join(names)}.",) if names else ()

@@ -14,15 +14,18 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
+from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from pillar_core import installation, store
 from pillar_core.data import frames, objects, raw, room, tables
+from pillar_core.data.encoding import report_progress
 from pillar_core.data.packing import pack, unpack
 from pillar_core.data.parts import open_source
 from pillar_core.deferred import pandas as pd
-from pillar_core.errors import DataError, PillarError, memory_ran_out
+from pillar_core.errors import Cancelled, DataError, PillarError, memory_ran_out
 from pillar_core.store import codec
 from pillar_core.store.files import TEMPORARY
 from pillar_core.types import Dataset, FeatureSet
@@ -37,13 +40,13 @@ class Reading:
     """A file that a process reads, or has read: an upload's bytes, or what lies at the path `name`.
 
     as_written: columns of a table that stay text. keys: of rows and labels in a npz.
-    `share` of it is read; `is_stopped` where somebody stopped it.
+    `share` of it is read, as `said`; `is_stopped` where somebody stopped it.
     """
 
     def __init__(
         self, content: bytes | None, name: str, *, as_written: tuple[str, ...] = (), keys: tuple[str, str | None] | None = None
     ) -> None:
-        self.share, self.is_stopped = 0.0, False
+        self.share, self.is_stopped, self.said = 0.0, False, f"Reading {Path(name).name} …"
         self._title, self._ending = Path(name).name, frames.ending_of(name)
         self._found: Any = None
         self._problems: tuple[str, ...] = ()
@@ -123,6 +126,43 @@ class Reading:
             if process.returncode or "kind" not in answer:
                 raise DataError(f"what reads {self._title} ended before it was done; {room.limit_text(limit)} {room.WAY_ON}")
             return _table(place.name) if answer["kind"] == "table" else _rows(place.name)
+
+
+class Encoding:
+    """The features of a table of texts, which a thread makes; its progress and its end are those of `Reading`."""
+
+    def __init__(self, make: Callable[[], FeatureSet]) -> None:
+        self.share, self.is_stopped, self.said = 0.0, False, "Reading the rows …"
+        self._made: Future[FeatureSet] = Future()
+        threading.Thread(target=self._run, args=(make,), daemon=True).start()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Whether it ended within so many seconds."""
+        return bool(wait([self._made], seconds).done)
+
+    def stop(self) -> None:
+        """Ends it at the next texts; there are then no rows."""
+        self.is_stopped = True
+
+    @property
+    def rows(self) -> FeatureSet:
+        """The rows.
+
+        Raises Cancelled: it was stopped. DataError: why they cannot be used.
+        """
+        return self._made.result()
+
+    def _run(self, make: Callable[[], FeatureSet]) -> None:
+        try:
+            with report_progress(lambda: self._tell):
+                self._made.set_result(make())
+        except BaseException as error:  # noqa: BLE001 - whoever asks for the rows raises it
+            self._made.set_exception(error)
+
+    def _tell(self, done: int, total: int, message: str = "", /) -> None:
+        self.share, self.said = done / total, f"{done:,} of {total:,} texts became numbers …"
+        if self.is_stopped:
+            raise Cancelled(f"Stopped after {done:,} of {total:,} texts: nothing was kept.")
 
 
 def prepare() -> None:

@@ -6,7 +6,7 @@ array that maps it is gone.
 
 import math
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ from pillar_core.arrays import Array
 from pillar_core.errors import StoreError
 
 LARGEST_IN_MEMORY = 512 * 2**20
+BLOCK = 2**24
+"""Bytes of rows that are copied at once."""
 
 
 def is_large(shape: tuple[int, ...], itemsize: int = 1) -> bool:
@@ -50,14 +52,27 @@ def on_disk(pieces: Iterable[Any], dtype: Any, shape: tuple[int, ...], *, order:
 def take_rows(rows: Array, numbers: Array) -> Array:
     """`rows[numbers]`, on the disk where that is too large for memory."""
     shape = (len(numbers), *rows.shape[1:])
-    if not is_large(shape, rows.itemsize):
-        return np.asarray(rows[numbers])
-    return on_disk((np.ascontiguousarray(rows[number]).data for number in numbers), rows.dtype, shape)
+    return in_room((rows[numbers[part]] for part in parts_of(shape, rows.itemsize)), rows.dtype, shape)
 
 
 def join_rows(rows: Array, more: Array) -> Array:
     """`rows` and then `more`, on the disk where that is too large for memory."""
     shape = (len(rows) + len(more), *rows.shape[1:])
-    if not is_large(shape, rows.itemsize):
-        return np.concatenate([rows, more])
-    return on_disk((np.ascontiguousarray(row).data for part in (rows, more) for row in part), rows.dtype, shape)
+    pieces = (np.ascontiguousarray(side[part]) for side in (rows, more) for part in parts_of(side.shape, side.itemsize))
+    return in_room(pieces, rows.dtype, shape)
+
+
+def in_room(pieces: Iterable[Array], dtype: Any, shape: tuple[int, ...]) -> Array:
+    """The array of `pieces` one after the other, on the disk where that is too large for memory."""
+    if is_large(shape, np.dtype(dtype).itemsize):
+        return on_disk(pieces, dtype, shape)
+    rows, done = np.empty(shape, dtype), 0
+    for piece in pieces:
+        rows[done : (done := done + len(piece))] = piece
+    return rows
+
+
+def parts_of(shape: tuple[int, ...], itemsize: int) -> Iterator[slice]:
+    """Some rows after the other of an array of this shape, `BLOCK` bytes of them at a time."""
+    size = max(1, BLOCK // (math.prod(shape[1:]) * itemsize or 1))
+    return (slice(start, start + size) for start in range(0, shape[0], size))

@@ -9,7 +9,7 @@ import numpy as np
 from pillar_core import checks
 from pillar_core.arrays import Array
 from pillar_core.backbones import extraction
-from pillar_core.data import DATASETS, duplicates, matching, raw, uploads
+from pillar_core.data import DATASETS, duplicates, matching, raw, scratch, uploads
 from pillar_core.data.cards import default_backbone
 from pillar_core.data.images.decoding import resize
 from pillar_core.data.partition import without_drawn_test
@@ -169,7 +169,9 @@ def _overlap(parts: SemiPrivateSplit) -> tuple[str, ...]:
 
     Raises DataError: more rows are equal, or longer ones, which do not meet by chance.
     """
-    private = parts.features.x_train[parts.private]
+    private = parts.features.x_train
+    if len(parts.private) < len(private):
+        private = scratch.take_rows(private, parts.private)
     pairs = duplicates(private, parts.public_x)
     if not len(pairs):
         return ()

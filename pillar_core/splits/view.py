@@ -14,6 +14,8 @@ from pillar_core.types import PublicFacts, PublicUse, SemiPrivateSplit
 
 PROJECTED_WIDTH = 512
 """Private rows are projected once onto this many directions (or the rank); smaller k are prefixes."""
+MOST_KEPT = 2**26
+"""Numbers of such a projection, a quarter of a gigabyte: of more rows each k is projected for itself, to the same bits."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -86,6 +88,8 @@ class View:
         """A fresh (n, k) copy of the first k coordinates of the projected private rows."""
         basis = self.basis(standardise=settings[0], centre=settings[1])
         width = min(basis.rank, max(k, PROJECTED_WIDTH))
+        if self.facts.n_private * width > MOST_KEPT:
+            return basis.transform(k, normalise=False).rows(self.x, self.rows)
         key = ("projected", *settings, width)
         wide = self.memo.get(key, lambda: basis.transform(width, normalise=False).rows(self.x, self.rows))
         return np.array(wide[:, :k], order="C")

@@ -17,7 +17,7 @@ from pages.frame.settings import AUTO, PARAMS, PART
 from pages.parts.data import samples
 from pillar_core import data
 from pillar_core.data import Report, raw, reports, uploads, visitors
-from pillar_core.data.reader import Reading
+from pillar_core.data.reader import Encoding, Reading
 from pillar_core.errors import DataError, PillarError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.types import Dataset, FeatureSet
@@ -75,15 +75,7 @@ class File:
         as_written: columns of a table that stay text, for which the table is read once more.
         """
         read = _reading(self.key, self, as_written)
-        if not read.wait(AT_ONCE):
-            place = st.empty()
-            with place.container():
-                bar = st.progress(0.0, f"Reading {plain.text(Path(self.name).name)} …")
-                key, icon = f"stop-{self.key}-{as_written}", ":material/stop_circle:"
-                st.button("Stop", key=key, on_click=_stop, args=(weakref.ref(read),), icon=icon, help="The file is not used.")
-            while not read.wait(BETWEEN):  # a click elsewhere draws the page anew, and waits for the same process
-                bar.progress(read.share, f"Reading {plain.text(Path(self.name).name)} …")
-            place.empty()
+        wait_for(read, f"{self.key}-{as_written}")
         return read
 
     def report(self, public_fraction: float | None = None) -> Report:
@@ -95,7 +87,20 @@ class File:
         return reports.describe_rows(rows, rows.notes, public_fraction)
 
 
-def _stop(read: weakref.ref[Reading]) -> None:
+def wait_for(read: Reading | Encoding, key: str) -> None:
+    """Waits until it has ended; the page says how far it is, and offers to stop it."""
+    if read.wait(AT_ONCE):
+        return
+    place = st.empty()
+    with place.container():
+        bar, icon = st.progress(read.share, plain.text(read.said)), ":material/stop_circle:"
+        st.button("Stop", key=f"stop-{key}", on_click=_stop, args=(weakref.ref(read),), icon=icon, help="The file is not used.")
+    while not read.wait(BETWEEN):  # a click elsewhere draws the page anew, and waits for the same process or thread
+        bar.progress(read.share, plain.text(read.said))
+    place.empty()
+
+
+def _stop(read: weakref.ref[Reading | Encoding]) -> None:
     """Streamlit holds what a button is given as long as the session lasts: here no rows."""
     if (reading := read()) is not None:
         reading.stop()

@@ -18,6 +18,7 @@ from pillar_core.data import cells, encoding, persons, raw, recipes, reports, ro
 from pillar_core.data.encoding import Column, Recipe
 from pillar_core.data.frames import notes_of
 from pillar_core.data.parts import COLUMNS_SEEN
+from pillar_core.data.reader import Encoding
 from pillar_core.data.tables import (
     MOST_CLASSES_OF_NUMBERS,
     alike_labels,
@@ -30,7 +31,7 @@ from pillar_core.data.tables import (
     without_row_numbers,
 )
 from pillar_core.data.wording import join
-from pillar_core.errors import DataError
+from pillar_core.errors import Cancelled, DataError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.runs import splitting
 from pillar_core.types import FeatureSet, Unit
@@ -95,7 +96,8 @@ class Answers:
     def rows(self, tables: Tables, columns: tuple[Column, ...], recipe: Recipe) -> tuple[FeatureSet, FeatureMakers]:
         """The private rows as numbers, and what makes those of each public table."""
         frame, sources = tables
-        room.check_memory("One number for each category takes", 8 * len(frame) * encoding.width(columns, recipe), room.memory_limit())
+        n_categories = encoding.width([column for column in columns if column.kind != encoding.TEXT], recipe)
+        room.check_memory("One number for each category takes", 8 * len(frame) * n_categories, room.memory_limit())
         used = tuple(column for column in columns if column.name not in recipe.left_out)
         recipe = dataclasses.replace(recipe, columns=used, person=self.person, rows_per_person=self.most)
         key = fingerprint(
@@ -105,7 +107,9 @@ class Answers:
         if self.by_coin:
             private = raw.private_features(frame, recipe, name=title, caveats=caveats, by_coin=True)
         else:
-            private = _features(key, frame, recipe, title, caveats)
+            making = _features(key, frame, recipe, title, caveats)
+            brought.wait_for(making, key)
+            private = making.rows
         unnamed = self.unnamed_files()
 
         def public(read: Callable[[], pd.DataFrame], title: str) -> FeatureSet:
@@ -159,7 +163,12 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
         st.info("**Still to say:**", icon=":material/help:")
         brought.list_lines(problems)
         return
-    rows, makers = answers.rows((frame, sources), columns, recipe)
+    try:
+        rows, makers = answers.rows((frame, sources), columns, recipe)
+    except Cancelled as stopped:
+        brought.verdict(reports.refusal_report(stopped))
+        st.button(**local.element("upload-check"), on_click=memory.forget, args=(memory.FILES,))
+        return
     report = reports.describe_rows(rows, (), None)
     brought.verdict(report)
     n_public, public_notes = 0, []
@@ -311,9 +320,9 @@ def _text(private: File, label: str, person: str | None) -> str | None:
     return st.selectbox(**local.element("upload-text", of=label, unlinked=FILE), options=names, index=0 if is_alone else None)
 
 
-@memory.of_rows(max_entries=2, show_spinner="Reading the rows …", of_files=True)
-def _features(fingerprint_: str, _frame: pd.DataFrame, _recipe: Recipe, name: str, caveats: tuple[str, ...]) -> FeatureSet:
-    return raw.private_features(_frame, _recipe, name=name, caveats=caveats)
+@memory.of_rows(max_entries=2, of_files=True)
+def _features(fingerprint_: str, _frame: pd.DataFrame, _recipe: Recipe, name: str, caveats: tuple[str, ...]) -> Encoding:
+    return Encoding(functools.partial(raw.private_features, _frame, _recipe, name=name, caveats=caveats))
 
 
 @memory.of_rows(max_entries=8, of_files=True)

@@ -5,6 +5,7 @@ import json
 import shutil
 import subprocess
 import sys
+import threading
 import zipfile
 import zlib
 from pathlib import Path
@@ -18,11 +19,12 @@ import torch
 import pillar_core as pc
 from pillar_core import texts
 from pillar_core.__main__ import main
-from pillar_core.data import encoding, frames, matching, recipes, uploads
+from pillar_core.data import encoding, frames, matching, reader, recipes, scratch, uploads
 from pillar_core.data.packing import pack, unpack
 from pillar_core.data.sets import embedded
-from pillar_core.errors import DataError, MissingDependencyError
+from pillar_core.errors import Cancelled, DataError, MissingDependencyError
 from pillar_core.runs import loaded
+from pillar_core.splits import view
 from pillar_core.splits.basis import has_units, moments
 from pillar_core.studies.screening import answers
 
@@ -130,6 +132,31 @@ def test_texts_beside_numbers_share_one_scale() -> None:
     assert pc.run("pillar_kalman", split, epsilon=1.0).accuracy > 0.8
     alone = pc.load_features(private.drop(columns="age"), label="queue", text="message")
     assert alone.text_block is None
+
+
+def test_a_large_table_lies_on_the_disk_tells_how_far_it_is_and_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame, public = tickets(300, 0), tickets(100, 1)
+    load = functools.partial(pc.load_features, frame, label="queue", text="message", public=public)
+    plain, told = load(), list[tuple[int, int]]()
+    fit = functools.partial(pc.run, "pillar", epsilon=1.0, k=5)
+    expected = fit(pc.split(plain, public=public)).classifier.weights
+    monkeypatch.setattr(texts, "AT_ONCE", 128)
+    monkeypatch.setattr(scratch, "LARGEST_IN_MEMORY", 0)
+    monkeypatch.setattr(scratch, "BLOCK", 2**16)
+    monkeypatch.setattr(encoding, "SOON_DONE", 128)
+    monkeypatch.setattr(view, "MOST_KEPT", 0)
+    with encoding.report_progress(lambda: lambda done, total, message="": told.append((done, total))):
+        large = load()
+    assert isinstance(large.x_train.base, np.memmap)
+    assert ((large.x_train == plain.x_train).all(), (large.x_test == plain.x_test).all(), large.texts == plain.texts) == (True,) * 3
+    assert (fit(pc.split(large, public=public)).classifier.weights == expected).all()
+    assert told == [(128, 300), (256, 300), (300, 300)]
+    is_stopped = threading.Event()
+    making = reader.Encoding(lambda: load() if is_stopped.wait(60) else plain)
+    making.stop()
+    is_stopped.set()
+    with pytest.raises(Cancelled, match="after 128 of 300 texts"):
+        _ = making.rows
 
 
 def test_nothing_is_learnt_from_other_private_texts() -> None:
