@@ -29,7 +29,6 @@ from pillar_core.runs.models import CARD, FORMAT, SUMS, WEIGHTS, write_model
 from pillar_core.splits import Transform
 from pillar_core.types import Dataset, Form
 
-FORMER = "pillar-explorer-model-1"
 LARGE, LARGE_TEXTS = 2**27, 2**22
 """Bytes of a csv, and of one with texts, whose numbers are larger, beyond which it is not read at once."""
 
@@ -68,7 +67,7 @@ class Model:
 
     def is_large(self, rows: Any) -> bool:
         """Whether rows are a csv that is read piece by piece: without texts as `use.py` reads it, plain numbers and no decimal comma."""
-        form = self.card.get("input") or {}
+        form = self.card["input"]
         if not isinstance(rows, str | Path) or form.get("kind") != "table":
             return False
         endings, limit = (frames.TEXTS, LARGE_TEXTS) if _reads_texts(form) else ((".csv", ".tsv", ".txt"), LARGE)
@@ -106,7 +105,7 @@ class Model:
 
     def features(self, rows: Any) -> Array:
         """(n, d) float32 rows as the classifier takes them, from what `predict` takes. Raises as `predict`."""
-        form, self.notes = self.card.get("input") or {"kind": "features"}, ()
+        form, self.notes = self.card["input"], ()
         x = self._read(rows, form)
         if form["kind"] == "pixels":
             try:
@@ -197,8 +196,8 @@ def reading(source: Any) -> Iterator[tuple[zipfile.ZipFile, Form]]:
     try:
         with zipfile.ZipFile(source) as archive:
             card = json.loads(archive.read(CARD))
-            if not isinstance(card, dict) or card.get("format") not in (FORMAT, FORMER):
-                raise ValueError(f"this version reads the formats {FORMAT!r} and {FORMER!r}")
+            if not isinstance(card, dict) or card.get("format") != FORMAT:
+                raise ValueError(f"this version reads the format {FORMAT!r}")
             yield archive, card
     except FileNotFoundError as cause:
         raise DataError(f"there is no file {source}: check the path.") from cause
@@ -209,10 +208,8 @@ def reading(source: Any) -> Iterator[tuple[zipfile.ZipFile, Form]]:
 
 
 def changed_files(archive: zipfile.ZipFile, card: Form) -> list[str]:
-    """What is missing, added or changed in a model's zip, in words; the former format names no sums."""
+    """What is missing, added or changed in a model's zip, in words."""
     names = [name for name in archive.namelist() if not name.endswith("/")]
-    if card["format"] == FORMER and SUMS not in names:
-        return []
     sums = dict(line.split("  ", 1)[::-1] for line in archive.read(SUMS).decode().splitlines())
     changed = [f"{name} is missing" for name in (CARD, WEIGHTS, *sums) if name not in sums or name not in names]
     changed += [f"{name} was added" for name in names if name not in (*sums, SUMS) or names.count(name) > 1]
@@ -240,13 +237,13 @@ def _model(arrays: dict[str, Array], card: Form) -> Model:
     present = {name: arrays[name] for name in axes if name not in use.PARTS or name in arrays}
     checks.arrays(", ".join(axes[name] for name in present), **present)
     classes, prepared = card["classes"], card["transform"]
-    if not isinstance(classes, list) or not all(isinstance(name, str) for name in classes) or len(classes) < len(arrays["bias"]):
+    if not isinstance(classes, list) or not all(isinstance(name, str) for name in classes) or len(classes) != len(arrays["bias"]):
         raise ValueError("its card names no class for each column of its weights")
     if not isinstance(prepared, dict) or not isinstance(prepared["normalise"], bool):
         raise ValueError("its card does not say how rows are prepared")
     mean, scale, projection = (arrays.get(name) for name in use.PARTS)
     head = LinearClassifier(Transform(mean, scale, projection, prepared["normalise"]), arrays["weights"], arrays["bias"])
-    if card["format"] == FORMAT and (_width(card["input"]) != head.width or len(classes) > len(arrays["bias"])):
+    if _width(card["input"]) != head.width:
         raise ValueError("what its card says of rows does not fit its weights")
     return Model(head, card)
 

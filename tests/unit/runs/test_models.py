@@ -17,8 +17,7 @@ import pillar_core as pc
 from pillar_core import rng
 from pillar_core.__main__ import main
 from pillar_core.errors import DataError, PillarError, UnsupportedError
-from pillar_core.runs.loaded import FORMER
-from pillar_core.runs.models import in_sight, model_bytes
+from pillar_core.runs.models import FORMAT, in_sight, model_bytes
 from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.types import Dataset, SemiPrivateSplit
 
@@ -85,13 +84,11 @@ def test_rows_of_another_width_or_with_nan_are_refused(split, tmp_path):
 
 
 def model_file(folder, *, card=None, **arrays):
-    """A model file of the former format, of two classes and three features, some of its parts replaced."""
+    """A model file of two classes and three features, some of its parts replaced."""
     path, parts = folder / "model.zip", {"weights": np.ones((3, 2), np.float32), "bias": np.zeros(2, np.float32), **arrays}
-    plain = {"format": FORMER, "transform": {"normalise": False}, "classes": ["a", "b"]}
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("model.safetensors", save(parts))
-        archive.writestr("model.json", card if isinstance(card, str) else json.dumps(plain | (card or {})))
-    return path
+    plain = {"format": FORMAT, "transform": {"normalise": False}, "classes": ["a", "b"], "input": {"kind": "features", "dims": 3}}
+    text = card if isinstance(card, str) else json.dumps(plain | (card or {}))
+    return zipped(path, {"model.safetensors": save(parts), "model.json": text.encode()})
 
 
 def test_rows_of_another_width_are_refused_where_nothing_prepares_rows(tmp_path):
@@ -256,10 +253,14 @@ def rewritten(path, **members):
     with zipfile.ZipFile(path) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()} | {name.replace("__", "."): new for name, new in members.items()}
     del parts["SHA256SUMS"]
-    parts = {name: content for name, content in parts.items() if content is not None}
-    parts["SHA256SUMS"] = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in parts.items()).encode()
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in parts.items():
+    return zipped(path, {name: content for name, content in parts.items() if content is not None})
+
+
+def zipped(path, parts):
+    """The parts as a model's zip, with sums that fit."""
+    sums = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in parts.items()).encode()
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in (parts | {"SHA256SUMS": sums}).items():
             archive.writestr(name, content)
     return path
 
