@@ -1,7 +1,7 @@
 """A training script, read as a syntax tree and never run: the literals of known calls, as a source of numbers and no more.
 
 `calls.toml` knows the calls of Opacus, TensorFlow Privacy, fastDP (private-transformers too) and JAX-Privacy. A number counts where it
-stands in the text: a literal, a name bound once to one, or arithmetic of those. The rest is asked for. What else a script does is its
+stands in the text: a literal, or a name bound once to one. The rest is asked for. What else a script does is its
 owner's word.
 """
 
@@ -9,10 +9,9 @@ import ast
 import collections
 import dataclasses
 import functools
-import operator
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pillar_core.errors import SettingError
@@ -25,16 +24,8 @@ CALLS: Values = _FILE["calls"]
 _FIELDS = {keyword: field for field, keywords in _FILE["keywords"].items() for keyword in keywords}
 LONGEST = 50_000
 """Characters of a script that is read: Python's own parser takes time that grows with the square of a dotted name."""
-LARGEST, DEEPEST = 2.0**63, 20
-"""Of a number, and of parts within parts of its arithmetic."""
+LARGEST = 2.0**63
 _OPTIMISERS = re.compile(r"(Vectorized)?DPKeras(SGD|Adam|Adagrad)Optimizer|DPGradientDescentGaussianOptimizer")
-_OPERATIONS: Mapping[type, Callable[[float, float], float]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,23 +169,10 @@ def _impossible(field: str, value: Value, library: str) -> str:
     return ""
 
 
-def _value(expression: ast.expr, names: dict[str, ast.expr], depth: int = 0) -> Value:
-    """The number, switch or word that an expression stands for; None where it is more than that, or a number beyond LARGEST."""
-    value: Value = None
-    match expression:
-        case ast.Constant(value=bool() | int() | float() | str() as constant):
-            value = constant
-        case ast.Name(id=name) if name in names and depth < DEEPEST:
-            value = _value(names.pop(name), names, depth + 1)  # a name within itself has no value
-            names[name] = ast.Constant(value)  # worked out once, however often it is named
-        case ast.UnaryOp(op=ast.USub(), operand=operand) if depth < DEEPEST:
-            inner = _value(operand, names, depth + 1)
-            value = -inner if isinstance(inner, int | float) else None
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATIONS and depth < DEEPEST:
-            first, second = _value(left, names, depth + 1), _value(right, names, depth + 1)
-            if isinstance(first, int | float) and isinstance(second, int | float):
-                try:
-                    value = _OPERATIONS[type(op)](first, second)
-                except (ZeroDivisionError, OverflowError):
-                    value = None
-    return None if isinstance(value, int | float) and not abs(value) < LARGEST else value
+def _value(expression: ast.expr, names: Mapping[str, ast.expr]) -> Value:
+    """The number, switch or word that an expression or its name stands for; None where it is more than that, or a number beyond LARGEST."""
+    try:
+        value = ast.literal_eval(names.get(expression.id, expression) if isinstance(expression, ast.Name) else expression)
+    except (ValueError, TypeError):
+        return None
+    return value if isinstance(value, str) or (isinstance(value, int | float) and abs(value) < LARGEST) else None

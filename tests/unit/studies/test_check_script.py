@@ -12,8 +12,8 @@ from pillar_core.studies.check.script import CALLS
 
 SCRIPT = """
 N = 60_000
-SIGMA = 2.2 / 2
-train = DataLoader(train_set, batch_size=2 * 128, shuffle=True, drop_last=True)
+SIGMA = 1.1
+train = DataLoader(train_set, batch_size=256, shuffle=True, drop_last=True)
 test = DataLoader(test_set, batch_size=4096)
 engine = opacus.PrivacyEngine(accountant="rdp")
 model, optimizer, train = engine.make_private(
@@ -28,7 +28,7 @@ TARGET = (
 )
 
 
-def test_literals_names_bound_once_and_arithmetic_are_read():
+def test_literals_and_names_bound_once_are_read():
     read = read_script(SCRIPT)
     assert (read.library, read.unread) == ("opacus", ("Line 7, make_private: max_grad_norm = C is not a number in the text.",))
     assert read.values == {"batch_size": 256, "shuffle": True, "drop_last": True, "accountant": "rdp", "noise_multiplier": 1.1}
@@ -203,14 +203,6 @@ def test_beside_a_number_that_no_run_can_have_the_noise_is_asked_for():
     assert "cannot be" in " ".join(read.unread)
     assert set(read.values) == {"batch_size"}
     assert set(pc.check_run(n=600, batch_size=None, steps=9, delta=1e-5, script=OPACUS.format("", "-1.0", "")).epsilon.values()) == {None}
-
-
-def test_numbers_that_grow_cost_nothing():
-    """The squares of the first would take a quarter of an hour, the names of the second many thousand steps a call."""
-    lines = ["a0 = 0x" + "f" * 40_000, *(f"a{i + 1} = a{i} * a{i}" for i in range(10)), OPACUS.format("", "a10", "")]
-    assert "noise_multiplier" not in read_script("\n".join(lines)).values
-    lines = ["a0 = 1.0", *(f"a{i + 1} = a{i} * a{i}" for i in range(9)), OPACUS.format("", "a9", "")]
-    assert read_script("\n".join(lines)).values["noise_multiplier"] == 1.0
 
 
 def test_opacus_counts_the_last_incomplete_batch_as_a_step():
