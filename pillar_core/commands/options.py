@@ -13,10 +13,8 @@ from pillar_core.backbones.names import literal
 from pillar_core.backbones.text import text_embeddings
 from pillar_core.data import DATASETS, raw
 from pillar_core.data.cards import default_backbone
-from pillar_core.data.files import checked_features, read_parts
-from pillar_core.data.parts import place_of
 from pillar_core.data.raw import Roles
-from pillar_core.errors import DataError, SettingError
+from pillar_core.errors import SettingError
 from pillar_core.methods import METHODS
 from pillar_core.runs.loading import load_features
 from pillar_core.runs.splitting import load_named_features, public_features, split
@@ -41,8 +39,7 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--allow-overlap", action="store_true", help="accept public rows that are private rows")
     group.add_argument("--split-seed", type=int, help="seed of the split (default: the run's seed)")
     add_column_options(parser)
-    group = parser.add_argument_group("several rows of one person")
-    group.add_argument("--persons", metavar="FILE", help="text with a line for each train row that names its person")
+    group = parser.add_argument_group("several rows of one person, as a table's --person or `persons` in a npz say")
     group.add_argument("--rows-per-person", type=int, default=1, help="rows of a person that are kept (1: the first, or as declared)")
 
 
@@ -91,9 +88,6 @@ def load_split(options: argparse.Namespace, *, seed: int) -> SemiPrivateSplit:
     options.backbone = options.backbone or default_backbone(options.dataset)
     public_names = [name for name in (options.public, *getattr(options, "candidates", ())) if name is not None]
     features = private_of(options.dataset, options, public_names, settings=assignments(options.dataset_setting))
-    persons = _persons(options)
-    if persons is not None and features.recipe is not None and features.recipe["person"] is not None:
-        raise SettingError("--person, or the recipe, names a column of persons and --persons a file: give one of them.")
     public = options.public or _made_up_by_default(options, features)
     pairs = None if public is None else public_of(public, features, options.backbone)
     drawn = split(
@@ -102,7 +96,6 @@ def load_split(options: argparse.Namespace, *, seed: int) -> SemiPrivateSplit:
         public_per_class=options.public_per_class,
         public=pairs,
         text_embeddings=_class_names(options, features),
-        persons=persons,
         rows_per_person=getattr(options, "rows_per_person", 1),
         allow_overlap=options.allow_overlap,
         seed=seed if options.split_seed is None else options.split_seed,
@@ -119,17 +112,6 @@ def _made_up_by_default(options: argparse.Namespace, private: FeatureSet) -> str
     is_named = options.public_fraction is not None or options.public_per_class is not None
     wanted = learner is not None and learner.public_use is PublicUse.UNLABELLED and not is_named
     return raw.MADE_UP if wanted and not raw.undeclared(private) else None
-
-
-def _persons(options: argparse.Namespace) -> list[str] | None:
-    """Who the rows belong to, where the command has such options and they are given."""
-    path = getattr(options, "persons", None)
-    if path is None:
-        return None
-    try:
-        return place_of(path).read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"the persons could not be read from {path} ({error}); name a text file with a line for each train row.") from error
 
 
 def _class_names(options: argparse.Namespace, features: FeatureSet) -> Json:
@@ -182,10 +164,6 @@ def private_of(name: str, options: argparse.Namespace, public: Sequence[str], *,
         return raw.read_private(name, roles, [public_name for public_name in public if is_table_file(public_name)])
     if roles:
         raise SettingError(f"--label, --person, --leave-out, --text and --recipe go with a table (csv, parquet); got {name!r}.")
-    if getattr(options, "persons", None) is not None and name not in DATASETS and Path(name).suffix.lower() == ".npz":
-        parts = read_parts(name)
-        if not parts.holds_images:  # the file of persons has a line for each of its rows: none is drawn for the test
-            return checked_features(parts, name=Path(name).stem)
     return features_of(name, getattr(options, "backbone", None), settings or {})
 
 

@@ -47,7 +47,7 @@ def split_features(
     is_apart = bool(declared) and features.fingerprint in (declared or ())
     persons = persons or features.persons
     if persons is None and rows_per_person is not None:
-        raise SettingError(f"rows_per_person is {rows_per_person} and no row has a person: pass persons (--persons FILE), or leave it out.")
+        raise SettingError(f"rows_per_person is {rows_per_person} and no row has a person: pass persons, or leave it out.")
     most = None if persons is None else rows_per_person or persons.most
     if persons is not None and most is not None and most > persons.most:
         raise SettingError(f"rows_per_person must be at most {persons.most}, as the data declare; got {most}.")

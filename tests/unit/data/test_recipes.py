@@ -129,9 +129,6 @@ def test_every_command_reads_a_raw_table(tables, tmp_path, capsys) -> None:
     grid.write_text(f"dataset: {private}\npublic: {public}\nmethod: pillar_kalman\nepsilon: 1\n", encoding="utf-8")
     assert main(["sweep", str(grid), "--output", str(tmp_path / "t.csv"), *columns]) == 0
     assert pd.read_csv(tmp_path / "t.csv")["n_public"].tolist() == [200]
-    persons = tmp_path / "persons.txt"
-    persons.write_text("p\n" * 600, encoding="utf-8")
-    assert main(["run", *data, *columns, "--persons", str(persons), "--epsilon", "1"]) == 2
     assert main(["run", "--dataset", "digits", "--label", "sick", "--epsilon", "1"]) == 2
     capsys.readouterr()
 

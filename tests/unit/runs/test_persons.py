@@ -1,6 +1,5 @@
 """Persons with several rows: who is on which side, how many rows are kept, and that ε, noise and statement are a person's."""
 
-import argparse
 import dataclasses
 
 import numpy as np
@@ -9,7 +8,6 @@ import pytest
 
 import pillar_core as pc
 from pillar_core import accounting, ledger, store
-from pillar_core.commands.options import _persons
 from pillar_core.data import uploads
 from pillar_core.data.persons import persons_of
 from pillar_core.errors import DataError, SettingError, UnsupportedError
@@ -92,32 +90,27 @@ def test_what_cannot_be_is_refused():
         pc.split(data, persons=persons, rows_per_person=0)
 
 
-def test_the_command_reads_a_file_of_persons(tmp_path, capsys):
+def test_the_command_counts_the_persons_of_a_file(tmp_path, capsys):
     from pillar_core.__main__ import main
 
     data, persons = _brought()
-    np.savez(tmp_path / "rows.npz", x_train=data.x_train, y_train=data.y_train, x_test=data.x_test, y_test=data.y_test)
-    (tmp_path / "persons.txt").write_text("\n".join(map(str, persons)))
-    asked = ["run", "--dataset", str(tmp_path / "rows.npz"), "--method", "noisy_gd", "--epsilon", "1", "--json"]
-    assert main([*asked, "--persons", str(tmp_path / "persons.txt"), "--rows-per-person", "2"]) == 0
+    rows = {"x_train": data.x_train, "y_train": data.y_train, "x_test": data.x_test, "y_test": data.y_test}
+    np.savez(tmp_path / "rows.npz", **rows)
+    np.savez(tmp_path / "visits.npz", **rows, persons=persons, rows_per_person=2)
+    asked = ["run", "--method", "noisy_gd", "--epsilon", "1", "--json", "--dataset"]
+    assert main([*asked, str(tmp_path / "visits.npz"), "--rows-per-person", "2"]) == 0
     assert '"privacy_unit": "person with up to 2 rows"' in capsys.readouterr().out
-    assert main([*asked, "--persons", str(tmp_path / "nobody.txt")]) != 0
-    assert main([*asked, "--rows-per-person", "3"]) != 0
-    assert "--persons" in capsys.readouterr().err
+    assert main([*asked, str(tmp_path / "rows.npz"), "--rows-per-person", "3"]) != 0
+    assert "no row has a person" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
-    [("P0\np0\nP1\n", "write each person in one way"), ("P0\nP\u200b0\nP1\n", "unseen signs"), ("P0\n\nP1\n", "is empty in rows 1")],
+    ("second", "message"), [("p0", "write each person in one way"), ("P\u200b0", "unseen signs"), ("", "is empty in rows 1")]
 )
-def test_a_file_of_persons_names_each_in_one_way(tmp_path, text, message):
-    """The mark that Excel writes before a text made another person of the first row: both rows of P0 counted where one may."""
-    path = tmp_path / "persons.txt"
-    path.write_text("P0\nP0\nP1\n", encoding="utf-8-sig")
-    assert _persons(argparse.Namespace(persons=str(path))) == ["P0", "P0", "P1"]
-    path.write_text(text, encoding="utf-8")
+def test_each_person_is_named_in_one_way(second, message):
+    """Another way to write it made another person: both rows of P0 counted where one may."""
     with pytest.raises(DataError, match=message):
-        persons_of(_persons(argparse.Namespace(persons=str(path))), 1, n_rows=3)
+        persons_of(["P0", second, "P1"], 1, n_rows=3)
 
 
 @pytest.mark.parametrize("nobody", ["", " "])
