@@ -53,6 +53,16 @@ def exact_words(stream: Stream) -> Callable[[int], Array] | None:
     return stream.words if isinstance(stream, SystemStream) else None
 
 
+def words_of(stream: Stream) -> Callable[[int], Array]:
+    """Words of any stream, 32 bits of a uniform at a time: exact draws of an experiment repeat, too."""
+
+    def words(count: int) -> Array:
+        high, low = np.floor(stream.random((2, count)) * 2.0**32).astype(np.uint64)
+        return np.asarray(high << np.uint64(32) | low)
+
+    return exact_words(stream) or words
+
+
 class DeviceStream:
     """Seeded uniforms and normals drawn where a tensor lives, as float64 tensors; other numbers than the CPU's for one seed."""
 

@@ -1,4 +1,4 @@
-"""Exact draws from 64-bit words: a Gaussian rounded to whole numbers, Poisson samples, uniform choices.
+"""Exact draws from 64-bit words: a Gaussian rounded to whole numbers, coins of exp(−x), choices by them, Poisson samples.
 
 Guarantee: `rounded_gaussian` has the law of round(X), X ~ N(0, σ²). A sum S of whole numbers plus such noise is round(S + X), which is
 post-processing of the ideal Gaussian release, so every bound for that one holds as it is. The leading bits of a uniform decide X up
@@ -134,3 +134,36 @@ def uniform_below(end: int, count: int, words: Words) -> Array:
     while len(again := np.flatnonzero(drawn > most)):
         drawn[again] = words(len(again))
     return np.asarray(drawn % np.uint64(end), dtype=np.int64)
+
+
+def softmax_choice(scores: Array, rate: int, words: Words) -> int:
+    """Position i with probability ∝ exp(scoresᵢ·rate/2⁶⁴): one is proposed uniformly, and taken by a coin. scores: (m,) int64."""
+    tilts = (scores.max() - scores.astype(object)) * rate
+    while True:
+        proposed = uniform_below(len(scores), len(scores), words)
+        taken = proposed[coins(tilts[proposed], words)]
+        if len(taken):
+            return int(taken[0])
+
+
+def coins(tilts: Array, words: Words) -> Array:
+    """(m,) bool, independent, each true with probability exp(−tilt/2⁶⁴). tilts: (m,) Python's whole numbers from 0 on (object)."""
+    halves = np.minimum(tilts >> 63, 2**62).astype(np.int64)  # nobody waits until 2⁶² coins of exp(−1/2) in a row were true
+    heads = _runs_are_even((tilts & 2**63 - 1).astype(np.uint64), words)
+    while len(left := np.flatnonzero(heads & (halves > 0))):
+        halves[left] -= 1
+        heads[left] = _runs_are_even(np.full(len(left), 2**63, dtype=np.uint64), words)
+    return heads
+
+
+def _runs_are_even(tops: Array, words: Words) -> Array:
+    """(m,) bool, each true with probability exp(−x), x = top/2⁶⁴ (von Neumann 1951; Canonne, Kamath & Steinke 2020, Algorithm 1).
+
+    Coins of x/1, x/2, x/3 … are thrown until one fails: k succeed with probability x^k/k!, so an even number does with Σ (−x)^k/k!.
+    """
+    even, going, turn = np.ones(len(tops), dtype=bool), np.arange(len(tops)), 1
+    while len(going):
+        going = going[(words(len(going)) < tops[going]) & (uniform_below(turn, len(going), words) == 0)]
+        even[going] ^= True
+        turn += 1
+    return even

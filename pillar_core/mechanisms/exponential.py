@@ -1,13 +1,15 @@
-"""The exponential mechanism: one candidate, likelier the higher its score, by Gumbel noise.
+"""The exponential mechanism: one candidate, likelier the higher its score, drawn exactly.
 
 Guarantee: with R = `score_range` at least the spread, over candidates, of what one row contributes to the scores, choosing
 candidate c with probability ∝ exp(ε·score_c/R) is pure ε-DP when one row is added or removed (public size) and 2ε-DP when
 one is replaced (McSherry & Talwar 2007, Theorem 6, for a range in place of a sensitivity). R must be a bound that holds
-for every row there could be, never a maximum over the data. Exact up to the resolution of float64 uniforms (2⁻⁵³).
+for every row there could be, never a maximum over the data. Scores and R are whole numbers, and the draw is exact for a rate of at
+most ε/R, a multiple of 2⁻⁶⁴; docs/accounting.md has the proof.
 """
 
 import dataclasses
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -15,12 +17,11 @@ from pillar_core.arrays import Array
 from pillar_core.errors import SettingError
 from pillar_core.events import ExponentialMechanismEvent
 from pillar_core.ledger import Call, DpEvent, Ledger, gaussian
-from pillar_core.rng import Stream
+from pillar_core.mechanisms.exact import softmax_choice
+from pillar_core.rng import Stream, exact_words, words_of
 
 REPLACE_ONE_FACTOR = 2.0
 """A replaced row takes its contribution away and brings another: the spread of the difference is at most 2R."""
-SMALLEST_UNIFORM = 2.0**-54
-"""Seeded uniforms may be 0, whose logarithm is not finite."""
 
 
 def exponential(epsilon: float) -> DpEvent:
@@ -37,20 +38,20 @@ def exponential(epsilon: float) -> DpEvent:
 
 @dataclasses.dataclass(frozen=True)
 class ExponentialMechanism:
-    """Chooses among candidates at `epsilon` (add/remove) for scores whose one-row contributions spread by at most `score_range`."""
+    """Chooses among candidates at `epsilon` (add/remove) for whole scores whose one-row contributions spread by at most `score_range`."""
 
     epsilon: float
-    score_range: float
+    score_range: int
     stream: Stream
     ledger: Ledger
     label: str = "choice"
 
     def __post_init__(self) -> None:
-        if not self.epsilon > 0 or not 0 < self.score_range < math.inf:
-            raise SettingError(f"epsilon must be above 0 and score_range in (0, inf); got {self.epsilon}, {self.score_range}.")
+        if not self.epsilon > 0 or not self.score_range >= 1 or self.score_range % 1:
+            raise SettingError(f"epsilon must be above 0 and score_range a whole number above 0; got {self.epsilon}, {self.score_range}.")
 
     def choose(self, scores: Array) -> int:
-        """The chosen position. scores: (m,) float64, finite, sums over rows of bounded contributions; higher is better."""
+        """The chosen position. scores: (m,) int64, sums over rows of bounded contributions; higher is better."""
         return int(self.choose_each(scores))
 
     def choose_each(self, scores: Array) -> Array:
@@ -59,12 +60,16 @@ class ExponentialMechanism:
         A tuple's probability is the product over rows, so rows are drawn by themselves; `score_range` bounds the sum over rows of how
         far one data row spreads them, which is its spread in one row where it enters one row alone.
         """
-        scale = self.score_range / self.epsilon
-        values = np.asarray(scores, dtype=np.float64)
-        call = Call("exponential", values.shape, scale, self.score_range, self.score_range)
-        return self.ledger.release(exponential(self.epsilon), call, values, lambda: self._draw(values, scale), label=self.label)
+        if scores.dtype != np.int64:
+            raise SettingError(f"scores of an exact choice must be int64; got {scores.dtype}.")
+        scale = math.nextafter(self.score_range / self.epsilon, math.inf)  # never below the true R/ε
+        law = "exact" if exact_words(self.stream) else "fast"
+        call = Call("exponential", scores.shape, scale, self.score_range, self.score_range, noise_law=law)
+        return self.ledger.release(exponential(self.epsilon), call, scores, lambda: self._draw(scores, scale), label=self.label)
 
     def _draw(self, scores: Array, scale: float) -> Array:
-        """argmax of score + scale · Gumbel: the softmax of score/scale without an exponential of a large number."""
-        uniforms = np.maximum(self.stream.random(scores.shape), SMALLEST_UNIFORM)
-        return np.asarray(np.argmax(scores - scale * np.log(-np.log(uniforms)) if scale > 0 else scores, axis=-1))
+        """One position in each row of scores, with the softmax of score/scale; the rate is rounded down."""
+        if math.isinf(self.epsilon):
+            return np.asarray(np.argmax(scores, axis=-1))
+        words, rate = words_of(self.stream), int(2**64 / Fraction(scale))
+        return np.array([softmax_choice(row, rate, words) for row in scores.reshape(-1, scores.shape[-1])]).reshape(scores.shape[:-1])

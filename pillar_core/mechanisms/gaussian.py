@@ -8,6 +8,7 @@ once, is the event `ledger.gaussian(σ)`; on a Poisson sample the ledger charges
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -21,6 +22,8 @@ from pillar_core.rng import Stream, exact_words
 
 SMALLEST_STD = 1 << 10
 """Grid units: noise on a coarser grid is no less private, but no longer the model that the fast path trains."""
+COUNT_UNITS = 1 << 24
+"""That stand for the clip norm of counts."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,6 +75,12 @@ class GaussianMechanism:
             return (total + torch.from_numpy(noise).to(total.device)).double() * unit
 
         return self.ledger.release(event, call, total.double() * unit, draw, label=self.label)
+
+    def release_counts(self, counts: torch.Tensor) -> torch.Tensor:
+        """`counts` (int64) plus noise, float64; exact in a release. A row moves them by at most l2_clip_norm, the root of 1, 2, …"""
+        if not self.is_exact:
+            return self.release(counts.double())
+        return self.release_integers(counts * math.isqrt(COUNT_UNITS**2 // round(self.l2_clip_norm**2)), COUNT_UNITS)
 
     def _noise(self, like: torch.Tensor, std: float) -> torch.Tensor:
         if std == 0:

@@ -14,7 +14,8 @@ from pillar_core.arrays import Array
 from pillar_core.errors import SettingError
 from pillar_core.events import PureEvent
 from pillar_core.ledger import Call, Ledger
-from pillar_core.rng import Stream, exact_words
+from pillar_core.mechanisms.exact import coins, uniform_below
+from pillar_core.rng import Stream, exact_words, words_of
 
 DENOMINATOR = 2**40
 """Of every rate r."""
@@ -49,34 +50,17 @@ class GeometricMechanism:
         return np.array([self._draw() for _ in range(math.prod(shape))], dtype=np.int64).reshape(shape)
 
     def _draw(self) -> int:
+        words = words_of(self.stream)
         while True:
-            part = self._below(DENOMINATOR)
-            if not self._is_exponential(part, DENOMINATOR):
+            part = int(uniform_below(DENOMINATOR, 1, words)[0])
+            if not coins(np.array([part * 2**64 // DENOMINATOR], dtype=object), words)[0]:
                 continue
             wholes = 0
-            while self._is_exponential(1, 1):
+            while coins(np.array([2**64], dtype=object), words)[0]:
                 wholes += 1
-            size, is_negative = (part + wholes * DENOMINATOR) // self.numerator, self._below(2) == 1
+            size, is_negative = (part + wholes * DENOMINATOR) // self.numerator, bool(uniform_below(2, 1, words)[0])
             if size or not is_negative:
                 return -size if is_negative else size
-
-    def _is_exponential(self, top: int, bottom: int) -> bool:
-        """True with probability exp(−top/bottom), for top ≤ bottom."""
-        turns = 1
-        while self._below(turns * bottom) < top:
-            turns += 1
-        return turns % 2 == 1
-
-    def _below(self, end: int) -> int:
-        """A whole number in 0 … end − 1, each as likely."""
-        bits = (end - 1).bit_length()
-        while True:
-            drawn = 0
-            for _ in range(-(-bits // 32)):
-                drawn = drawn << 32 | int(float(self.stream.random(1)[0]) * 2**32)
-            drawn >>= -bits % 32
-            if drawn < end:
-                return drawn
 
 
 def reach(rate: float, cells: int, miss: float) -> float:

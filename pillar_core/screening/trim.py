@@ -4,7 +4,7 @@ u = unit(x − c), c the public rows' mean. k-means on the public u makes K clus
 votes once, for the nearest centre; the counts V are released with noise; public rows are kept by V_j / |cluster j|, best clusters first.
 
 Guarantee: a row (one that is no number too) enters one count by 1, whatever the other rows are: its nearest centre comes of exact
-products. V moves by 1 in L2 when a row is added or removed, by √2 when one is replaced. One Gaussian release, exact; all else is
+products. V moves by 1 in L2 when a row is added or removed, by √2 when one is replaced. One Gaussian release, its noise exact; all else is
 post-processing of it and of public rows. Private labels are not read; the number of private rows is public. Source: ours, after Private
 Evolution's votes (Lin et al. 2024) and PrivImage (Li et al. 2024).
 """
@@ -19,6 +19,7 @@ from pillar_core import accounting, checks, params
 from pillar_core import ledger as events
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
+from pillar_core.engine import exact
 from pillar_core.errors import DataError, SettingError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import Ledger
@@ -58,8 +59,8 @@ class Clusters:
         return cls(centre, centres, _nearest(x, centre, centres))
 
     def votes(self, x: Array) -> Array:
-        """(K,) float64 how many of the rows (n, d) lie nearest to each centre."""
-        return np.bincount(_nearest(x, self.centre, self.centres), minlength=len(self.centres)).astype(np.float64)
+        """(K,) int64 how many of the rows (n, d) lie nearest to each centre."""
+        return np.bincount(_nearest(x, self.centre, self.centres), minlength=len(self.centres))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -133,8 +134,9 @@ def n_clusters(n_private: int, n_public: int, noise_multiplier: float) -> int:
 
 def release_votes(x: Array, clusters: Clusters, *, noise_multiplier: float, noise: Stream, ledger: Ledger) -> Array:
     """(K,) float64 votes of the private rows (n, d) with their noise."""
+    exact.refuse(len(x), len(clusters.centres), exact.SUM_UNITS)
     mechanism = GaussianMechanism(noise_multiplier, 1.0, noise, ledger, REPLACE_ONE_FACTOR, label="noised votes for public clusters")
-    return np.asarray(mechanism.release(torch.from_numpy(clusters.votes(x))).numpy())
+    return np.asarray(mechanism.release_counts(torch.from_numpy(clusters.votes(x))).numpy())
 
 
 def _nearest(x: Array, centre: Array, centres: Array) -> Array:

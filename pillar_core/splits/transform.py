@@ -51,7 +51,7 @@ class Transform:
         width = x.shape[1] if self.projection is None else self.projection.shape[1]
         out = np.empty((n, width), dtype=np.float32)
         factor = None if self.scale is None else 1.0 / np.maximum(self.scale, SMALLEST_SCALE).astype(np.float64)
-        integers = None if self.projection is None else _in_whole_numbers(self.projection.T, _bits(len(self.projection)))
+        integers = None if self.projection is None else in_whole_numbers(self.projection.T, bits_of(len(self.projection)))
         for start in range(0, n, CHUNK_ROWS):
             stop = min(start + CHUNK_ROWS, n)
             rows = np.clip(x[start:stop] if indices is None else x[indices[start:stop]], -LARGEST, LARGEST, dtype=np.float64)
@@ -66,12 +66,12 @@ class Transform:
         return unit_rows(out) if self.normalise else out
 
 
-def _bits(terms: int) -> int:
+def bits_of(terms: int) -> int:
     """How long whole numbers may be so that float64 holds any sum of so many products of two of them."""
     return (MANTISSA_BITS - math.ceil(math.log2(max(terms, 2)))) // 2
 
 
-def _in_whole_numbers(rows: Array, bits: int) -> tuple[Array, Array]:
+def in_whole_numbers(rows: Array, bits: int) -> tuple[Array, Array]:
     """((n, d) float64 whole numbers of at most 2^bits, (n, 1) the power of two that each row was divided by)."""
     wide = rows.astype(np.float64, copy=False)
     largest = np.maximum(wide.max(axis=1, keepdims=True), -wide.min(axis=1, keepdims=True))
@@ -82,7 +82,7 @@ def _in_whole_numbers(rows: Array, bits: int) -> tuple[Array, Array]:
 
 def _exact_product(rows: Array, integers: Array, unit: Array) -> Array:
     """(n, k) float64 products of rows (n, d) with the k columns that `whole` (k, d) times `unit` (k, 1) holds."""
-    whole_rows, own_unit = _in_whole_numbers(rows, _bits(rows.shape[1]))
+    whole_rows, own_unit = in_whole_numbers(rows, bits_of(rows.shape[1]))
     product: Array = whole_rows @ integers.T
     product *= own_unit
     product *= unit.T

@@ -10,7 +10,7 @@ from contract.checks import movement
 from contract.tapes import Neighbour, Recorder, Replay
 from pillar_core.errors import DataError, SettingError
 from pillar_core.ledger import Ledger
-from pillar_core.rng import stream
+from pillar_core.rng import Streams, stream
 from pillar_core.screening.trim import MOST_CLUSTERS, Clusters, n_clusters, release_votes
 from pillar_core.types import FeatureSet
 
@@ -29,9 +29,9 @@ CLUSTERS = Clusters.of(rows(200, seed=0).x_train, K)
 PRIVATE = rows(N, seed=1).x_train
 
 
-def votes(x: np.ndarray, tape: Recorder | None = None, seed: int = 5) -> tuple[np.ndarray, Ledger]:
+def votes(x: np.ndarray, tape: Recorder | None = None, seed: int | None = 5) -> tuple[np.ndarray, Ledger]:
     ledger = Ledger(tape)
-    made = release_votes(x.astype(np.float32), CLUSTERS, noise_multiplier=2.0, noise=stream(seed, "noise"), ledger=ledger)
+    made = release_votes(x.astype(np.float32), CLUSTERS, noise_multiplier=2.0, noise=Streams(seed).secret("votes"), ledger=ledger)
     return made, ledger
 
 
@@ -47,13 +47,15 @@ def test_with_the_release_replayed_nothing_depends_on_private_rows() -> None:
         np.testing.assert_array_equal(again, made)
 
 
-def test_one_row_moves_the_votes_by_the_sensitivity_at_most_and_reaches_it() -> None:
+@pytest.mark.parametrize(("seed", "law"), [(5, "fast"), (None, "exact")])
+def test_one_row_moves_the_votes_by_the_sensitivity_at_most_and_reaches_it(seed: int | None, law: str) -> None:
     tape, reached = Recorder(), {False: 0.0, True: 0.0}
-    _, ledger = votes(PRIVATE, tape)
+    _, ledger = votes(PRIVATE, tape, seed)
+    assert ledger.noise_laws == {law}
     for row in (*HARDEST, *(50 * CLUSTERS.centres[:, None, :])):
         added, replaced = (Neighbour(tape, position_of=np.arange(N), forced=place) for place in (N, 0))
-        votes(np.concatenate([PRIVATE, row]), added)
-        votes(np.concatenate([row, PRIVATE[1:]]), replaced)
+        votes(np.concatenate([PRIVATE, row]), added, seed)
+        votes(np.concatenate([row, PRIVATE[1:]]), replaced, seed)
         for is_replaced, other in zip(reached, (added, replaced), strict=True):
             nearest = movement(tape, ledger.lines, other, is_replaced=is_replaced, slack=1e-12)
             reached[is_replaced] = max(reached[is_replaced], nearest)

@@ -83,7 +83,7 @@ def fit(settings: DisjunctionSettings, view: View, streams: Streams, ledger: Led
     parts = components(view.x_public)
     x = view.x if view.rows is None else view.x[view.rows]
     scores = right_rows(x, view.y, parts)
-    mechanism = ExponentialMechanism(_epsilon(settings), 1.0, streams.secret("choice"), ledger, label="choice of a disjunction")
+    mechanism = ExponentialMechanism(_epsilon(settings), 1, streams.secret("choice"), ledger, label="choice of a disjunction")
     members = union(parts, mechanism.choose(scores))
     weights = np.stack([np.zeros_like(members), members], axis=1).astype(np.float32)
     return TrainResult(LinearClassifier(Transform(), weights, np.array([ACTIVE, 0.0], dtype=np.float32)))
@@ -96,7 +96,7 @@ def union(parts: Array, candidate: int) -> Array:
 
 
 def right_rows(x: Array, y: Array, parts: Array) -> Array:
-    """(2^Z,) float64: how many rows x (n, d), y (n,) in {0, 1} each union labels rightly."""
+    """(2^Z,) int64: how many rows x (n, d), y (n,) in {0, 1} each union labels rightly."""
     touched = np.zeros(len(x), dtype=np.int64)
     for position, variables in enumerate(parts):
         touched |= (x[:, variables] > ACTIVE).any(axis=1).astype(np.int64) << position
@@ -104,7 +104,7 @@ def right_rows(x: Array, y: Array, parts: Array) -> Array:
     positive = np.bincount(touched[y == 1], minlength=patterns)
     negative = np.bincount(touched[y != 1], minlength=patterns)
     occupied = np.flatnonzero(positive + negative)
-    scores = np.zeros(patterns)
+    scores = np.zeros(patterns, dtype=np.int64)
     candidates = np.arange(patterns)
     for pattern in occupied:
         says_one = (candidates & pattern) != 0
@@ -126,5 +126,7 @@ METHODS.register(
         public_statistics=public_statistics,
         unsupported_reason=unsupported_reason,
         budget_setting="noise_scale",
+        is_exact=lambda settings: True,
+        version=2,
     )
 )

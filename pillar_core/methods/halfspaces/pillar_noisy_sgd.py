@@ -32,6 +32,8 @@ PRINTED_STEPS = 3_000_000
 """Single-row steps, over all runs, that the printed algorithm may take: about half a minute."""
 ROUNDING = 1e-6
 """Unit rows and weights have norm 1 to a few 1e-7, which widens the range of losses by no more than this fraction."""
+UNITS = 2.0**32
+"""Of a loss of 1, to which scores are rounded."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,9 +107,9 @@ def fit_many(view: View, heads: list[Run[PillarNoisySgdSettings]]) -> Iterator[T
     notes = (margin,) if first.loss == "scaled_hinge" else ()
     for (settings, streams, ledger), weights in zip(heads, candidates, strict=True):
         scores = -losses(prepared.z, view.y, weights, loss, n_classes=view.facts.n_classes)
-        spread = loss.spread * (1 + ROUNDING)
+        spread = math.ceil(loss.spread * (1 + ROUNDING) * UNITS) + 2  # of two sums' four halves
         choice = ExponentialMechanism(float(settings.choice_epsilon or math.nan), spread, streams.secret("choice"), ledger)
-        yield halfspaces.result_of(weights[choice.choose(scores)], prepared, notes)
+        yield halfspaces.result_of(weights[choice.choose(np.rint(scores * UNITS).astype(np.int64))], prepared, notes)
 
 
 def _runs(group: list[Run[PillarNoisySgdSettings]], prepared: Prepared, view: View, loss: Loss) -> "list[torch.Tensor]":
@@ -178,6 +180,6 @@ METHODS.register(
         public_statistics=rules.public_statistics,
         resolve_schedule=resolve_schedule,
         resolve_hyperparameters=halfspaces.resolve_hyperparameters,
-        version=2,
+        version=3,
     )
 )

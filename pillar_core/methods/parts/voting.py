@@ -88,19 +88,15 @@ def stable_ids(view: View) -> Array:
 
 def vote_mechanism(noise_multiplier: float, stream: Stream, ledger: Ledger) -> GaussianMechanism:
     """The release of one query's votes."""
-    return GaussianMechanism(noise_multiplier, VOTE_SENSITIVITY, stream, ledger, REPLACE_ONE_FACTOR, label="noisy votes")
+    mechanism = GaussianMechanism(noise_multiplier, VOTE_SENSITIVITY, stream, ledger, REPLACE_ONE_FACTOR, label="noisy votes")
+    if mechanism.is_exact:
+        exact.refuse(1, 1, exact.SUM_UNITS)
+    return mechanism
 
 
 def release_votes(mechanism: GaussianMechanism, votes: Array) -> Array:
-    """(m, C) float64 noisy votes, one release a row.
-
-    Guarantee: two rows of counts that differ by a swap differ, in whole units, by ⌊2²⁴/√2⌋·√2 ≤ 2²⁴, which stands for √2.
-    """
-    if mechanism.is_exact:
-        exact.refuse(len(votes), votes.shape[1], exact.SUM_UNITS)
-        integers = torch.from_numpy(votes.astype(np.int64)) * math.isqrt(exact.SUM_UNITS**2 // 2)
-        return np.stack([mechanism.release_integers(row, exact.SUM_UNITS).numpy() for row in integers])
-    return np.stack([mechanism.release(torch.from_numpy(row)).numpy() for row in votes]).astype(np.float64)
+    """(m, C) float64 noisy votes (m, C), one release a row."""
+    return np.stack([mechanism.release_counts(row).numpy() for row in torch.from_numpy(votes.astype(np.int64))])
 
 
 def noise_std(mechanism: GaussianMechanism) -> float:

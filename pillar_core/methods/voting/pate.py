@@ -32,6 +32,7 @@ from pillar_core.methods.parts import rules, voting
 from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.rng import Streams
 from pillar_core.splits import View
+from pillar_core.splits.transform import bits_of, in_whole_numbers
 from pillar_core.types import Provenance, PublicFacts, PublicUse, TrainResult
 
 MOST_K = 16
@@ -91,13 +92,15 @@ def teacher_of(ids: Array, teachers: int) -> Array:
 
 
 def teacher_votes(z_queries: Array, z: Array, y: Array, teacher: Array, *, teachers: int, n_classes: int) -> Array:
-    """(m, C) float64 counts of the teachers' answers on z_asked (m, k)."""
-    counts, rows, block = np.zeros((len(z_queries), n_classes)), np.arange(len(z_queries)), max(1, BLOCK // z.shape[1] ** 2)
+    """(m, C) float64 counts of the teachers' answers on z_asked (m, k). Weights and asked rows become whole numbers: products are exact."""
+    counts, rows, k = np.zeros((len(z_queries), n_classes)), np.arange(len(z_queries)), z.shape[1]
+    block, (asked, own) = max(1, BLOCK // k**2), in_whole_numbers(z_queries, bits_of(k))
     for start in range(0, teachers, block):
         mine, n_groups = np.flatnonzero((teacher >= start) & (teacher < start + block)), min(block, teachers - start)
         weights, bias = grouped_ridge(z[mine], y[mine], teacher[mine] - start, n_groups=n_groups, n_classes=n_classes, penalty=PENALTY)
         for g in range(n_groups):
-            counts[rows, np.argmax(z_queries @ weights[g] + bias[g], axis=1)] += 1.0
+            integers, unit = in_whole_numbers(weights[g].T, bits_of(k))
+            counts[rows, np.argmax((asked @ integers.T) * own * unit.T + bias[g], axis=1)] += 1.0
     return counts
 
 
@@ -114,8 +117,8 @@ def fit_many(view: View, runs: list[Run[PateSettings]]) -> Iterator[TrainResult]
     z_queries = np.ascontiguousarray(prepared.z_public[union])
     votes[union] = teacher_votes(z_queries, prepared.z, view.y, teacher, teachers=teachers, n_classes=view.facts.n_classes)
     for (settings, streams, ledger), rows in zip(runs, queries, strict=True):
-        answered, confident = _choose_answers(settings, votes, rows, streams, ledger)
         mechanism = voting.vote_mechanism(float(settings.noise_multiplier or 0.0), streams.secret("noise"), ledger)
+        answered, confident = _choose_answers(settings, votes, rows, streams, ledger)
         noisy = voting.release_votes(mechanism, votes[answered])
         z_seen = prepared.z_public[answered[confident]]
         result = voting.student(z_seen, noisy[confident], prepared, learns=settings.student, mechanism=mechanism)
@@ -132,7 +135,7 @@ def _choose_answers(settings: PateSettings, votes: Array, queries: Array, stream
     noise = float(settings.noise_multiplier or 0.0) * settings.top_noise_ratio
     factor = voting.REPLACE_ONE_FACTOR
     mechanism = GaussianMechanism(noise, 1.0, streams.secret("top counts"), ledger, factor, label="noisy top count")
-    top = np.array([float(mechanism.release(torch.tensor([votes[row].max()]))[0]) for row in queries])
+    top = np.array([float(mechanism.release_counts(torch.tensor([int(votes[row].max())]))[0]) for row in queries])
     best = np.argsort(-top, kind="stable")[: settings.answers]
     confident = top[best] >= settings.threshold * int(settings.teachers or 2)
     return queries[best], confident if confident.any() else np.ones(len(best), dtype=bool)
@@ -148,7 +151,8 @@ METHODS.register(
         fit_many=fit_many,
         resolve_schedule=voting.resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
-        version=4,
+        is_exact=lambda settings: True,
+        version=5,
         assumptions=("a row keeps its own number, whatever other rows are present; its teacher follows from that number",),
     )
 )

@@ -6,11 +6,10 @@ Several rows a class are picked one after the other, each at its share of ε; th
 
 Guarantee: pure ε-DP under add/remove. The C choices of one round are one choice of a tuple whose score is the sum over classes: a
 row enters its own class's scores alone, with numbers in [0, R], R = high − low, so it spreads the tuples' scores by at most R, and by
-2R where it is replaced (2ε). Given a tuple's classes, choices are independent. Rounds compose. Similarities are float64 products of
-rows of norm at most 1, and R is larger by what rounding of n of them may do to a spread (`rounding`); a row that is not finite counts
-as similarity 0. low, high, candidates are public. Source: Wahdany, Jagielski, Dziedzic & Boenisch 2024 (arXiv 2406.08039: abstract, the
-authors' method page); the choice of several by shares of ε is ours, for the page does not prove its top-K. Cost: one product of private
-and public rows.
+2R where it is replaced (2ε). Given a tuple's classes, choices are independent. Rounds compose. Similarities are products of rows of
+whole numbers, each made of one row alone, so they and their sums are exact. low, high, candidates are public.
+Source: Wahdany, Jagielski, Dziedzic & Boenisch 2024 (arXiv 2406.08039: abstract, the authors' method page); the choice of several by
+shares of ε is ours, for the page does not prove its top-K. Cost: one product of private and public rows.
 """
 
 import dataclasses
@@ -20,9 +19,7 @@ import numpy as np
 
 from pillar_core import params
 from pillar_core.arrays import Array
-from pillar_core.deferred import torch
-from pillar_core.engine import LinearClassifier
-from pillar_core.engine.gradient import SUM_ROWS, within_unit_ball
+from pillar_core.engine import LinearClassifier, exact
 from pillar_core.ledger import DpEvent, Ledger, repeat
 from pillar_core.mechanisms import ExponentialMechanism, exponential
 from pillar_core.methods.method import METHODS, Method, Plan, words_of
@@ -35,9 +32,9 @@ from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse, TrainResult
 BUDGET_PER_ROW = 20.0
 MOST_PROTOTYPES = 10
 """One prototype for each twenty units of εN/C: measured in docs/methods/prototypes.md."""
-ROUNDING_GUARD = 1e-9
-"""Of the range, for what `rounding` leaves out: the public ends' own rounding."""
-UNIT_ROUNDOFF = 2.0**-53
+CHUNK_ROWS = 2048
+ROW_UNITS = 1 << 16
+"""Of a row of norm 1; similarities are whole numbers of this times itself."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,32 +70,26 @@ def resolve_schedule(settings: PrototypesSettings, facts: PublicFacts, budget: P
     return Plan(dataclasses.replace(settings, prototypes=count), (why,))
 
 
-def scores(z: Array, y: Array, z_public: Array, *, n_classes: int, low: float, high: float) -> Array:
-    """(C, m) float64 sums over each class's rows of similarity − low, clipped to [0, high − low]. z: (n, k), z_public: (m, k)."""
-    total = np.zeros((n_classes, len(z_public)))
-    candidates = within_unit_ball(torch.from_numpy(z_public)).numpy()
-    for start in range(0, len(z), SUM_ROWS):
-        part = slice(start, start + SUM_ROWS)
-        similarities = np.clip(within_unit_ball(torch.from_numpy(z[part])).numpy() @ candidates.T, low, high) - low
-        np.add.at(total, y[part], similarities)
+def whole(z: Array) -> Array:
+    """Rows (n, k) of norm at most 1 as float64 whole numbers, of each coordinate alone."""
+    return np.asarray(np.rint(np.clip(np.nan_to_num(z), -1.0, 1.0).astype(np.float64) * ROW_UNITS))
+
+
+def scores(z: Array, y: Array, z_public: Array, *, n_classes: int, low: int, high: int) -> Array:
+    """(C, m) int64 sums over each class's rows of similarity − low, clipped to [0, high − low]. z: (n, k), z_public: (m, k) unit rows."""
+    exact.refuse(len(z), z.shape[1], high - low)
+    total, candidates = np.zeros((n_classes, len(z_public)), dtype=np.int64), whole(z_public)
+    for start in range(0, len(z), CHUNK_ROWS):
+        part = slice(start, start + CHUNK_ROWS)
+        np.add.at(total, y[part], (np.clip(whole(z[part]) @ candidates.T, low, high) - low).astype(np.int64))
     return total
 
 
-def rounding(n: int, k: int, spread: float) -> float:
-    """By how much float64 may widen, over candidates, what one row does to the sums of n rows in k directions, each in [0, spread].
-
-    A product sums k terms of at most 1 in all, in an order that hangs on the other rows: it is off by k·u (u = 2⁻⁵³), twice that between
-    two data sets, 4u more for the shift. Sums of n are off by n·u of their size n·spread, in both. Two candidates: twice. 1 % more for
-    terms in u².
-    """
-    return 1.01 * 2 * n * UNIT_ROUNDOFF * (2 * k + 4 + 2 * n * spread)
-
-
-def similarity_range(z_public: Array, settings: PrototypesSettings) -> tuple[float, float]:
+def similarity_range(z_public: Array, settings: PrototypesSettings) -> tuple[int, int]:
     """(low, high): percentiles of the similarities among public rows; from −1 to 1 where these are all alike."""
-    similarities = (z_public @ z_public.T)[~np.eye(len(z_public), dtype=bool)]
+    similarities = (whole(z_public) @ whole(z_public).T)[~np.eye(len(z_public), dtype=bool)]
     low, high = np.percentile(similarities, [settings.low_percentile, settings.high_percentile]) if len(similarities) else (0.0, 0.0)
-    return (float(low), float(high)) if high > low else (-1.0, 1.0)
+    return (round(low), round(high)) if round(high) > round(low) else (-(ROW_UNITS**2), ROW_UNITS**2)
 
 
 def fit(settings: PrototypesSettings, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
@@ -108,9 +99,9 @@ def fit(settings: PrototypesSettings, view: View, streams: Streams, ledger: Ledg
     low, high = similarity_range(prepared.z_public, settings)
     class_scores = scores(prepared.z, view.y, prepared.z_public, n_classes=facts.n_classes, low=low, high=high)
     left = np.tile(np.arange(len(prepared.z_public)), (facts.n_classes, 1))
-    stream = streams.secret("choice")
-    spread = (high - low) * (1 + ROUNDING_GUARD) + rounding(facts.n_private + 1, prepared.z.shape[1], high - low)
-    mechanism = ExponentialMechanism(_epsilon_per_round(settings), spread, stream, ledger, label="choice of prototypes")
+    mechanism = ExponentialMechanism(
+        _epsilon_per_round(settings), high - low, streams.secret("choice"), ledger, label="choice of prototypes"
+    )
     sums = np.zeros((facts.n_classes, prepared.z.shape[1]))
     for _ in range(rounds(settings, facts)):
         places = mechanism.choose_each(np.take_along_axis(class_scores, left, axis=1))
@@ -127,12 +118,13 @@ def _epsilon_per_round(settings: PrototypesSettings) -> float:
 METHODS.register(
     Method(
         **words_of("prototypes"),
-        version=2,
+        version=3,
         public_use=PublicUse.UNLABELLED,
         settings=PrototypesSettings,
         cost=cost,
         fit=fit,
         resolve_schedule=resolve_schedule,
         budget_setting="noise_scale",
+        is_exact=lambda settings: True,
     )
 )

@@ -168,6 +168,15 @@ def test_uniform_choices_draw_again_above_the_largest_multiple() -> None:
     assert set(exact.uniform_below(2, 100, system)) == {0, 1}
 
 
+@pytest.mark.parametrize("x", [0.0, 0.3, 0.5, 1.0, 2.7])
+def test_coins_are_true_with_the_probability_of_an_exponential(x: float) -> None:
+    count = 200_000
+    heads = exact.coins(np.full(count, int(x * 2**64), dtype=object), system).mean()
+    for other, right in ((x, True), (x + 0.03, False)):
+        chance = np.exp(-other)
+        assert (abs(heads - chance) <= 5.5 * np.sqrt(chance * (1 - chance) / count)) is np.bool_(right)
+
+
 def mechanism(noise: float = 2.0, secret: object = None) -> GaussianMechanism:
     return GaussianMechanism(noise, 0.5, secret or Streams(None).secret("noise"), Ledger())
 

@@ -20,7 +20,7 @@ from pillar_core.methods import METHODS
 from pillar_core.splits import Transform
 from pillar_core.types import NeighboringRelation, TrainResult
 
-SCORES = np.array([0.0, 3.0, 1.0, -2.0])
+SCORES = np.array([0, 3, 1, -2])
 DRAWS = 4000
 CHOICES = 25
 """1,000 choices over the 40 fits of the contract: a tilt of four times shifts their sum by about 8 standard errors."""
@@ -38,19 +38,19 @@ def is_near(observed, law):
 
 @pytest.mark.parametrize("tilt", [0.3, 1.0])
 def test_the_law_is_the_softmax_of_tilted_scores(tilt):
-    observed = frequencies(SCORES, epsilon=1.5 * tilt, score_range=1.5)
+    observed = frequencies(SCORES, epsilon=2 * tilt, score_range=2)
     for scale, right in ((1.0, True), (2 / 3, False), (3 / 2, False)):
         weights = np.exp(scale * tilt * SCORES)
         assert is_near(observed, weights / weights.sum()) is right
 
 
 def test_huge_scores_choose_the_best_and_never_overflow():
-    assert (frequencies(np.array([1e9, 1e9 - 1e5, -1e300]), epsilon=1.0, score_range=1.0) == [1.0, 0.0, 0.0]).all()
+    assert (frequencies(np.array([2**62, 2**62 - 100_000, -(2**62)]), epsilon=1.0, score_range=1) == [1.0, 0.0, 0.0]).all()
 
 
 def test_the_charge_is_pure_and_twice_under_replace_one():
     ledger = Ledger()
-    ExponentialMechanism(0.5, 2.0, rng.stream(0, "one"), ledger).choose(SCORES)
+    ExponentialMechanism(0.5, 2, rng.stream(0, "one"), ledger).choose(SCORES)
     assert ledger.total_event == ExponentialMechanismEvent(0.5, 1.0) == exponential(0.5)
     for relation, epsilon in ((NeighboringRelation.ADD_OR_REMOVE_ONE, 0.5), (NeighboringRelation.REPLACE_ONE, 1.0)):
         assert accounting.epsilon(ledger.total_event, delta=1e-9, relation=relation).upper == pytest.approx(epsilon, rel=1e-3)
@@ -58,24 +58,31 @@ def test_the_charge_is_pure_and_twice_under_replace_one():
 
 def test_without_noise_it_is_the_argmax_and_not_private():
     ledger = Ledger()
-    assert ExponentialMechanism(math.inf, 1.0, rng.stream(0, "one"), ledger).choose(SCORES) == 1
+    assert ExponentialMechanism(math.inf, 1, rng.stream(0, "one"), ledger).choose(SCORES) == 1
     assert list(event_counts(ledger.total_event)) == [events.NonPrivateDpEvent()]
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "score_range"), [(0.0, 1.0), (-1.0, 1.0), (math.nan, 1.0), (1.0, 0.0), (1.0, math.nan), (1.0, math.inf)]
+    ("epsilon", "score_range"), [(0.0, 1), (-1.0, 1), (math.nan, 1), (1.0, 0), (1.0, 1.5), (1.0, math.nan), (1.0, math.inf)]
 )
 def test_bad_numbers_are_refused(epsilon, score_range):
     with pytest.raises(SettingError, match=r"epsilon .* score_range"):
         ExponentialMechanism(epsilon, score_range, rng.stream(0, "one"), Ledger())
 
 
+def test_scores_that_are_no_whole_numbers_are_refused_before_the_charge():
+    ledger = Ledger()
+    with pytest.raises(SettingError, match="int64"):
+        ExponentialMechanism(1.0, 1, rng.stream(0, "one"), ledger).choose(SCORES / 2)
+    assert not ledger.lines
+
+
 def choosing_case(*, score_range, tilt=1.0):
-    """A learner that picks CHOICES classes by their counts, in which a row's contributions spread by 1, at ε = 1 each."""
+    """A learner that picks CHOICES classes by twice their counts, in which a row's contributions spread by 2, at ε = 1 each."""
 
     def fit(settings, view, streams, ledger):
         _, y = checks.private_rows(view)
-        counts = np.bincount(y, minlength=view.facts.n_classes).astype(np.float64)
+        counts = np.bincount(y, minlength=view.facts.n_classes) * 2
         mechanism = Tilted(1.0, score_range, streams.secret("choice"), ledger, tilt=tilt)
         weights = np.zeros((view.facts.d, view.facts.n_classes), dtype=np.float32)
         for _ in range(CHOICES):
@@ -106,17 +113,17 @@ class Tilted(ExponentialMechanism):
 
 @pytest.mark.parametrize("check", [checks.declared_is_spent, checks.replays, checks.is_within_sensitivity, checks.noise_is_as_charged])
 def test_the_contract_passes_a_sound_choice(check):
-    check(choosing_case(score_range=1.0))
+    check(choosing_case(score_range=2))
 
 
 def test_the_contract_sees_a_range_that_is_too_small():
     with pytest.raises(AssertionError, match="exponential moved"):
-        checks.is_within_sensitivity(choosing_case(score_range=0.4))
+        checks.is_within_sensitivity(choosing_case(score_range=1))
 
 
 def test_the_contract_sees_a_choice_that_is_too_sure():
     with pytest.raises(AssertionError, match="choices are not spread"):
-        checks.noise_is_as_charged(choosing_case(score_range=1.0, tilt=4.0))
+        checks.noise_is_as_charged(choosing_case(score_range=2, tilt=4.0))
 
 
 def test_the_distance_of_scores_is_their_spread():

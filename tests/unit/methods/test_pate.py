@@ -53,6 +53,20 @@ def test_a_teacher_is_a_ridge_regression_on_its_own_rows():
     assert not bias[1].any()
 
 
+def test_no_bit_of_a_teacher_hangs_on_other_rows_or_their_order():
+    generator = rng.stream(0, "teachers")
+    y, group = generator.integers(3, size=600), generator.integers(5, size=600)
+    rows = generator.uniform(-1, 1, (600, 7)).astype(np.float32)
+    order = generator.permutation(600)[:500]
+    order = np.concatenate([order[group[order] != 2], np.flatnonzero(group == 2)[::-1]])
+    for z, is_own in ((np.rint(rows * 2**15) / 2**15, True), (rows, False)):
+        one, other = (
+            grouped_ridge(z[kept].astype(np.float32), y[kept], group[kept], n_groups=5, n_classes=3, penalty=0.3)[0][2]
+            for kept in (np.arange(600), order)
+        )
+        assert np.array_equal(one, other) is is_own
+
+
 @pytest.mark.parametrize("check", [checks.declared_is_spent, checks.replays, checks.is_within_sensitivity, checks.noise_is_as_charged])
 def test_confident_gnmax_keeps_the_contract(check):
     check(case_for(METHODS["pate"], **CONFIDENT))
