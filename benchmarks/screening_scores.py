@@ -31,6 +31,7 @@ from pillar_core.screening import task2vec
 from pillar_core.screening.batches import image_batches
 from pillar_core.screening.class_signal import ROWS, Candidate, public_centre, unit
 from pillar_core.screening.gsd import Side
+from pillar_core.screening.leep import label_shares, negative_leep
 from pillar_core.screening.models import model_of
 from pillar_core.screening.otdd import otdd
 from pillar_core.subspace import projection_distance
@@ -40,8 +41,7 @@ from yardstick import Yardstick
 EPSILONS = (0.1, 0.3, 1.0, 3.0, None)
 DRAWS = 4
 STEPS, TOLERANCE, SMALLEST = 50, 1e-4, 1e-12
-RIDGE, SHARPNESS = 1e-2, 4.0
-"""Of LogME's fixed point; of the ridge classifier of LEEP, and the inverse temperature of its ±1 scores."""
+"""Of LogME's fixed point."""
 TOP, OTDD_ROWS, PROBE_ROWS, SIDE = 32, 500, 200, 32
 Cells = Iterator[tuple[str, float | None, int, Mapping[str, float]]]
 """(score, ε or None, draw, by candidate a value that is larger where it is nearer)."""
@@ -96,29 +96,6 @@ def best_evidence(values: Array, along: Array, square: float, n: int) -> float:
     determinant = float(np.log(shrunk).sum())
     total = d * math.log(alpha) + n * math.log(beta) - beta * residual - alpha * weight - determinant - n * math.log(2 * math.pi)
     return total / (2 * n)
-
-
-def negative_leep(x_public: Array, y_public: Array, x_private: Array, y_private: Array) -> float:
-    """In [0, log C]: 0 where public predictions decide the private label. x: (n, d) float; y: (n,) codes."""
-    shares = label_shares(x_public, y_public, x_private)
-    labels, codes = np.unique(y_private, return_inverse=True)
-    joint = np.stack([shares[codes == label].sum(axis=0) for label in range(len(labels))]) / len(shares)
-    conditional = joint / np.maximum(joint.sum(axis=0), 1e-300)
-    likelihood = (shares * conditional[codes]).sum(axis=1)
-    return float(-np.log(np.maximum(likelihood, 1e-300)).mean())
-
-
-def label_shares(x: Array, y: Array, x_new: Array) -> Array:
-    """(n, Z) softmax of a ridge classifier trained on (x, y), on other rows."""
-    mean, scale = x.mean(axis=0), np.maximum(x.std(axis=0), 1e-3)
-    design = np.concatenate([(x - mean) / scale, np.ones((len(x), 1))], axis=1)
-    labels = np.unique(y)
-    targets = 2.0 * (y[:, None] == labels) - 1.0
-    penalty = RIDGE * len(x) * np.eye(design.shape[1])
-    weights = np.linalg.solve(design.T @ design + penalty, design.T @ targets)
-    scores = SHARPNESS * (np.concatenate([(x_new - mean) / scale, np.ones((len(x_new), 1))], axis=1) @ weights)
-    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
 def leep(private: FeatureSet, public: Mapping[str, FeatureSet]) -> Cells:

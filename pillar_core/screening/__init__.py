@@ -4,6 +4,7 @@ from pillar_core import checks
 from pillar_core.screening.batches import mixture
 from pillar_core.screening.gsd import gsd
 from pillar_core.screening.inspection import angles, order_kept, over_training, pairwise, reconstruction, spectra
+from pillar_core.screening.leep import negative_leep
 from pillar_core.screening.models import MODELS, GradientModel
 from pillar_core.screening.otdd import bures_wasserstein, otdd
 from pillar_core.screening.ranking import interval

@@ -12,7 +12,7 @@ import numpy as np
 from pillar_core.arrays import Array
 from pillar_core.errors import DataError
 from pillar_core.registry import Registry, toml_tables
-from pillar_core.screening import task2vec
+from pillar_core.screening import leep, task2vec
 from pillar_core.screening.batches import flat_pixels
 from pillar_core.screening.gsd import Gradients, Side
 from pillar_core.screening.otdd import otdd
@@ -151,3 +151,4 @@ _register("missed_energy", Need.GRADIENTS, value=projection_residual, moment=res
 _register("gsd_pure", Need.GRADIENTS, directions=projection_distance)
 _register("task2vec", Need.LABELS, Need.NETWORK, value=lambda a, b, _, m: task2vec.task2vec_distance(a.fisher(m), b.fisher(m)))
 _register("otdd", Need.LABELS, value=lambda a, b, _, m: otdd(a.flat[:m], a.labels[:m], b.flat[:m], b.labels[:m]))
+_register("leep", Need.LABELS, value=lambda a, b, _, m: leep.negative_leep(b.flat[:m], b.labels[:m], a.flat[:m], a.labels[:m]))

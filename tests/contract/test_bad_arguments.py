@@ -99,6 +99,7 @@ def calls() -> dict[Callable[..., Any], dict[str, Any]]:
         geometry.xi_table: {"separators": found, "basis": basis, "ks": [1], "classes": ["a", "b"]},
         screening.bures_wasserstein: {"rows": x, "others": x},
         screening.interval: {"values": [0.1, 0.2]},
+        screening.negative_leep: {"x_public": x, "y_public": y, "x_private": x, "y_private": y},
         screening.otdd: {"x": x, "y": y, "x_other": x, "y_other": y},
         screening.over_training: {**sets, "steps": 1, "looks": 2},
         screening.pairwise: {"sets": {"a": data, "b": data}, **small},

@@ -193,7 +193,7 @@ def test_refusals(sets) -> None:
         with pytest.raises(SettingError, match="k must be"):
             pc.gsd(private, private, k=bad)  # type: ignore[arg-type]  # a wrong value is what is tested
     with pytest.raises(DataError, match="no labels"):
-        pc.screen(private, {"bare": dataclasses.replace(public["own half"], y_train=None)}, scores=("otdd",), repeats=1, **FAST)
+        pc.screen(private, {"bare": dataclasses.replace(public["own half"], y_train=None)}, scores=("leep",), repeats=1, **FAST)
 
 
 def test_sizes_and_colours_are_made_equal_and_said(sets) -> None:
@@ -262,6 +262,17 @@ def test_bures_wasserstein_in_closed_form() -> None:
     moved = 2 * (rows - rows.mean(0)) + rows.mean(0) + np.array([1.0, 2.0, 3.0])
     assert screening.bures_wasserstein(rows, moved) == pytest.approx(expected, rel=1e-9)
     assert screening.bures_wasserstein(rows, rows) == pytest.approx(0, abs=1e-9)
+
+
+def test_leep_of_informative_and_of_useless_labels() -> None:
+    generator = stream(0, "leep")
+    y = generator.integers(3, size=600)
+    x = np.eye(3)[y] + 0.1 * generator.standard_normal((600, 3))
+    near = screening.negative_leep(x[:300], y[:300], x[300:], y[300:])
+    useless = screening.negative_leep(x[:300], generator.integers(3, size=300), x[300:], y[300:])
+    assert near < 0.3
+    assert useless > near + 0.3
+    assert useless <= math.log(3) + 1e-9
 
 
 def test_agreement_is_spearman_with_its_permutation_p_value() -> None:
