@@ -1,4 +1,4 @@
-"""Pictures of rows beside the points of a chart, while the pointer is over one."""
+"""Pictures of rows beside the points of a chart, while the pointer is over one, or after a tap on it."""
 
 import base64
 import io

@@ -3,16 +3,20 @@
 Every model has a known seed: experiments, of which none may be released. A release is one further draw from the same law.
 """
 
+import base64
+import binascii
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 
+from pillar_core import backbones
 from pillar_core.arrays import Array
 from pillar_core.errors import DataError
 from pillar_core.runs.run import run_many, solve_spec
-from pillar_core.types import Classifier, RunSpec, SemiPrivateSplit
+from pillar_core.types import Classifier, FeatureSet, RunSpec, SemiPrivateSplit
 
 EPSILONS, DRAWS = (0.1, 1.0, math.inf), 20
 Models = Mapping[float, Sequence[Classifier]]
@@ -29,6 +33,22 @@ def possible_models(spec: RunSpec, split: SemiPrivateSplit, epsilons: Sequence[f
         records = run_many([dataclasses.replace(plan, seed=spec.seed + draw) for draw in range(draws)], split)
         models[epsilon] = [record.classifier for record in records if record.classifier is not None]
     return models
+
+
+def read_drawing(picture: str, data: FeatureSet) -> Array:
+    """(d,) float32 features of a grey picture, through the backbone of the data; nothing of it is kept.
+
+    picture: the h · w bytes of an image like those of the data, in base64.
+    Raises DataError: another number of bytes, or data without grey images; what the backbone raises without its weights.
+    """
+    shape = () if data.images is None else data.images.x_train.shape[1:]
+    try:
+        greys = np.frombuffer(base64.b64decode(picture, validate=True), np.uint8)
+    except binascii.Error:
+        greys = np.empty(0, np.uint8)
+    if len(shape) != 2 or len(greys) != math.prod(shape):
+        raise DataError(f"a drawing needs one grey value for each pixel of an image of shape {shape}; got {len(greys)}.")
+    return np.asarray(backbones.encode(greys.reshape(1, *shape).copy(), backbone=data.backbone)[0])
 
 
 def answers(models: Models, row: Array, classes: Sequence[str]) -> pd.DataFrame:

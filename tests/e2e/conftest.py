@@ -29,12 +29,12 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def new_page(chromium: Any) -> Iterator[Callable[[], Any]]:
+def new_page(chromium: Any) -> Iterator[Callable[..., Any]]:
     """Opens a tab in a browser profile of its own, which ends with the test."""
     contexts = []
 
-    def open_page() -> Any:
-        contexts.append(chromium.new_context(viewport={"width": 1280, "height": 900}))
+    def open_page(**options: Any) -> Any:
+        contexts.append(chromium.new_context(**{"viewport": {"width": 1280, "height": 900}} | options))
         contexts[-1].set_default_timeout(browser.PATIENCE_MS)
         return contexts[-1].new_page()
 

@@ -1,21 +1,39 @@
-"""No private row is in a file that leaves: figures, their tables, the report's entries and the explorer in one file."""
+"""No private row is in a file that leaves: rare numbers, sentences and images are planted, and every export is read for them."""
 
-import re
+import base64
+import importlib.util
+import io
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
+from leaving import holds_image, numbers_in
+from PIL import Image
 
+import pillar_core as pc
 from page_reading import Start, bring_on_data, linked
-from pages.frame import core, exports, figures
+from pages.frame import core, exports, figures, report
 from pages.frame.settings import Settings
+from pages.parts.runs import exports as runs_exports
+from pillar_core import rng, store
+from pillar_core.data import uploads
 from pillar_core.errors import DataError
 from pillar_core.plots.accuracy import with_runs
+from pillar_core.runs import records, trackers
+from pillar_core.runs.evidence import evidence_page
+from pillar_core.runs.models import model_bytes
 from pillar_core.studies import portable
+from pillar_core.types import Dataset
 
 ROWS, FIRST = 240, 7_310_011
-MARKED = "blood,iron,label\n" + "\n".join(f"{FIRST + 37 * row},{(row * 29) % 17},{(row * 29) % 17 > 8:d}" for row in range(ROWS))
+MARKS = {FIRST + 37 * row for row in range(ROWS)}
+SENTENCE = "The quokka of ward {} sang loudly at noon"
+MARKED = "blood,iron,note,label\n" + "\n".join(
+    f"{FIRST + 37 * row},{(row * 29) % 17},{SENTENCE.format(FIRST + 37 * row)},{(row * 29) % 17 > 8:d}" for row in range(ROWS)
+)
 VIEWS = [
     *(("explore", {"view": view}) for view in ("k", "epsilon", "plane", "costs", "noise", "classes", "rows", "odds", "why")),
     *(("evidence", {"controls": f"evidence-view:{view}"}) for view in ("attack", "rows", "image", "score", "audit")),
@@ -25,32 +43,53 @@ VIEWS = [
 ]
 
 
-def numbers_in(text: str) -> set[int]:
-    """The marks of rows in a text."""
-    return {int(float(number)) for number in re.findall(r"\b7\d{6}(?:\.0+)?\b", text)} & {FIRST + 37 * row for row in range(ROWS)}
-
-
 @pytest.fixture
-def left(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the exports of each figure that a page draws hold, as text."""
-    texts: list[str] = []
+def left(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """What the exports of each figure that a page draws hold; each is in the report, too."""
+    files: list[bytes] = []
 
     def keep(figure: Any, runs: Any, table: pd.DataFrame | Callable[[], pd.DataFrame], info: figures.FigureInfo) -> None:
         whole = figure if runs is None else with_runs(figure, runs)
         frame = table if isinstance(table, pd.DataFrame) else table()
-        texts.extend([whole.to_json(), exports.csv(frame).decode(), exports.settings_yaml(info.settings), frame.to_html()])
+        files.extend(
+            [whole.to_json().encode(), exports.csv(frame), exports.settings_yaml(info.settings).encode(), frame.to_html().encode()]
+        )
+
+        report._add(whole, frame, info.name, info.settings, info.all_badges, info.sets)
 
     monkeypatch.setattr(figures, "_show_exports", keep)
-    return texts
+    monkeypatch.setattr(report, "script", str)  # Plotly's own
+    return files
 
 
-def test_no_private_row_is_in_a_file_that_leaves(start: Start, left: list[str]) -> None:
+def files_of(settings: Settings, folder: Path) -> dict[str, bytes]:
+    """Every other file that the product makes of private rows: of a release, of experiments in the cache, and of the cache itself."""
+    split = core.split(settings)
+    for seed in (0, 1):
+        core.run(Settings(data=settings.data, k=settings.k, seed=seed))
+    release, runs = pc.run("pillar", split, epsilon=2.0, k=settings.k, seed=None), records.all_runs()
+    model = model_bytes(release, split=split, onnx=True)
+    store.default().export(folder / "bundle.zip")
+    trackers.write_csv(runs, folder / "runs.csv")
+    if importlib.util.find_spec("mlflow"):
+        trackers.write_mlflow(runs, folder / "mlflow")
+    texts = {
+        "explorer": portable.page(settings.data),
+        "evidence": evidence_page(io.BytesIO(model), attacks=["an attack"]),
+        "statement": pc.statement(release).text,
+        "grid": runs_exports.grid_yaml(runs),
+        "command": runs_exports.command(runs),
+    }
+    files = {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return files | {name: text.encode() for name, text in texts.items()} | {"model": model, "notebook": runs_exports.notebook(runs)}
+
+
+def test_no_private_row_is_in_a_file_that_leaves(start: Start, left: list[bytes], tmp_path: Path) -> None:
     name = bring_on_data(start("data"), MARKED.encode(), "blood.csv")
     settings = Settings(data=name, k=2)
     split = core.split(settings)
-    private = {int(value) for value in split.features.x_train[split.private, 0]}
-    assert len(private & {FIRST + 37 * row for row in range(ROWS)}) > 100, "the marks are in the rows, as they are"
-    assert numbers_in(f"7310011,\n7310048.0;{FIRST + 1}") == {FIRST, FIRST + 37}
+    private = {int(value) for value in split.features.x_train[split.private, 0]} & MARKS
+    assert len(private) > 100, "the marks are in the rows, as they are"
     for page, link in VIEWS:
         before = len(left)
         app = start(page, data=name, k="2", v="2", **link)
@@ -58,17 +97,40 @@ def test_no_private_row_is_in_a_file_that_leaves(start: Start, left: list[str]) 
         assert linked(app)["data"] == name
         for key in {"train-possible", "lira-run"} & {button.key for button in app.button}:
             app.button(key=key).click().run()
-        for text in left[before:]:
-            assert not numbers_in(text) & private, (page, link)
+        entries = [app.session_state[f"report.{place:04}"] for place in range(1, 1 + (len(left) - before) // 4)]
+        for content in (*left[before:], report.page(entries).encode()):
+            assert not numbers_in(content, private), (page, link)
     assert len(left) > 4 * 12
-    core.run(settings)
+    (folder := tmp_path / "files").mkdir()
+    files = files_of(settings, folder)
+    assert len(files) >= 9
+    assert not {name: found for name, content in files.items() if (found := numbers_in(content, private))}
     with pytest.raises(DataError):
         portable.page("nothing")
-    assert not numbers_in(portable.page(name)) & private
 
 
-def test_a_row_that_you_brought_is_not_reconstructed(start: Start) -> None:
-    name = bring_on_data(start("data"), MARKED.encode(), "blood.csv")
-    app = start("evidence", data=name, k="2", v="2", controls="evidence-view:image")
+def test_no_private_image_is_in_a_file_that_leaves_or_is_reconstructed(start: Start, tmp_path: Path) -> None:
+    drawn = rng.stream(0, "planted images").integers(0, 256, (160, 28, 28), dtype=np.uint8)
+    start("data")
+    name = uploads.keep(Dataset("scans", drawn[:120], np.arange(120) % 2, drawn[120:], np.arange(40) % 2, ("sick", "well")))
+    (folder := tmp_path / "files").mkdir()
+    settings = Settings(data=name, backbone="raw_pixels", k=2)
+    files, split = files_of(settings, folder), core.split(settings)
+    assert not [file for file, content in files.items() for row in split.private[:12] if holds_image(content, drawn[row])]
+    app = start("evidence", data=name, backbone="raw_pixels", k="2", v="2", controls="evidence-view:image")
     assert any("public anyway" in item.value for item in app.info)
     assert not any(item.key == "chart-reconstruction" for item in app.get("plotly_chart"))
+
+
+def test_a_planted_row_is_found_however_it_is_packed() -> None:
+    image, file, zipped = rng.stream(0, "planted").integers(0, 256, (28, 28), dtype=np.uint8), io.BytesIO(), io.BytesIO()
+    Image.fromarray(image).resize((112, 112)).save(file, "JPEG")
+    np.savez_compressed(zipped, x=np.array([[1, 2], [3, FIRST]], np.float32), images=image[None])
+    figure = pc.plots.map_2d(pd.DataFrame({"x": [1.0, FIRST], "y": [0.0, 1.0], "class": "a"}))
+    page = f'<img src="data:image/jpeg;base64,{base64.b64encode(file.getvalue()).decode()}">'.encode()
+    for content in (figure.to_json().encode(), zipped.getvalue(), SENTENCE.format(FIRST).encode(), b"a;7.310011e+06"):
+        assert numbers_in(content, MARKS) == {FIRST}
+    assert not numbers_in(f"{FIRST + 1}".encode(), MARKS)
+    for content in (page, zipped.getvalue()):
+        assert holds_image(content, image)
+    assert not holds_image(page, image.T.copy())

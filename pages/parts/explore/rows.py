@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, local, memory, plain, theme
+from pages.frame import badges, core, drawing, local, memory, plain, theme
 from pages.frame import settings as codec
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
@@ -49,7 +49,14 @@ def _one_row(offered: list[int], tested: Array, labels: Array, settings: Setting
         return
     row = int(local.select("one-row", {row: f"test row {row}: {data.classes[labels[row]]}" for row in offered}, offered[0]))
     numbers, label = data.x_test[row].copy(), data.classes[labels[row]]
-    if tested.ndim > 2:
+    if tested.ndim == 3:
+        drawn = drawing.canvas(tested[row], key=f"draw-{row}", alt=f"test row {row}, to draw on or to shift by the arrow keys")
+        st.caption(
+            f"Class: {plain.text(label)}. Draw on it by mouse or finger, or shift it by the arrow keys: the models read what you made."
+        )
+        if drawn:
+            numbers, label = _features_of(drawn, settings), ""
+    elif tested.ndim > 3:
         st.image(tested[row], width=112, caption=plain.text(label))
     elif tested.shape == data.x_test.shape and not data.texts:
         names = [plain.text(name) for name in (data.names or [f"x{place}" for place in range(data.d)])[:_FIELDS]]
@@ -64,6 +71,11 @@ def _one_row(offered: list[int], tested: Array, labels: Array, settings: Setting
         return
     table = possible_models.answers(_models(key, settings), numbers, data.classes)
     show_figure(plots.possible_answers(table, label=label, mode=theme.mode()), table, FigureInfo("possible_answers", settings))
+
+
+@memory.of_rows(max_entries=1)
+def _features_of(drawn: str, settings: Settings) -> Array:
+    return possible_models.read_drawing(drawn, core.features(settings))
 
 
 def _words(settings: Settings) -> str:

@@ -21,6 +21,7 @@ from pillar_core.arrays import Json
 from pillar_core.data import DATASETS
 from pillar_core.errors import DataError
 from pillar_core.methods import METHODS
+from pillar_core.plots import k_curves
 from pillar_core.plots.odds import guessed_right
 from pillar_core.plots.theme import Mode, epsilon_colour, method_style
 from pillar_core.runs import records
@@ -77,23 +78,27 @@ def page(dataset: str, *, methods: Sequence[str] = (), link: str = "", story: St
     return template.substitute(words, policy=policy, style=style, script=script, data=data)
 
 
-def gap(story: Story, runs: pd.DataFrame) -> float:
-    """Points of mean accuracy of the first compared setting above the second. Raises DataError where runs of one are missing."""
-    means = []
+def gaps(story: Story, runs: pd.DataFrame) -> pd.Series:
+    """Points of accuracy of the first compared setting above the second, for each seed. Raises DataError: runs of one are missing."""
+    measured = []
     for method, epsilon, k in story.compared:
         rows = runs[(runs["method"] == method) & (runs["epsilon"] == epsilon)]
         rows = rows[rows["wanted_k"].isna() if k == 0 else rows["wanted_k"] == k]
-        if rows.empty:
-            raise DataError(f"the story {story.name} needs runs of {method} at ε = {epsilon:g}: leave `methods` and the setup as they are.")
-        means.append(100 * float(rows["accuracy"].mean()))
-    return means[0] - means[1]
+        measured.append(100 * rows.groupby("seed")["accuracy"].mean())
+    points = (measured[0] - measured[1]).dropna()
+    if points.empty:
+        needed = " and ".join(f"{method} at ε = {epsilon:g}" for method, epsilon, _ in story.compared)
+        raise DataError(f"the story {story.name} needs runs of {needed} with the same seeds: leave `methods` and the setup as they are.")
+    return points
 
 
 def _story_html(story: Story | None, runs: pd.DataFrame) -> str:
-    """The story as a paragraph of HTML; its surprise waits to be opened."""
+    """The story as a paragraph of HTML; its surprise waits to be opened, and says what each seed measured."""
     if story is None:
         return ""
-    surprise = html.escape(story.surprise.format(gap=gap(story, runs)))
+    points = gaps(story, runs)
+    by_seed = f" Seed by seed: {', '.join(f'{gap:.1f}' for gap in points)} points."
+    surprise = html.escape(story.surprise.format(gap=points.mean()) + by_seed)
     return f'<p class="lede">{html.escape(story.see)}</p><details><summary>A surprise</summary><p>{surprise}</p></details>'
 
 
@@ -135,6 +140,11 @@ def _content(runs: pd.DataFrame) -> Form:
                 "idea": METHODS[name].idea,
                 "colours": [method_style(name).colour(mode) for mode in MODES],
                 "points": [point for measure in MEASURES if measure in rows for point in _points(rows, measure)],
+                "best": [
+                    [epsilon, k_curves.compare_best_k(curve)]
+                    for epsilon, curve in k_curves.by_budget(rows[rows["wanted_k"].notna()], name).items()
+                    if math.isfinite(epsilon)
+                ],
             }
             for name in METHODS
             if len(rows := runs[runs["method"] == name])

@@ -6,7 +6,7 @@ const [EPSILON, K, ASKED, MEAN, LOW, HIGH, SEEDS] = [1, 2, 3, 4, 5, 6, 7];
 const LINES = { non_private: "no privacy", only_public: "public alone", dp_sgd: "no projection" };
 const colour = (pair) => pair[dark.matches ? 1 : 0];
 const fixed = (value) => `${value.toFixed(1)} %`;
-const interval = (point) => (point[LOW] === null ? "one seed" : `${point[LOW].toFixed(1)} to ${point[HIGH].toFixed(1)}, ${point[SEEDS]} seeds`);
+const interval = (point) => (point[LOW] === null ? "one seed" : `95 % interval ${point[LOW].toFixed(1)} to ${point[HIGH].toFixed(1)}, ${point[SEEDS]} seeds`);
 
 function points(learner, epsilon) {
   return learner.points.filter((point) => point[0] === find("measure").value && (epsilon === undefined || point[EPSILON] === epsilon));
@@ -93,7 +93,7 @@ function drawCurves() {
     if (here[LOW] !== null) svg.append(element("line", { x1: at, x2: at, y1: y(here[LOW]), y2: y(here[HIGH]), stroke: "var(--accent)", "stroke-width": 2 }));
     svg.append(element("text", { x: at, y: y(here[MEAN]) + 9, "text-anchor": "middle", "font-size": 27, fill: "var(--accent)", stroke: "var(--surface)", "stroke-width": 1 }, "★"));
   }
-  svg.setAttribute("aria-label", find("answer").textContent);
+  svg.setAttribute("aria-label", find("answer").innerText);
   find("curves").replaceChildren(svg);
   find("curves-words").textContent = `${learner.title}: ${learner.idea} The star is your choice, the band its 95 % interval over seeds. A gap in a line means: not measured.`;
 }
@@ -135,12 +135,12 @@ function draw() {
   find("k-value").textContent = steps.length ? (byRule ? `${here[K]} (rule)` : steps[Number(find("k").value)]) : "";
   const measure = data.measures[find("measure").value];
   const head = here ? `${fixed(here[MEAN])} ${measure} (${interval(here)}).` : "Not measured at this k and ε.";
-  const level = document.createElement("b");
-  level.textContent = head;
+  const best = find("measure").value === "accuracy" && learner.best.find(([value]) => value === epsilon)?.[1];
   const risk = isPrivate(learner)
-    ? ` At ε = ${epsilon} the best attacker who guesses whether you are in the data is right at most ${alone} of the time, instead of 50 %, and at most ${gaussian} if all noise is Gaussian and every row enters every step.`
-    : " This learner does not depend on ε.";
-  find("answer").replaceChildren(level, risk);
+    ? `At ε = ${epsilon} the best attacker who guesses whether you are in the data is right at most ${alone} of the time, instead of 50 %, and at most ${gaussian} if all noise is Gaussian and every row enters every step.`
+    : "This learner does not depend on ε.";
+  const lines = [head, best && `Which k at ε = ${epsilon}? ${best}`, risk].filter(Boolean);
+  find("answer").replaceChildren(...lines.map((words) => Object.assign(document.createElement("p"), { textContent: words })));
   drawCurves();
   drawLearners();
 }

@@ -1,6 +1,7 @@
 """The explorer in one file: its numbers are the records', its policy lets its own script run alone, and it holds no row or path."""
 
 import base64
+import dataclasses
 import hashlib
 import json
 import math
@@ -15,6 +16,15 @@ from pillar_core.runs import records, starter
 from pillar_core.studies import portable
 
 DATA = starter.SHARED["dataset"]
+ALL = ("dp_sgd", 0.3, 0), ("dp_sgd", 1.0, 0)
+CLAIMS = {
+    "few-directions": [(("pillar", 0.1, 10), ("pillar", 0.1, k)) for k in (3, 5, 20, 40, 80, 160)],
+    "best-k-moves": [(("pillar", 0.1, 10), ("pillar", 0.1, 160))],
+    "many-rows": [(ALL[0], ("pillar", 0.3, k)) for k in (10, 40, 160)],
+    "digits": [(ALL[1], ("pillar", 1.0, 10))],
+    "handwriting": [(ALL[1], ("pillar", 1.0, 20))],
+}
+"""What the words of a story say besides its gap: in each pair the first setting is the better one."""
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +45,14 @@ def test_points_are_the_means_and_intervals_of_the_records(text):
         rows = table[(table["method"] == "pillar") & (table["epsilon"] == epsilon) & (table["k"] == k)]["accuracy"]
         assert ends == pytest.approx([100 * end for end in metrics.over_runs(rows.to_list())], abs=0.006)
         assert seeds == 5
+
+
+def test_the_file_says_which_k_is_best_and_how_sure_that_is(text):
+    pillar = next(learner for learner in content(text)["learners"] if learner["name"] == "pillar")
+    curve = starter.hero_table().query("method == 'pillar' and epsilon == 0.3").groupby("k")["accuracy"].mean()
+    said = dict(pillar["best"])[0.3]
+    assert said.startswith(f"Best measured k: {curve.idxmax():g}. The seeds do not tell k from")
+    assert not next(learner for learner in content(text)["learners"] if learner["name"] == "dp_sgd")["best"]
 
 
 def test_odds_are_those_of_the_sidebar_rounded_up(text):
@@ -90,7 +108,10 @@ def test_the_command_writes_the_file(tmp_path, capsys):
 def test_a_story_holds_by_the_records_that_ship_and_opens_at_a_measured_point(story):
     page = portable.page(story.dataset, story=story, link="https://example.org/explore?v=2&k=0")
     told, shown = page.split("</details>")[0], content(page)
-    assert portable.gap(story, portable._runs(story.dataset, (), {})) > 0.5
+    runs = portable._runs(story.dataset, (), {})
+    pairs = [story.compared, *CLAIMS.get(story.name, ())]
+    assert all(portable.gaps(dataclasses.replace(story, compared=pair), runs).mean() > 0.5 for pair in pairs)
+    assert "Seed by seed: " + ", ".join(f"{gap:.1f}" for gap in portable.gaps(story, runs)) in page
     assert story.question.split("'")[0] in told
     assert "{gap" not in told
     assert len(page.encode()) < 300_000

@@ -1,5 +1,6 @@
 """Models that a release could have been: as many as wanted, the first the record's own, equal without noise; and dots of what they say."""
 
+import base64
 import dataclasses
 import math
 
@@ -27,6 +28,16 @@ def test_possible_models_differ_by_noise_alone() -> None:
     assert table[np.isinf(table["epsilon"])]["class"].nunique() == 1
     with pytest.raises(DataError, match="seed"):
         possible_models.possible_models(dataclasses.replace(spec, seed=None), split)
+
+
+def test_a_drawing_is_read_as_the_row_whose_pixels_it_has_and_anything_else_is_refused() -> None:
+    data = pc.load_dataset("digits")
+    rows = pc.split(data, public_fraction=0.1).features
+    picture = base64.b64encode(data.x_test[7].tobytes()).decode()
+    assert np.array_equal(possible_models.read_drawing(picture, rows), rows.x_test[7])
+    for bad in (picture[4:], "<script>", ""):
+        with pytest.raises(DataError, match="one grey value for each pixel"):
+            possible_models.read_drawing(bad, rows)
 
 
 def test_every_model_is_one_dot_and_names_with_markup_are_text() -> None:
