@@ -27,6 +27,8 @@ Address = tuple[str, int]
 _PROXIED = ("forwarded", "x-forwarded-", "x-real-ip", "via", "cf-")
 _MESSAGES = ("rerun_script", "stop_script", "file_urls_request", "app_heartbeat", "deferred_file", "dataframe_chunk")
 """What a visitor's browser may send; the rest of Streamlit's messages name files of a checkout, and write beside the app."""
+_HUB = b" https://huggingface.co"
+"""Shows each of its Spaces in a frame, and sets SPACE_ID there."""
 _FOLDER = str(Path(__file__).resolve().parents[2]).encode()
 _WAY = "Set PILLAR_TOKEN for the server, and open the address with ?token=... that it then prints."
 
@@ -45,7 +47,7 @@ def check() -> None:
 
 
 class Door:
-    """An ASGI wrapper that refuses requests that the mode does not allow, and framing by other origins."""
+    """An ASGI wrapper that refuses requests that the mode does not allow, and framing by other origins, save a demo by its hub."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -56,7 +58,8 @@ class Door:
 
         async def answer(message: Scope) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], (b"content-security-policy", b"frame-ancestors 'self'")]
+                policy = b"frame-ancestors 'self'" + (_HUB if is_demo and os.environ.get("SPACE_ID") else b"")
+                message["headers"] = [*message["headers"], (b"content-security-policy", policy)]
             if is_demo and message.get("bytes"):  # Streamlit tells every browser where on the disk the app lies
                 message["bytes"] = message["bytes"].replace(_FOLDER, b"-" * len(_FOLDER))
             await send(message)

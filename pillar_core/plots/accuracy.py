@@ -211,8 +211,8 @@ def _ghost(figure: go.Figure, pinned: pd.DataFrame, letter: str, *, mode: Mode) 
         showlegend=False,
         hover=f"{letter}, k = %{{x}}: %{{y:.1f}} %<extra>pinned {letter}</extra>",
     )
-    middle = curve.iloc[len(curve) // 2]
-    marks.note(figure, math.log10(middle["k"]), 100 * middle["mean"], f"pinned {letter}", colour, yshift=16, bgcolor=fade(ink.surface, 0.7))
+    place = curve.iloc[len(curve) * (1 + "ABC".index(letter)) // 4]
+    marks.note(figure, math.log10(place["k"]), 100 * place["mean"], f"pinned {letter}", colour, yshift=16, bgcolor=fade(ink.surface, 0.7))
 
 
 def _history(history: pd.DataFrame, *, mode: Mode) -> list[marks.Looks]:

@@ -50,6 +50,15 @@ def status(*asked: Any, **more: Any) -> int:
     return int(answer("http", *asked, **more)[0]["status"])
 
 
+@pytest.mark.parametrize(("demo", "hub"), [("0", ""), ("1", " https://huggingface.co")])
+def test_on_a_hub_a_demo_is_framed_by_the_hub_and_nothing_else(
+    connection: Any, monkeypatch: pytest.MonkeyPatch, demo: str, hub: str
+) -> None:
+    monkeypatch.setenv("SPACE_ID", "you/explorer")
+    monkeypatch.setenv(mode.DEMO, demo)
+    assert (b"content-security-policy", f"frame-ancestors 'self'{hub}".encode()) in answer("http", connection, HOST)[0]["headers"]
+
+
 def test_one_person_at_this_machine_gets_in_by_its_name_and_no_page_of_another_origin(connection: Any) -> None:
     assert (b"content-security-policy", b"frame-ancestors 'self'") in answer("http", connection, HOST)[0]["headers"]
     headers = {
