@@ -20,6 +20,7 @@ EXTRAS: Mapping[str, tuple[str, str]] = {
     "dp_accounting": ("dp-accounting", "pld"),
     "openpyxl": ("openpyxl", "excel"),
     "sentence_transformers": ("sentence-transformers", "sentences"),
+    "mlflow": ("mlflow-skinny", "mlflow"),
 }
 """Module → package and extra."""
 

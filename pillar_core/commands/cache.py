@@ -1,4 +1,4 @@
-"""`cache`: list, check, shrink, carry away and take in what the cache holds, and hand on its runs."""
+"""`cache`: list, check, shrink, carry away and take in what the cache holds, and hand its runs to trackers."""
 
 import argparse
 import time
@@ -7,17 +7,15 @@ import pandas as pd
 
 from pillar_core import store
 from pillar_core.commands.options import Commands, printable
-from pillar_core.data.parts import place_of
 from pillar_core.errors import StoreError
-from pillar_core.runs import records
-from pillar_core.spreadsheets import without_formulas
+from pillar_core.runs import records, trackers
 
 UNITS = {"kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
 def add_to(commands: Commands) -> None:
     """Adds the commands and their options."""
-    parser = commands.add_parser("cache", help="list, verify, prune, export or import cached results, or hand on runs")
+    parser = commands.add_parser("cache", help="list, verify, prune, export or import cached results, or hand runs to trackers")
     actions = parser.add_subparsers(required=True, metavar="action")
     parser = actions.add_parser("ls", help="what the cache holds, by kind")
     parser.add_argument("--kind", choices=store.KINDS, help="its entries one by one, longest unused first")
@@ -35,8 +33,9 @@ def add_to(commands: Commands) -> None:
     parser = actions.add_parser("import", help="take in what a zip file that `export` wrote holds; each checksum is compared")
     parser.add_argument("file", help="the zip file to read")
     parser.set_defaults(command=_import)
-    parser = actions.add_parser("runs", help="write every run of the cache as csv, for spreadsheets and trackers")
-    parser.add_argument("--output", required=True, metavar="FILE", help="the csv file to write")
+    parser = actions.add_parser("runs", help="write every run of the cache for a spreadsheet, or for MLflow")
+    parser.add_argument("--format", required=True, choices=("csv", "mlflow"), help="a csv file, or a folder that MLflow reads")
+    parser.add_argument("--output", required=True, metavar="PATH", help="the file or folder to write")
     parser.set_defaults(command=_write_runs)
 
 
@@ -105,10 +104,6 @@ def _import(options: argparse.Namespace) -> int:
 
 
 def _write_runs(options: argparse.Namespace) -> int:
-    runs, place = records.all_runs(), place_of(options.output)
-    try:
-        without_formulas(runs).to_csv(place, index=False)
-    except OSError as error:
-        raise StoreError(f"the runs could not be written to {place} ({error.strerror}); name another file.") from error
-    print(f"{len(runs)} runs written to {place}")
+    write = {"csv": trackers.write_csv, "mlflow": trackers.write_mlflow}[options.format]
+    print(f"{write(records.all_runs(), options.output)} runs written to {options.output}")
     return 0

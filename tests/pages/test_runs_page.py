@@ -1,6 +1,8 @@
 """Runs: counted before it starts, filtered by the link, compared and exported; papers beside our own."""
 
 import dataclasses
+import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -78,11 +80,16 @@ def test_hostile_filters_keep_everything(start: Start, runs: pd.DataFrame) -> No
     assert "4 settings, 8 runs" in words(app)
 
 
-def test_the_exported_grids_are_of_the_same_runs(runs: pd.DataFrame) -> None:
+def test_exports_train_the_same_runs(runs: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     grids = list(yaml.safe_load_all(runs_exports.grid_yaml(runs)))
     assert len(grids) == 4
     keys = {pc_key for grid in grids for pc_key in _keys(grid)}
     assert keys == set(runs["key"])
+    code = json.loads(runs_exports.notebook(runs))["cells"][1]["source"]
+    scope: dict[str, object] = {}
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "elsewhere"))
+    exec(compile(code.removesuffix("\ntable"), "notebook", "exec"), scope)
+    assert sorted(scope["table"]["accuracy"]) == sorted(runs["accuracy"])  # type: ignore[index]  # what the notebook left
 
 
 def test_what_was_refused_stands_apart_with_its_cause(start: Start, runs: pd.DataFrame) -> None:

@@ -1,4 +1,4 @@
-"""What leaves the Runs page: grids as YAML, and shell lines."""
+"""What leaves the Runs page: grids as YAML, shell lines and a notebook."""
 
 import json
 
@@ -8,6 +8,10 @@ import yaml
 from pillar_core.runs import records
 from pillar_core.runs import versions as made
 from pillar_core.types import Form
+
+_EXPERIMENTS = (
+    "Seeds are known: these runs are experiments, not releases. Test accuracy reads test rows without noise and is not covered by ε."
+)
 
 
 def grid_yaml(runs: pd.DataFrame) -> str:
@@ -30,6 +34,21 @@ def command(runs: pd.DataFrame) -> str:
 def made_with(runs: pd.DataFrame) -> list[str]:
     """The versions that the runs' records were made with, one line for each different set of them."""
     return [made.in_words(packages) for packages in records.versions_of(list(runs["key"]))] or [made.in_words({})]
+
+
+def notebook(runs: pd.DataFrame) -> bytes:
+    """A Jupyter notebook that trains the runs again (or reads them from the cache) and shows their table."""
+    grids = [_plain(grid) for grid in records.grid_of(list(runs["key"]))]
+    lines = ("import json", "import pandas as pd", "import pillar_core as pc", f"grids = json.loads({json.dumps(grids)!r})")
+    code = "\n\n".join([*lines, "table = pd.concat([pc.sweep(grid) for grid in grids], ignore_index=True)\ntable"])
+    versions = "; ".join(made_with(runs)).replace("`", "")
+    about = f"# Runs\n\nMade with `{versions}`. {_EXPERIMENTS}\n\nIt needs the package: `pip install .` in the folder of the app."
+    cells: list[Form] = [
+        {"cell_type": "markdown", "id": "about", "metadata": {}, "source": about},
+        {"cell_type": "code", "id": "runs", "metadata": {}, "source": code, "execution_count": None, "outputs": []},
+    ]
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    return json.dumps({"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}, indent=1).encode()
 
 
 def _plain(grid: Form) -> Form:

@@ -158,11 +158,12 @@ def _compare(chosen: pd.DataFrame, visible: pd.DataFrame, info: FigureInfo) -> N
 def _exports(runs: pd.DataFrame) -> None:
     with st.expander(f"Export these {len(runs):,} runs", icon=":material/download:"):
         if len(runs) > _MOST_EXPORTED:
-            st.caption(f"Grids hold at most {_MOST_EXPORTED} runs: choose lines or filters to say which.")
+            st.caption(f"Grids and notebook hold at most {_MOST_EXPORTED} runs: choose lines or filters to say which.")
         few = runs.head(_MOST_EXPORTED)
         files = {
             "CSV": (lambda: exports.csv(runs), "runs.csv", "text/csv", "One row per seed."),
             "YAML": (lambda: runs_exports.grid_yaml(few).encode(), "runs.yaml", "text/yaml", "A grid per setting, for the command line."),
+            "Notebook": (lambda: runs_exports.notebook(few), "runs.ipynb", "application/x-ipynb+json", "Trains or reads the same runs."),
         }
         with st.container(horizontal=True):
             for label, (make, name, mime, hint) in files.items():

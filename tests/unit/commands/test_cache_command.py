@@ -1,5 +1,6 @@
 """The `cache` command: what it prints, what it exits with, and that records alone travel unless features are asked for."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from pillar_core import store
 from pillar_core.__main__ import main
 from pillar_core.commands.cache import byte_count, size_words
 from pillar_core.errors import StoreError
+from pillar_core.runs import records, trackers
 
 
 @pytest.fixture
@@ -90,11 +92,37 @@ GRID = {"dataset": "digits", "public_fraction": 0.1, "method": "pillar", "epsilo
 
 def test_runs_leave_as_csv_with_their_bounds(own_cache: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pc.sweep(GRID)
-    assert main(["cache", "runs", "--output", str(tmp_path / "runs.csv")]) == 0
+    assert main(["cache", "runs", "--format", "csv", "--output", str(tmp_path / "runs.csv")]) == 0
     assert "4 runs written" in capsys.readouterr().out
     table = pd.read_csv(tmp_path / "runs.csv")
     trained = table[table["error_message"].isna()]
     assert len(trained) == 2 < len(table)
     assert (trained["epsilon_upper"] <= trained["epsilon"]).all()
-    assert main(["cache", "runs", "--output", str(tmp_path / "none" / "runs.csv")]) == 2
+    assert main(["cache", "runs", "--format", "csv", "--output", str(tmp_path / "none" / "runs.csv")]) == 2
     assert "could not be written" in capsys.readouterr().err
+
+
+def test_mlflow_lists_the_runs_with_their_bounds(own_cache: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mlflow = pytest.importorskip("mlflow", reason="MLflow is not installed")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    pc.sweep(GRID)
+    runs = records.all_runs()
+    assert [trackers.write_mlflow(runs, tmp_path / "mlruns") for _ in range(2)] == [2, 0], "refused runs and known ones are left out"
+    assert trackers.write_mlflow(runs.iloc[:0], tmp_path / "none") == 0
+    client = mlflow.MlflowClient((tmp_path / "mlruns").as_uri())
+    listed = client.search_runs([experiment.experiment_id for experiment in client.search_experiments()])
+    trained = runs[runs["error_message"].isna()].set_index("key")
+    assert {run.data.tags["pillar.key"] for run in listed} == set(trained.index)
+    for run in listed:
+        row = trained.loc[run.data.tags["pillar.key"]]
+        assert run.data.metrics["epsilon_upper"] == row["epsilon_upper"]
+        assert run.data.metrics["accuracy"] == row["accuracy"]
+        assert (float(run.data.params["epsilon"]), run.data.params["accountant"]) == (row["epsilon"], row["accountant"])
+
+
+def test_without_mlflow_a_refusal_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "mlflow", None)
+    assert main(["cache", "runs", "--format", "mlflow", "--output", str(tmp_path)]) == 2
+    assert "`mlflow`" in capsys.readouterr().err

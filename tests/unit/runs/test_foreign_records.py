@@ -1,6 +1,8 @@
 """Records that another machine wrote: nothing of one runs in an export."""
 
+import ast
 import copy
+import json
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -35,4 +37,8 @@ def test_exports_run_nothing_of_a_record(own: dict[str, Any], tmp_path: Path) ->
     assert len(runs) == 2
     lines = [line for line in exports.command(runs).split("\n") if not line.startswith("python ")]
     subprocess.run(["sh", "-c", "\n".join(lines)], cwd=tmp_path, check=True)
+    cells = json.loads(exports.notebook(runs))["cells"]
+    tree = ast.parse(cells[1]["source"])
+    calls = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    assert calls == {"json.loads", "pd.concat", "pc.sweep"}
     assert not mark.exists()
