@@ -91,6 +91,7 @@ BAD: dict[str, tuple[tuple[Any, ...], str]] = {
     "infinite label": ((X, [0, 1, np.inf, 0, 1, 0]), "rows 2"),
     "missing label": ((X, [0, 1, np.nan, 0, 1, 0]), "no label in rows 2"),
     "missing word": ((X, np.array(["a", None, "b", "a", "b", ""], dtype=object)), "no label in rows 1, 5"),
+    "hundreds of digits": ((X, [10**400, 1] * 3), "whole numbers or words"),
     "mixed labels": ((X, np.array(["a", 1, "b", "a", "b", 2], dtype=object)), "not both"),
     "one-hot": ((X, np.eye(6)), "one label per row"),
     "too few labels": ((X, Y[:4]), "each of the 6 rows of x_train; got 4"),

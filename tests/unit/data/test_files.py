@@ -15,7 +15,6 @@ import pytest
 import pillar_core as pc
 from pillar_core import data
 from pillar_core.data import read_features
-from pillar_core.data.frames import frame_of
 from pillar_core.errors import DataError, PillarError
 from pillar_core.runs import loading
 from unit.image_files import npz, report_on
@@ -95,35 +94,68 @@ def _corrupt() -> bytes:
     return bytes(content)
 
 
-BAD: dict[str, tuple[bytes, str, str]] = {
-    "ending": (b"", "rows.pdf", "must end in"),
-    "no name": (b"", "", "must end in"),
-    "empty npz": (b"", "a.npz", "no npz"),
-    "text as npz": (b"hello there", "a.npz", "no npz"),
-    "pickle": (pickle.dumps({"x_train": [1]}), "a.npz", "pickle"),
-    "pickled array inside": (npz(x_train=np.array([{"a": 1}], dtype=object)), "a.npz", "pickle"),
-    "npy": (b"\x93NUMPY\x01\x00", "a.npz", "one bare array"),
-    "truncated": (_truncated(), "a.npz", "damaged"),
-    "corrupt": (_corrupt(), "a.npz", "damaged"),
-    "other keys": (npz(table=X), "a.npz", r"holds table \(20, 2\)"),
-    "table of classes": (npz(x_train=X, y_train=Y, classes=[["a"], ["b"]]), "a.npz", r"one name for each class.*got shape \(2, 1\)"),
-    "images": (npz(x_train=np.zeros((4, 3, 3), np.uint8), y_train=[0, 1, 0, 1]), "a.npz", "load_images"),
-    "NaN": (npz(x_train=np.where(X == 6, np.nan, X), y_train=Y), "a.npz", "row 3 is not finite in columns 0"),
-    "empty csv": (b"", "a.csv", "cannot be read"),
-    "binary csv": (bytes(range(256)) * 4, "a.csv", "cannot be read|label column|columns"),
-    "text as parquet": (b"hello there", "a.parquet", "cannot be read"),
-    "no label": (_csv(_table().drop(columns="label")), "a.csv", "which label column is meant is not certain"),
-    "only labels": (_csv(_table()[["label"]]), "a.csv", "at least two columns"),
-    "labels and split": (_csv(_table()[["label"]].assign(split="train")), "a.csv", "no feature columns"),
-    "words among features": (_csv(_table().assign(city="Ulm")), "a.csv", "'city' holds words"),
-    "cell": (_csv(_broken_cell()), "a.csv", "table row 7: column 'a' holds '12,5x'"),
-    "gap": (_csv(_table().assign(b=np.where(Y, X[:, 1], np.nan))), "a.csv", "table row 2 is not finite in columns b"),
-    "no label in a row": (_csv(_table().assign(label=["yes", None] * 10)), "a.csv", "no label in table rows 1, 3"),
-    "split word": (_csv(_table().assign(split=["train"] * 19 + ["exam"])), "a.csv", "rows 19 say exam"),
-    "split gap": (_csv(_table().assign(split=["train"] * 18 + ["exam", None])), "a.csv", "rows 18, 19 say exam, nothing."),
-    "no train": (_csv(_table().assign(split="test")), "a.csv", "at least one row train"),
-    "regression": (_csv(_table().assign(label=X[:, 0] + 0.5)), "a.csv", "regression"),
-}
+def _parquet(cells: Any, *, is_coded: bool = True) -> bytes:
+    """A parquet table whose column a holds these cells."""
+    pq.write_table(pa.table({"a": cells, "b": X[:, 0], "label": Y}), out := io.BytesIO(), use_dictionary=is_coded)
+    return out.getvalue()
+
+
+_BYTES = [b"\xff", b"b"] * 10
+_NO_UTF8 = pa.Array.from_buffers(pa.string(), 20, pa.array(_BYTES).buffers())
+_MOST = (np.array(101), np.array(2**64 - 1, dtype=np.uint64), np.array(0), np.array(3.0), np.array([3, 4]))
+_DIGITS = f"{'9' * 400},0\n" + "1,1\n2,0\n" * 10
+BAD: dict[str, tuple[bytes, str, str]] = (
+    {
+        "ending": (b"", "rows.pdf", "must end in"),
+        "no name": (b"", "", "must end in"),
+        "empty npz": (b"", "a.npz", "no npz"),
+        "text as npz": (b"hello there", "a.npz", "no npz"),
+        "pickle": (pickle.dumps({"x_train": [1]}), "a.npz", "pickle"),
+        "pickled array inside": (npz(x_train=np.array([{"a": 1}], dtype=object)), "a.npz", "pickle"),
+        "npy": (b"\x93NUMPY\x01\x00", "a.npz", "one bare array"),
+        "truncated": (_truncated(), "a.npz", "damaged"),
+        "corrupt": (_corrupt(), "a.npz", "damaged"),
+        "other keys": (npz(table=X), "a.npz", r"holds table \(20, 2\)"),
+        "table of classes": (npz(x_train=X, y_train=Y, classes=[["a"], ["b"]]), "a.npz", r"one name for each class.*got shape \(2, 1\)"),
+        "images": (npz(x_train=np.zeros((4, 3, 3), np.uint8), y_train=[0, 1, 0, 1]), "a.npz", "load_images"),
+        "NaN": (npz(x_train=np.where(X == 6, np.nan, X), y_train=Y), "a.npz", "row 3 is not finite in columns 0"),
+        "empty csv": (b"", "a.csv", "cannot be read"),
+        "binary csv": (bytes(range(256)) * 4, "a.csv", "cannot be read|label column|columns"),
+        "text as parquet": (b"hello there", "a.parquet", "cannot be read"),
+        "no label": (_csv(_table().drop(columns="label")), "a.csv", "which label column is meant is not certain"),
+        "only labels": (_csv(_table()[["label"]]), "a.csv", "at least two columns"),
+        "labels and split": (_csv(_table()[["label"]].assign(split="train")), "a.csv", "no feature columns"),
+        "words among features": (_csv(_table().assign(city="Ulm")), "a.csv", "'city' holds words"),
+        "cell": (_csv(_broken_cell()), "a.csv", "table row 7: column 'a' holds '12,5x'"),
+        "gap": (_csv(_table().assign(b=np.where(Y, X[:, 1], np.nan))), "a.csv", "table row 2 is not finite in columns b"),
+        "no label in a row": (_csv(_table().assign(label=["yes", None] * 10)), "a.csv", "no label in table rows 1, 3"),
+        "split word": (_csv(_table().assign(split=["train"] * 19 + ["exam"])), "a.csv", "rows 19 say exam"),
+        "split gap": (_csv(_table().assign(split=["train"] * 18 + ["exam", None])), "a.csv", "rows 18, 19 say exam, nothing."),
+        "no train": (_csv(_table().assign(split="test")), "a.csv", "at least one row train"),
+        "regression": (_csv(_table().assign(label=X[:, 0] + 0.5)), "a.csv", "regression"),
+        "digits": (f"a,label\n{_DIGITS}".encode(), "a.csv", "not finite in columns a"),
+        "digits as label": (f"label,a\n{_DIGITS}".encode(), "a.csv", "one row each"),
+        "records": (_parquet([{"b": row} for row in range(20)]), "a.parquet", "lists or records"),
+        "no utf-8, coded": (_parquet(_NO_UTF8), "a.parquet", r"cannot be read.*UTF8"),
+        "no utf-8": (_parquet(_NO_UTF8, is_coded=False), "a.parquet", r"cannot be read.*UTF8"),
+        "no rows": (npz(x_train=X[:0], y_train=np.zeros(0, bool), classes=["a", "b"]), "a.npz", "x_train must have at least one row"),
+        "few persons": (npz(x_train=X, y_train=Y, persons=np.arange(3)), "a.npz", "person"),
+        "persons in parts": (npz(x_train=X, y_train=Y, persons=np.full(20, 0.5)), "a.npz", "person"),
+        "no persons": (npz(x_train=X, y_train=Y, rows_per_person=2), "a.npz", "person"),
+    }
+    | {
+        f"bytes as {kind}": (_parquet(pa.array(_BYTES, kind)), "a.parquet", "columns a hold neither words nor numbers")
+        for kind in (pa.binary(), pa.large_binary(), pa.binary(1))
+    }
+    | {
+        f"{most} of a person": (
+            npz(x_train=X, y_train=Y, persons=np.arange(20), rows_per_person=most),
+            "a.npz",
+            "rows_per_person must be a whole number from 1 to 100",
+        )
+        for most in _MOST
+    }
+)
 
 
 @pytest.mark.parametrize("case", BAD)
@@ -192,22 +224,6 @@ def test_an_archive_may_say_whose_its_rows_are(is_image: bool) -> None:
     assert alone.most == 1
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [{"persons": np.arange(3)}, {"persons": np.full(20, 0.5)}, {"rows_per_person": 2}, {"persons": np.arange(20), "rows_per_person": 0}],
-)
-def test_persons_that_fit_no_row_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(DataError, match="person"):
-        read_features(npz(x_train=X, y_train=Y, **wrong), filename="mine.npz")
-
-
-@pytest.mark.parametrize("most", [np.array(101), np.array(2**64 - 1, dtype=np.uint64), np.array(0), np.array(3.0), np.array([3, 4])])
-def test_more_rows_of_a_person_than_any_run_takes_are_refused_before_they_are_kept(most: np.ndarray) -> None:
-    report = report_on(npz(x_train=X, y_train=Y, persons=np.arange(len(X)), rows_per_person=most), "mine.npz")
-    assert not report.ok
-    assert any("rows_per_person must be a whole number from 1 to 100" in problem for problem in report.problems)
-
-
 def test_the_report_refuses_three_rows_with_the_reason() -> None:
     report = report_on(npz(x_train=X[:3], y_train=[0, 1, 0], x_test=X[:1], y_test=[0]), "mine.npz")
     assert not report.ok
@@ -261,24 +277,6 @@ def test_the_state_of_a_folder_asks_for_few_files_and_sees_them_change(tmp_path:
     assert data.state_of(str(tmp_path / "nothing")) == ""
 
 
-def test_records_in_the_cells_of_a_parquet_table_are_refused() -> None:
-    import pyarrow
-    import pyarrow.parquet
-
-    stream = io.BytesIO()
-    pyarrow.parquet.write_table(pyarrow.table({"a": [{"b": row} for row in range(20)], "label": np.arange(20) % 2}), stream)
-    with pytest.raises(DataError, match="lists or records"):
-        frame_of(stream, ".parquet")
-
-
-@pytest.mark.parametrize(("header", "problem"), [("a,label", "not finite in columns a"), ("label,a", "one row each")])
-def test_a_number_of_hundreds_of_digits_is_refused_in_our_words(header: str, problem: str) -> None:
-    rows = f"{'9' * 400},0\n" + "1,1\n2,0\n" * 10
-    assert problem in report_on(f"{header}\n{rows}".encode(), "a.csv").problems[0]
-    with pytest.raises(DataError, match="whole numbers or words"):
-        pc.features(np.zeros((20, 2)), [10**400, 1] * 10)
-
-
 def test_a_class_of_one_train_row_is_named() -> None:
     file = io.BytesIO()
     labels = np.arange(40) % 2
@@ -287,35 +285,6 @@ def test_a_class_of_one_train_row_is_named() -> None:
     report = report_on(file.getvalue(), "mine.npz")
     assert report.ok
     assert any(note.startswith("One train row alone has the class 2:") for note in report.notes)
-
-
-@pytest.mark.parametrize("kind", ["binary", "large_binary", "fixed"])
-def test_bytes_in_the_cells_of_a_parquet_table_are_refused(kind: str) -> None:
-    import pyarrow
-    import pyarrow.parquet
-
-    stream, type_ = io.BytesIO(), pyarrow.binary(1) if kind == "fixed" else getattr(pyarrow, kind)()
-    columns = {"a": pyarrow.array([b"\xff", b"b"] * 10, type_), "b": np.arange(20.0), "label": np.arange(20) % 2}
-    pyarrow.parquet.write_table(pyarrow.table(columns), stream)
-    with pytest.raises(DataError, match="columns a hold neither words nor numbers"):
-        frame_of(stream, ".parquet")
-
-
-@pytest.mark.parametrize("is_coded", [True, False])
-def test_words_that_are_no_utf8_are_refused(is_coded: bool) -> None:
-    import pyarrow
-    import pyarrow.parquet
-
-    stream, buffers = io.BytesIO(), pyarrow.array([b"\xff", b"b"] * 10).buffers()
-    columns = {"a": pyarrow.Array.from_buffers(pyarrow.string(), 20, buffers), "b": np.arange(20.0), "label": np.arange(20) % 2}
-    pyarrow.parquet.write_table(pyarrow.table(columns), stream, use_dictionary=is_coded)
-    with pytest.raises(DataError, match=r"cannot be read.*UTF8"):
-        frame_of(stream, ".parquet")
-
-
-def test_no_labels_beside_a_list_of_classes_are_refused() -> None:
-    content = npz(x_train=np.zeros((0, 2)), y_train=np.zeros(0, bool), classes=np.array(["a", "b"]))
-    assert "x_train must have at least one row" in report_on(content, "a.npz").problems[0]
 
 
 def test_the_state_of_a_link_is_that_of_the_file_it_names(tmp_path: Path) -> None:
