@@ -1,6 +1,7 @@
 """No private row is in a file that leaves: rare numbers, sentences and images are planted, and every export is read for them."""
 
 import base64
+import importlib.util
 import io
 from collections.abc import Callable
 from pathlib import Path
@@ -69,8 +70,9 @@ def files_of(settings: Settings, folder: Path) -> dict[str, bytes]:
         core.run(Settings(data=settings.data, k=settings.k, seed=seed))
     release, runs = pc.run("pillar", split, epsilon=2.0, k=settings.k, seed=None), records.all_runs()
     model = model_bytes(release, split=split, onnx=True)
-    for command in (["export", "bundle.zip"], ["runs", "--output", "runs.csv"]):
-        assert main(["cache", *command[:-1], str(folder / command[-1])]) == 0
+    assert main(["cache", "export", str(folder / "bundle.zip")]) == 0
+    for form in ("csv", "mlflow") if importlib.util.find_spec("mlflow") else ("csv",):
+        assert main(["cache", "runs", "--format", form, "--output", str(folder / form)]) == 0
     texts = {
         "explorer": portable.page(settings.data),
         "evidence": evidence_page(io.BytesIO(model), attacks=["an attack"]),
@@ -78,8 +80,8 @@ def files_of(settings: Settings, folder: Path) -> dict[str, bytes]:
         "grid": runs_exports.grid_yaml(runs),
         "command": runs_exports.command(runs),
     }
-    files = {path.name: path.read_bytes() for path in folder.iterdir()}
-    return files | {name: text.encode() for name, text in texts.items()} | {"model": model}
+    files = {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return files | {name: text.encode() for name, text in texts.items()} | {"model": model, "notebook": runs_exports.notebook(runs)}
 
 
 def test_no_private_row_is_in_a_file_that_leaves(start: Start, left: list[bytes], tmp_path: Path) -> None:
@@ -101,7 +103,7 @@ def test_no_private_row_is_in_a_file_that_leaves(start: Start, left: list[bytes]
     assert len(left) > 4 * 12
     (folder := tmp_path / "files").mkdir()
     files = files_of(settings, folder)
-    assert len(files) == 8
+    assert len(files) >= 9
     assert not {name: found for name, content in files.items() if (found := numbers_in(content, private))}
     with pytest.raises(DataError):
         portable.page("nothing")
