@@ -18,7 +18,7 @@ import numpy as np
 from pillar_core import rng
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
-from pillar_core.engine.gradient import LONGEST_HEAD, SUM_ROWS, SUM_ROWS_DEVICE
+from pillar_core.engine.gradient import LONGEST_HEAD, SUM_ROWS, SUM_ROWS_DEVICE, exact_products, row_sum
 from pillar_core.errors import SettingError, UnsupportedError
 from pillar_core.splits.transform import CHUNK_ROWS, sum_by_halves
 
@@ -115,21 +115,19 @@ def clipped_sum(
         per_unit *= largest
         entries = (wide * (SCALE_UNITS / largest)[:, None, None]).round_().clamp_(min=1.0).flatten(0, 1)
         spread = SPREAD
-    size = SUM_ROWS_DEVICE if device.type != "cpu" else min(SUM_ROWS, max(256, FLOATS // max(len(weights), units.shape[1] // 8)))
+    size = SUM_ROWS_DEVICE if device.type != "cpu" else min(SUM_ROWS, max(256, FLOATS // len(weights)))
     reach = (RESIDUAL_UNITS - math.sqrt(classes) / 2 - 1) * spread
     for start in range(0, len(labels), size):
         part = slice(start, start + size)
-        wide_read = read_units[part].double()
-        wide_units = wide_read if read is rows else units[part].double()
-        logits = _product(weights, wide_read.T).view(heads, classes, -1)
+        logits = _products(weights, read_units[part]).view(heads, classes, -1)
         gaps = (logits.amax(1, keepdim=True) - logits).mul_((FINENESS * steps[:, None] * read_scales[part])[:, None])
-        shares = table[gaps.round_().clamp_(max=FINENESS * LARGEST_GAP).long()]
+        shares = table.index_select(0, gaps.round_().clamp_(max=FINENESS * LARGEST_GAP).int().flatten()).view_as(gaps)
         residuals = shares.mul_(SHARE_UNITS / shares.sum(1, keepdim=True)).round_()
         index = labels[part].expand(heads, 1, -1)
         residuals.scatter_add_(1, index, residuals.new_full((), -SHARE_UNITS).expand(index.shape))
         lengths = None  # squared lengths of a scaled row by class, rounded up, with SPREAD for U·SCALE_UNITS
         if entries is not None:
-            lengths = _product(entries.square(), wide_units.square().T).mul_((SPREAD / rows.most / SCALE_UNITS) ** 2)
+            lengths = _products(entries.square(), units[part].double().square()).mul_((SPREAD / rows.most / SCALE_UNITS) ** 2)
             lengths = lengths.ceil_().clamp_(min=1.0).view(heads, classes, -1)
         squares = _squares(residuals, lengths)
         roots = squares.sqrt().floor_()
@@ -137,7 +135,7 @@ def clipped_sum(
         factors = torch.minimum(per_unit[:, None] * scales[part], reach / roots)
         residuals.mul_(factors[:, None]).round_()
         residuals.mul_((_squares(residuals, lengths) <= (spread * RESIDUAL_UNITS) ** 2)[:, None])
-        total += _product(residuals.view(heads * classes, -1), wide_units).long()
+        total += _sum(residuals.view(heads * classes, -1), units[part]).long()
     if entries is not None:
         total *= entries.long()
     return total.view(heads, classes, -1)
@@ -192,11 +190,18 @@ def _exponentials(device: str) -> torch.Tensor:
     return torch.from_numpy(np.append(np.rint(SHARE_UNITS * np.exp(-gaps[:-1])), 0.0)).to(device)
 
 
-def _product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """The product of matrices of whole numbers, float64; exact, because ‖row‖·‖column‖ < 2⁵³ bounds the sum of any of its terms."""
-    if has_exact_products(str(left.device)):
-        return left @ right
-    return (left.cpu().long() @ right.cpu().long()).to(left)
+def _products(heads: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    """(R, n) float64 products of whole heads (R, k) and rows (n, k); exact, because ‖head‖·‖row‖ < 2⁵³ bounds the sum of any terms."""
+    if has_exact_products(str(heads.device)):
+        return exact_products(heads, rows)
+    return (heads.cpu().long() @ rows.cpu().long().T).to(heads)
+
+
+def _sum(residuals: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    """(R, k) float64 sums of whole residuals (R, n) times rows (n, k), exact as well."""
+    if has_exact_products(str(residuals.device)):
+        return row_sum(residuals, rows)
+    return (residuals.cpu().long() @ rows.cpu().long()).to(residuals)
 
 
 @functools.cache
