@@ -159,19 +159,22 @@ def still(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-@pytest.mark.parametrize(
-    "spec", [{}, {"kind": 3}, "sweep", {"kind": "test_square", "resources": {"GPU": -1}}, {"kind": "test_square", "resources": 1}]
-)
-def test_specifications_that_cannot_be_are_refused(still: Path, spec: Any) -> None:
-    with pytest.raises(SettingError):
+GRID = {"dataset": "digits"}
+WRONG: list[tuple[Any, type[Exception], str]] = [
+    *((spec, SettingError, ".") for spec in ({}, {"kind": 3}, "sweep")),
+    *(({"kind": "test_square", "resources": wrong}, SettingError, ".") for wrong in ({"GPU": -1}, 1)),
+    *(({"kind": "sweep", "grid": grid}, SettingError, ".") for grid in (None, GRID, GRID | {"method": "pillar", "seed": None})),
+    *(({"kind": kind}, SettingError, "is not described by") for kind in ("fetch", "extract", "separators")),
+    ({"kind": "screening", "public": 5}, SettingError, "is not described by"),
+    ({"kind": "test_sqare"}, UnknownNameError, "test_square"),
+    ({"kind": "test_square", "x": math.nan}, StoreError, "NaN"),
+]
+
+
+@pytest.mark.parametrize(("spec", "error", "words"), WRONG, ids=str)
+def test_specifications_that_cannot_be_are_refused(still: Path, spec: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
         jobs.submit(spec)
-
-
-def test_unknown_kinds_and_nan_are_refused(still: Path) -> None:
-    with pytest.raises(UnknownNameError, match="test_square"):
-        jobs.submit({"kind": "test_sqare"})
-    with pytest.raises(StoreError, match="NaN"):
-        jobs.submit({"kind": "test_square", "x": math.nan})
     assert jobs.status() == ()
 
 
@@ -311,12 +314,6 @@ def test_an_engine_without_workers_is_replaced_and_the_job_goes_on(still: Path, 
     loop_a_little(still, monkeypatch)
     assert jobs.status(job.job_id).state == "done"
     assert next(kinds, None) is None
-
-
-@pytest.mark.parametrize("spec", [{"kind": "fetch"}, {"kind": "extract"}, {"kind": "separators"}, {"kind": "screening", "public": 5}])
-def test_a_specification_that_lacks_what_its_kind_needs_is_refused(still: Path, spec: dict[str, Any]) -> None:
-    with pytest.raises(SettingError, match="is not described by"):
-        jobs.submit(spec)
 
 
 @pytest.mark.parametrize(("end", "rests"), [(RuntimeError, True), (SystemExit, False)])
@@ -653,12 +650,6 @@ def test_a_visitor_stops_no_job_that_the_operator_asked_for_since(still: Path, m
         with pytest.raises(JobError, match="somebody else"):
             act(job_id)
     assert jobs.status(job_id).state == "queued"
-
-
-@pytest.mark.parametrize("grid", [None, {"dataset": "digits"}, {"dataset": "digits", "method": "pillar", "seed": None}])
-def test_grids_that_cannot_be_are_refused_when_submitted(still: Path, grid: Any) -> None:
-    with pytest.raises(SettingError):
-        jobs.submit({"kind": "sweep", "grid": grid})
 
 
 @pytest.mark.slow
