@@ -12,4 +12,4 @@ from pillar_core.backbones import (
     wordllama,
 )
 from pillar_core.backbones.cards import BACKBONES, Backbone, revision
-from pillar_core.backbones.extraction import encode, extract, forget, is_ready
+from pillar_core.backbones.extraction import extract, forget, is_ready

@@ -195,12 +195,6 @@ def extract(
         return _load_stored(plan, device) or _extract_missing(plan, key, Journal(folder))
 
 
-def encode(images: Array, *, backbone: str) -> Array:
-    """(n, width) float32 features of a few images, kept nowhere. Raises as `extract`, and what the backbone raises without its weights."""
-    plan = _plan_of(Dataset("images", images, None), backbone, None, "cpu", 1, network=False)
-    return plan.backbone.open(plan.backbone.name, plan.work).encode(images)
-
-
 def is_ready(dataset: Dataset, *, backbone: str, device: str = "auto") -> bool:
     """Whether `extract` would return without running a network: features in the cache, or too cheap to be kept.
 

@@ -4,7 +4,6 @@ Every model has a known seed: experiments, of which none may be released. A rele
 """
 
 import base64
-import binascii
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
@@ -12,11 +11,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from pillar_core import backbones
 from pillar_core.arrays import Array
+from pillar_core.backbones.cards import BACKBONES, Work
 from pillar_core.errors import DataError
 from pillar_core.runs.run import run_many, solve_spec
-from pillar_core.types import Classifier, FeatureSet, RunSpec, SemiPrivateSplit
+from pillar_core.types import Classifier, RunSpec, SemiPrivateSplit
 
 EPSILONS, DRAWS = (0.1, 1.0, math.inf), 20
 Models = Mapping[float, Sequence[Classifier]]
@@ -35,20 +34,17 @@ def possible_models(spec: RunSpec, split: SemiPrivateSplit, epsilons: Sequence[f
     return models
 
 
-def read_drawing(picture: str, data: FeatureSet) -> Array:
-    """(d,) float32 features of a grey picture, through the backbone of the data; nothing of it is kept.
+def read_drawing(picture: str, shape: Sequence[int], *, backbone: str) -> Array:
+    """(d,) float32 features of an image of this shape, whose bytes are given in base64; nothing of it is kept.
 
-    picture: the h · w bytes of an image like those of the data, in base64.
-    Raises DataError: another number of bytes, or data without grey images; what the backbone raises without its weights.
+    Raises DataError: another number of bytes; what the backbone raises without its weights.
     """
-    shape = () if data.images is None else data.images.x_train.shape[1:]
     try:
-        greys = np.frombuffer(base64.b64decode(picture, validate=True), np.uint8)
-    except binascii.Error:
-        greys = np.empty(0, np.uint8)
-    if len(shape) != 2 or len(greys) != math.prod(shape):
-        raise DataError(f"a drawing needs one grey value for each pixel of an image of shape {shape}; got {len(greys)}.")
-    return np.asarray(backbones.encode(greys.reshape(1, *shape).copy(), backbone=data.backbone)[0])
+        images = np.frombuffer(base64.b64decode(picture, validate=True), np.uint8).reshape(1, *shape).copy()
+    except ValueError as error:
+        raise DataError(f"a drawing needs one grey value for each pixel of an image of shape {tuple(shape)}.") from error
+    card = BACKBONES[backbone]
+    return np.asarray(card.open(backbone, Work(card.weights_file(), "cpu")).encode(images)[0])
 
 
 def answers(models: Models, row: Array, classes: Sequence[str]) -> pd.DataFrame:

@@ -55,7 +55,7 @@ def _one_row(offered: list[int], tested: Array, labels: Array, settings: Setting
             f"Class: {plain.text(label)}. Draw on it by mouse or finger, or shift it by the arrow keys: the models read what you made."
         )
         if drawn:
-            numbers, label = _features_of(drawn, settings), ""
+            numbers, label = _features_of(drawn, tested.shape[1:], settings), ""
     elif tested.ndim > 3:
         st.image(tested[row], width=112, caption=plain.text(label))
     elif tested.shape == data.x_test.shape and not data.texts:
@@ -74,8 +74,8 @@ def _one_row(offered: list[int], tested: Array, labels: Array, settings: Setting
 
 
 @memory.of_rows(max_entries=1)
-def _features_of(drawn: str, settings: Settings) -> Array:
-    return possible_models.read_drawing(drawn, core.features(settings))
+def _features_of(drawn: str, shape: tuple[int, ...], settings: Settings) -> Array:
+    return possible_models.read_drawing(drawn, shape, backbone=core.features(settings).backbone)
 
 
 def _words(settings: Settings) -> str:

@@ -31,13 +31,12 @@ def test_possible_models_differ_by_noise_alone() -> None:
 
 
 def test_a_drawing_is_read_as_the_row_whose_pixels_it_has_and_anything_else_is_refused() -> None:
-    data = pc.load_dataset("digits")
-    rows = pc.split(data, public_fraction=0.1).features
-    picture = base64.b64encode(data.x_test[7].tobytes()).decode()
-    assert np.array_equal(possible_models.read_drawing(picture, rows), rows.x_test[7])
+    images, rows = pc.load_dataset("digits").x_test, pc.load_features(pc.load_dataset("digits")).x_test
+    picture = base64.b64encode(images[7].tobytes()).decode()
+    assert np.array_equal(possible_models.read_drawing(picture, (8, 8), backbone="raw_pixels"), rows[7])
     for bad in (picture[4:], "<script>", ""):
         with pytest.raises(DataError, match="one grey value for each pixel"):
-            possible_models.read_drawing(bad, rows)
+            possible_models.read_drawing(bad, (8, 8), backbone="raw_pixels")
 
 
 def test_every_model_is_one_dot_and_names_with_markup_are_text() -> None:
