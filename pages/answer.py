@@ -24,6 +24,8 @@ with failures.show_refusal("There is no advice for these rows."):
     names = question.candidates(settings)
     if not question.are_numbers(settings, names):
         st.stop()
+    if not mode.binds():
+        receipts.wait(settings)
     target = question.target(settings)
     similar = question.stated_similar(settings, names)
     advice = question.advice(settings, names, similar, target)

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.frame import failures, history, navigation, receipts, session, words
+from pages.frame import failures, navigation, receipts, session, words
 from pages.frame.settings import BUDGETS
 from pages.parts.compare import comparison
 from pages.parts.compare import views as comparison_views
@@ -14,9 +14,8 @@ words.title("compare")
 
 view = comparison_views.choice()
 with failures.show_refusal("The comparison could not be drawn."):
-    if receipts.is_locked(settings, reads_rows=False):
+    if not receipts.look(settings):
         st.stop()
-    history.look(settings)
     if view == BUDGETS:
         place = st.container()
         measured = comparison.read(settings, comparison.choose(settings))

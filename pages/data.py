@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.frame import failures, history, navigation, session, words
+from pages.frame import failures, navigation, receipts, session, words
 from pages.parts.data import extraction, gallery, rows, upload
 
 navigation.begin()
@@ -23,8 +23,8 @@ if not is_waiting:
     st.header("Backbone", anchor=False)
     if extraction.panel(settings):
         with failures.show_refusal("This data set could not be opened."):
-            rows.panel(settings)
-            history.look(settings)
+            if receipts.look(settings):
+                rows.panel(settings)
 
 with st.expander("All backbones in a table", icon=":material/table_rows:"):
     extraction.table()

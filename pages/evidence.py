@@ -4,7 +4,7 @@ import contextlib
 
 import streamlit as st
 
-from pages.frame import failures, history, local, navigation, receipts, session, words
+from pages.frame import failures, local, navigation, receipts, session, words
 from pages.parts.evidence import attacks as evidence_attacks
 from pages.parts.evidence import audits as evidence_audits
 from pages.parts.evidence import reconstruction as evidence_reconstruction
@@ -16,7 +16,6 @@ from pillar_core.methods import METHODS
 
 navigation.begin()
 settings = session.current()
-history.look(settings)
 lesson.banner(settings)
 
 words.title("evidence")
@@ -30,6 +29,8 @@ VIEWS = {
     "sabotage": evidence_audits.fault_injection,
     "blind": evidence_audits.blind_spots,
 }
+if not receipts.look(settings):
+    st.stop()
 with contextlib.suppress(PillarError):  # the view says what is wrong
     st.markdown(verdict := evidence_audits.verdict(settings))
     if not mode.binds():

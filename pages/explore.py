@@ -14,10 +14,9 @@ words.title("explore")
 lesson.banner(settings)
 
 with failures.show_refusal("This run could not be trained."):
-    if receipts.is_locked(settings, reads_rows=False):
+    if not receipts.look(settings):
         st.stop()
     record = tuning.record(settings)
-    history.look(settings)
     if tuning.chosen_by() is Choosing.RULES:
         history.add(settings, record)
     odds_place = result.summary(record, settings)

@@ -1,17 +1,20 @@
 """Geometry: does projecting help on these rows? Spectrum, margins, ξ_k and a predicted best k beside the measured one."""
 
-from pages.frame import badges, failures, history, local, navigation, session, words
+import streamlit as st
+
+from pages.frame import badges, failures, local, navigation, receipts, session, words
 from pages.parts.geometry import shapes
 from pages.parts.geometry import views as geometry_views
 from pillar_core import geometry as geo
 
 navigation.begin()
 settings = session.current()
-history.look(settings)
 
 words.title("geometry")
 
 with failures.show_refusal("The geometry of these rows could not be drawn."):
+    if not receipts.look(settings):
+        st.stop()
     separation = shapes.Separation(settings)
     basis = shapes.basis(separation, geo.BasisKind.PUBLIC_PCA)
     spectrum = geo.spectrum(basis)

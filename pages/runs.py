@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.frame import failures, history, navigation, session, words
+from pages.frame import failures, navigation, receipts, session, words
 from pages.parts.runs import jobs as runs_jobs
 from pages.parts.runs import papers as runs_papers
 from pages.parts.runs import plan as runs_plan
@@ -11,7 +11,6 @@ from pillar_core.runs import records
 
 navigation.begin()
 settings = session.current()
-history.look(settings)
 
 words.title("runs")
 
@@ -23,9 +22,8 @@ with failures.show_refusal("The runs could not be read."):
         runs_plan.panel(settings, runs)
     elif view == "jobs":
         runs_jobs.panel()
-    elif view == "papers":
-        runs_papers.panel(settings, runs)
-    else:
-        runs_results.panel(settings, runs)
+    elif receipts.look(settings):
+        show = runs_papers.panel if view == "papers" else runs_results.panel
+        show(settings, runs)
 
 words.explain("runs")

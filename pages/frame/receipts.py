@@ -2,6 +2,8 @@
 
 import io
 import json
+import threading
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -20,16 +22,37 @@ from pillar_core.runs.receipts import Training
 from pillar_core.types import BY_COIN, FeatureSet
 
 _AGAIN, TEST = "train-again", "answer-test"
+_TRAINS = "Training with secret noise …"
+Train = Callable[[], tuple[bytes, Mapping[str, Json]]]
+"""Trains a model: its file, and what private rows chose for it, `words` and the `settings` that follow; {} where they chose nothing.
+
+It must not ask Streamlit or a cache of the pages: either ends a run of the page that another press has overtaken.
+"""
+_AT_WORK: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
 
-def offer(settings: Settings, training: Training, train: Callable[[bool], bytes], *, key: str, label: str, hint: str) -> None:
-    """The button that trains a model's file, with model.onnx where that is asked for; of rows that were trained on before it asks first."""
+def offer(settings: Settings, training: Training, prepare: Callable[[bool], Train], *, key: str, label: str, hint: str) -> None:
+    """The button that trains a model's file; of rows that were trained on before it asks first.
+
+    prepare: what trains it, with model.onnx where that is asked for; asked at the press, before anything is spent.
+    """
     place, features = len(receipts.of_rows(contents(settings)[0])), core.features(settings)
     has_onnx = (features.images is not None or features.pixel_shape is not None) and local.toggle("with-onnx", of=key)
     is_ready = not place or local.toggle(_AGAIN, of=key)
     style: dict[str, Any] = {"type": "primary", "icon": ":material/lock:"}
-    request = (settings, training, lambda: train(has_onnx), place, key)
+    request = (settings, training, lambda: prepare(has_onnx), place, key)
     st.button(label, on_click=_train, args=request, key=key, disabled=not is_ready, help=hint, **style)
+
+
+def at_work(settings: Settings) -> threading.Lock:
+    """Held while a model of these rows is trained and kept."""
+    return _AT_WORK[contents(settings)[0]]
+
+
+def wait(settings: Settings) -> None:
+    """Returns once no training of these rows is at work here: what is drawn then has its model."""
+    with st.spinner(_TRAINS), at_work(settings):
+        pass
 
 
 def show(settings: Settings) -> None:
@@ -78,6 +101,13 @@ def has_coin(data: FeatureSet) -> bool:
     return data.test_drawn == BY_COIN or (not data.test_drawn and local.value("answer-test-coin", False))
 
 
+def look(settings: Settings) -> bool:
+    """Whether a page may show exact figures of these rows, which is then remembered; False with the reason where they are locked."""
+    if is_shown := not is_locked(settings, reads_rows=False):
+        history.look(settings)
+    return is_shown
+
+
 def is_locked(settings: Settings, *, reads_rows: bool = True) -> bool:
     """Whether a private test of these rows was asked for, here or earlier; it then says that no exact figure of them is shown.
 
@@ -90,14 +120,8 @@ def is_locked(settings: Settings, *, reads_rows: bool = True) -> bool:
     return is_asked and not mode.binds()
 
 
-def keep_choice(settings: Settings, form: Mapping[str, Json]) -> None:
-    """Keeps what private rows chose in the training that was written down last: `words`, and the `settings` that follow from it."""
-    rows = contents(settings)[0]
-    store.default().put_bytes(_name(settings, rows, len(receipts.of_rows(rows)) - 1, "choice"), json.dumps(form).encode())
-
-
 def last_choice(settings: Settings) -> Any:
-    """What these private rows chose last, as `keep_choice` took it; None where they chose nothing."""
+    """What these private rows chose last, as `Train` says it; None where they chose nothing."""
     rows = "" if mode.binds() else contents(settings)[0]
     names = (_name(settings, rows, place, "choice") for place in reversed(range(len(receipts.of_rows(rows)))))
     return next((json.loads(content) for name in names if (content := store.default().get_bytes(name)) is not None), None)
@@ -110,14 +134,18 @@ def contents(settings: Settings) -> tuple[str, str]:
     return receipts.content_of(features), private_tests.content_of(features)
 
 
-def _train(settings: Settings, training: Training, train: Callable[[], bytes], place: int, key: str) -> None:
+def _train(settings: Settings, training: Training, prepare: Callable[[], Train], place: int, key: str) -> None:
     """A training, written down first; no further one follows from the same press."""
     local.put(f"{_AGAIN}-{key}", False)
-    with failures.note_refusal("No model was made"):
-        rows = contents(settings)[0]
-        receipts.keep(rows, training, place=place)
-        with st.spinner("Training with secret noise …"):
-            store.default().put_bytes(_name(settings, rows, place), train())
+    with failures.note_refusal("No model was made"), st.spinner(_TRAINS):
+        rows, train = contents(settings)[0], prepare()
+        model_name, choice_name = (_name(settings, rows, place, kind) for kind in ("model", "choice"))
+        with at_work(settings):
+            receipts.keep(rows, training, place=place)
+            model, choice = train()
+            store.default().put_bytes(model_name, model)
+            if choice:
+                store.default().put_bytes(choice_name, json.dumps(choice).encode())
 
 
 def _name(settings: Settings, rows: str, place: int, kind: str = "model") -> str:

@@ -6,10 +6,12 @@ import io
 import json
 import re
 import zipfile
+from typing import Any
 
 import numpy as np
 import pytest
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import pillar_core as pc
 from page_reading import linked, words
@@ -19,6 +21,7 @@ from pages.frame.settings import PART, Settings
 from pages.parts.answer import question, views
 from pillar_core import store
 from pillar_core.data import uploads
+from pillar_core.runs import private_tests, receipts
 from pillar_core.runs.private_tests import SHOWN
 from pillar_core.runs.statement import IN_SIGHT, RANKED_IN_SIGHT
 from pillar_core.studies.advice import free
@@ -74,10 +77,11 @@ def test_a_choice_of_no_public_rows_is_the_sidebars_too(start):
     assert core.split(Settings(data="breast_cancer", public=free.NONE)).facts.n_public == 0
 
 
-def test_rows_of_a_private_test_show_no_exact_figure_on_explore_and_learners(start):
+def test_rows_of_a_private_test_show_no_exact_figure_on_any_page(start):
+    """Rows, Geometry, Runs and Audit still did."""
     app = start("answer", data="breast_cancer", epsilon="1")
     app.toggle(key="local-widget.answer-test").set_value(True).run()
-    for page in ("explore", "compare"):
+    for page in ("explore", "compare", "geometry", "data", "evidence", "runs"):
         app.switch_page(f"pages/{page}.py").run()
         assert not app.error
         assert "A private test of these rows was asked for" in words(app)
@@ -311,3 +315,35 @@ def test_a_threshold_is_chosen_by_sensitivity_on_public_rows_until_test_rows_are
     assert found[0] > found[1]
     app.toggle(key="local-widget.answer-look").set_value(True).run()
     assert re.search(r"on [\d,]+ test rows\.", words(app)), re.findall(r"From a prob[^\n]*", words(app))
+
+
+def press_another(monkeypatch: pytest.MonkeyPatch, spendings: Any) -> None:
+    """Has another press arrive once something was written down as spent: Streamlit then ends the run at its next call."""
+    keep = spendings.keep
+
+    def keep_and_press(*asked: Any, **named: Any) -> None:
+        keep(*asked, **named)
+        get_script_run_ctx().script_requests.request_stop()
+
+    monkeypatch.setattr(spendings, "keep", keep_and_press)
+
+
+@pytest.mark.parametrize(("page", "key"), [("answer", "answer-train"), ("answer", "answer-paid"), ("explore", "release")])
+def test_another_press_during_a_training_loses_no_model(start, monkeypatch, page, key):
+    """The receipt stayed, and the model for which ε was spent was gone."""
+    handed = {}
+    monkeypatch.setattr(st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data}))
+    app = start(page, data="breast_cancer", epsilon="1")
+    app.session_state["release-panel"] = True
+    app.run()
+    press_another(monkeypatch, receipts)
+    app.button(key=key).click().run()
+    assert "model-file" not in handed, "the run was ended"
+    app.run()
+    assert zipfile.is_zipfile(io.BytesIO(handed["model-file"]()))
+    assert ("Your rows chose" in words(app)) == (key == "answer-paid")
+    if page == "answer":
+        press_another(monkeypatch, private_tests)
+        app.toggle(key="local-widget.answer-test").set_value(True).run()
+        app.button(key="answer-test-run").click().run()
+        assert "Accuracy, ε = 1" in [metric.label for metric in app.run().metric]

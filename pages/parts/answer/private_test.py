@@ -1,6 +1,7 @@
 """The model that was just taken away: one noisy figure of the test rows with its statement, and the threshold of two classes."""
 
 import shlex
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -27,15 +28,20 @@ _LATEST = Memo(slots=1)
 memory.MEMOS.append(_LATEST)
 
 
-def remember(settings: Settings, record: RunRecord, split: SemiPrivateSplit) -> None:
-    """Keeps the model that was taken away, for a test, until the next one or until its rows are forgotten."""
-    _LATEST.clear()
-    _LATEST.get(_key(settings), lambda: (record, split))
+def remembering(settings: Settings) -> Callable[[RunRecord, SemiPrivateSplit], None]:
+    """What keeps the model that is taken away, for a test, until the next one or until its rows are forgotten."""
+    key = _key(settings)
+
+    def remember(record: RunRecord, split: SemiPrivateSplit) -> None:
+        _LATEST.clear()
+        _LATEST.get(key, lambda: (record, split))
+
+    return remember
 
 
 def latest_model(settings: Settings) -> tuple[RunRecord, SemiPrivateSplit] | None:
     """The model that was trained last on these private rows, and its split, if this process still has them."""
-    return _model_or_refuse(settings) if _key(settings) in _LATEST else None
+    return _model_or_refuse(key) if (key := _key(settings)) in _LATEST else None
 
 
 def panel(settings: Settings) -> None:
@@ -95,10 +101,12 @@ def threshold_panel(settings: Settings) -> None:
 
 
 def _spend(settings: Settings, request: dict[str, Any]) -> None:
-    """A test of the model that was taken away last; the note of its release is in the cache before anything is drawn."""
+    """A test of the model that was taken away last, or is being trained; its release is in the cache before Streamlit is asked again."""
     with failures.note_refusal("Nothing was spent"):
-        record, split = _model_or_refuse(settings)
-        pc.private_test(record, split.features, seed=None, **request)
+        key = _key(settings)
+        with receipts.at_work(settings):
+            record, split = _model_or_refuse(key)
+            pc.private_test(record, split.features, seed=None, **request)
 
 
 def _results(settings: Settings, record: RunRecord, split: SemiPrivateSplit, has_coin: bool) -> None:
@@ -134,11 +142,11 @@ def _tests(settings: Settings) -> tuple[PrivateTest, ...]:
     return private_tests.of_rows(receipts.contents(settings)[1])
 
 
-def _model_or_refuse(settings: Settings) -> tuple[RunRecord, SemiPrivateSplit]:
+def _model_or_refuse(key: tuple[frozenset[str], str]) -> tuple[RunRecord, SemiPrivateSplit]:
     def refuse() -> tuple[RunRecord, SemiPrivateSplit]:
         raise DataError("Train a model of these rows first: that one is tested.")
 
-    return _LATEST.get(_key(settings), refuse)
+    return _LATEST.get(key, refuse)
 
 
 def _key(settings: Settings) -> tuple[frozenset[str], str]:

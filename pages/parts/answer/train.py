@@ -11,6 +11,7 @@ from pages.frame import core, history, local, plain, receipts
 from pages.frame.settings import PART, RULE, Settings
 from pages.parts.answer import private_test, question
 from pillar_core import mode
+from pillar_core.arrays import Json
 from pillar_core.data import uploads
 from pillar_core.numerics import round_up
 from pillar_core.runs import rankings
@@ -21,7 +22,7 @@ from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.studies.advice import Advice, free
 from pillar_core.types import RunRecord, SemiPrivateSplit
 
-Train = Callable[[], tuple[RunRecord, SemiPrivateSplit]]
+Train = Callable[[], tuple[RunRecord, SemiPrivateSplit, dict[str, Json]]]
 
 
 def offer_free(settings: Settings, advice: Advice) -> None:
@@ -29,7 +30,7 @@ def offer_free(settings: Settings, advice: Advice) -> None:
     learner = pc.METHODS[advice.method].title
     st.markdown(f"The advice cost nothing: the whole ε = {settings.epsilon:g} goes into training {learner}.")
     spec, split = dataclasses.replace(core.spec(settings), seed=None), core.split(settings)
-    _offer(lambda: (run_spec(spec, split), split), settings, split, learner, key="answer-train", label="Train")
+    _offer(lambda: (run_spec(spec, split), split, {}), settings, split, learner, key="answer-train", label="Train")
 
 
 def offer_paid(settings: Settings, names: list[str]) -> None:
@@ -47,7 +48,7 @@ def offer_paid(settings: Settings, names: list[str]) -> None:
     request = {name: getattr(settings, name) for name in ("epsilon", "delta", "relation")}
     request["backbones"] = question.backbones(settings, names)
 
-    def train() -> tuple[RunRecord, SemiPrivateSplit]:
+    def train() -> tuple[RunRecord, SemiPrivateSplit, dict[str, Json]]:
         choice = pc.choose(split, candidates, **request, seed=None)
         changes = {"method": choice.method, "k": RULE} | ({"backbone": choice.backbone} if choice.backbone else {})
         changes["public"] = free.NONE if choice.public == free.NONE else named.get(choice.public, PART)
@@ -57,8 +58,7 @@ def offer_paid(settings: Settings, names: list[str]) -> None:
         expected = free.range_words(choice.predicted, choice.expected_accuracy, choice.metric)
         spent = f"ε ≤ {round_up(choice.guarantee.epsilon.upper)} was spent on choice and training together"
         words = f"Your rows chose {public}{through} and {pc.METHODS[choice.method].title}: expect {expected}; {spent}."
-        receipts.keep_choice(settings, {"words": words, "settings": changes, "reasons": choice.reasons})
-        return choice.record, choice.split
+        return choice.record, choice.split, {"words": words, "settings": changes, "reasons": list(choice.reasons)}
 
     _offer(train, settings, split, "A choice and a training", key="answer-paid", label="Choose within ε and train")
 
@@ -77,16 +77,21 @@ def _offer(train: Train, settings: Settings, split: SemiPrivateSplit, learner: s
         upper = round_up(rankings.epsilon_of(ranked, delta=settings.delta, relation=settings.relation), 3)
         st.markdown(f"You paid **ε ≤ {upper}** on Screen for these rows: the file adds it to the model's.")
 
-    def content(onnx: bool) -> bytes:
-        record, trained_on = train()
-        record, latest_sight = rankings.count_rankings(record, ranked), history.in_sight(settings) or sight
-        record = in_sight(record, latest_sight) if latest_sight else record
-        private_test.remember(settings, record, trained_on)
-        return model_bytes(record, split=trained_on, onnx=onnx)
+    def prepare(onnx: bool) -> receipts.Train:
+        latest_sight, remember = history.in_sight(settings) or sight, private_test.remembering(settings)
+
+        def train_file() -> tuple[bytes, dict[str, Json]]:
+            record, trained_on, choice = train()
+            record = rankings.count_rankings(record, ranked)
+            record = in_sight(record, latest_sight) if latest_sight else record
+            remember(record, trained_on)
+            return model_bytes(record, split=trained_on, onnx=onnx), choice
+
+        return train_file
 
     hint = (
         "Noise from the operating system, recorded nowhere. One zip: weights, how raw rows become numbers, a statement to sign, "
         "a model card, and code that uses it with numpy alone."
     )
     training = training_on(split, learner, (settings.epsilon, settings.delta, settings.relation), data=uploads.title_of(settings.data))
-    receipts.offer(settings, training, content, key=key, label=label, hint=hint)
+    receipts.offer(settings, training, prepare, key=key, label=label, hint=hint)

@@ -30,10 +30,17 @@ def panel(settings: Settings) -> None:
             choosing = tuning.chosen_by()
             learner, epsilon = pc.METHODS[settings.method], settings.epsilon if pc.METHODS[settings.method].is_private else 0.0
             budget = (epsilon if learner.protects else math.inf, settings.delta, settings.relation)
+            split = core.split(settings)
+
+            def prepare(onnx: bool) -> receipts.Train:
+                train = tuning.prepare_release(settings, choosing)
+                return lambda: (model_bytes(train(), split=split, onnx=onnx), {})
+
+            receipts.wait(settings)
             receipts.offer(
                 settings,
-                training_on(core.split(settings), learner.title, budget, data=uploads.title_of(settings.data)),
-                lambda onnx: model_bytes(tuning.train_release(settings, choosing), split=core.split(settings), onnx=onnx),
+                training_on(split, learner.title, budget, data=uploads.title_of(settings.data)),
+                prepare,
                 key="release",
                 label="Train a release",
                 hint="A zip of safetensors (public transform, weights), JSON (guarantee, settings, classes) and a statement to sign. "

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from collections.abc import Callable
 
 import streamlit as st
 
@@ -42,11 +43,11 @@ def chosen_by() -> Choosing:
     return Choosing(value) if value in set(Choosing) else Choosing.RULES
 
 
-def train_release(settings: Settings, choosing: Choosing) -> RunRecord:
-    """As `record`, with secret noise and for a model to hand out: what `choosing` paid for is in its ε, the rest is declared."""
+def prepare_release(settings: Settings, choosing: Choosing) -> Callable[[], RunRecord]:
+    """What trains as `record`, with secret noise, for a model to hand out: what `choosing` paid for is in its ε, the rest is declared."""
     way = Choosing.RULES if _reason(settings, choosing) else choosing
-    record = tuned.tune_step_size(dataclasses.replace(core.spec(settings), seed=None), core.split(settings), choosing=way).record
-    return in_sight(rankings.count_rankings(record, history.paid_rankings(settings)))
+    spec, split, ranked = dataclasses.replace(core.spec(settings), seed=None), core.split(settings), history.paid_rankings(settings)
+    return lambda: in_sight(rankings.count_rankings(tuned.tune_step_size(spec, split, choosing=way).record, ranked))
 
 
 def _reason(settings: Settings, choosing: Choosing) -> str:

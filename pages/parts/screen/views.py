@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, history, local, plain, session, theme, words
+from pages.frame import badges, core, history, local, plain, receipts, session, theme, words
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pages.parts.screen import question as screening
@@ -122,7 +122,8 @@ def more(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     """One of the views behind the ranking."""
     view = local.choice("screen-view", unlinked=screening.IN_SCREEN)
     if view == "accuracy":
-        _accuracy(choice, table, settings)
+        if receipts.look(dataclasses.replace(settings, data=choice.private)):
+            _accuracy(choice, table, settings)
         return
     answered = screening.answer(choice.ask(view), VIEWS[view])
     if answered is None:
