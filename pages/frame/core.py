@@ -28,6 +28,7 @@ from pillar_core.metrics import by_class
 from pillar_core.params import K, params_of
 from pillar_core.runs import splitting, starter, sweep
 from pillar_core.runs.run import run_spec, solve_spec
+from pillar_core.studies.advice.simulation import UNBALANCED
 from pillar_core.types import Dataset, FeatureSet, Form, PublicFacts, RunRecord, RunSpec, SemiPrivateSplit
 
 NOT_EXTRACTED = "are not in the cache yet: open Data & backbone and press Extract."
@@ -238,6 +239,12 @@ def majority(settings: Settings) -> float | None:
     """The share of test rows that always saying the largest class gets right; None without test labels, or where no row was read yet."""
     counts = test_counts(settings) if split_key(settings) in _LOADED else []
     return max(counts) / sum(counts) if sum(counts) else None
+
+
+def metric(settings: Settings) -> str:
+    """What curves over ε and costs of parts are said in: balanced accuracy where test rows of one class are more than 60 %."""
+    counts = test_counts(settings)
+    return "balanced_accuracy" if counts and max(counts) > UNBALANCED * sum(counts) else "accuracy"
 
 
 def zero_shot(settings: Settings) -> float | None:

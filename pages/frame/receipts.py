@@ -15,32 +15,36 @@ from pillar_core import mode, store
 from pillar_core.arrays import Json
 from pillar_core.data import uploads
 from pillar_core.fingerprint import fingerprint
+from pillar_core.memo import Memo
 from pillar_core.numerics import round_up
 from pillar_core.runs import private_tests, rankings, receipts
 from pillar_core.runs.evidence import evidence_page
+from pillar_core.runs.models import model_bytes
 from pillar_core.runs.receipts import Training
-from pillar_core.types import BY_COIN, FeatureSet
+from pillar_core.types import BY_COIN, FeatureSet, RunRecord, SemiPrivateSplit
 
 _AGAIN, TEST = "train-again", "answer-test"
 _TRAINS = "Training with secret noise …"
-Train = Callable[[], tuple[bytes, Mapping[str, Json]]]
-"""Trains a model: its file, and what private rows chose for it, `words` and the `settings` that follow; {} where they chose nothing.
+Train = Callable[[], tuple[RunRecord, SemiPrivateSplit, Mapping[str, Json]]]
+"""Trains a model, with what private rows chose for it: `words` and the `settings` that follow; {} where they chose nothing.
 
 It must not ask Streamlit or a cache of the pages: either ends a run of the page that another press has overtaken.
 """
 _AT_WORK: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+_LATEST = Memo(slots=1)
+memory.MEMOS.append(_LATEST)
 
 
-def offer(settings: Settings, training: Training, prepare: Callable[[bool], Train], *, key: str, label: str, hint: str) -> None:
-    """The button that trains a model's file; of rows that were trained on before it asks first.
+def offer(settings: Settings, training: Training, prepare: Callable[[], Train], *, key: str, label: str, hint: str) -> None:
+    """The button that trains a model's file, with model.onnx where that is asked for; of rows that were trained on before it asks first.
 
-    prepare: what trains it, with model.onnx where that is asked for; asked at the press, before anything is spent.
+    prepare: what trains it; asked at the press, before anything is spent.
     """
     place, features = len(receipts.of_rows(contents(settings)[0])), core.features(settings)
     has_onnx = (features.images is not None or features.pixel_shape is not None) and local.toggle("with-onnx", of=key)
     is_ready = not place or local.toggle(_AGAIN, of=key)
     style: dict[str, Any] = {"type": "primary", "icon": ":material/lock:"}
-    request = (settings, training, lambda: prepare(has_onnx), place, key)
+    request = (settings, training, prepare, has_onnx, place, key)
     st.button(label, on_click=_train, args=request, key=key, disabled=not is_ready, help=hint, **style)
 
 
@@ -53,6 +57,11 @@ def wait(settings: Settings) -> None:
     """Returns once no training of these rows is at work here: what is drawn then has its model."""
     with st.spinner(_TRAINS), at_work(settings):
         pass
+
+
+def latest_model(settings: Settings) -> tuple[RunRecord, SemiPrivateSplit] | None:
+    """The model that was trained last on these private rows, and its split, if this process still has them."""
+    return _LATEST.get(_key(settings), lambda: None) if _key(settings) in _LATEST else None
 
 
 def show(settings: Settings) -> None:
@@ -134,18 +143,24 @@ def contents(settings: Settings) -> tuple[str, str]:
     return receipts.content_of(features), private_tests.content_of(features)
 
 
-def _train(settings: Settings, training: Training, prepare: Callable[[], Train], place: int, key: str) -> None:
+def _train(settings: Settings, training: Training, prepare: Callable[[], Train], onnx: bool, place: int, key: str) -> None:
     """A training, written down first; no further one follows from the same press."""
     local.put(f"{_AGAIN}-{key}", False)
     with failures.note_refusal("No model was made"), st.spinner(_TRAINS):
         rows, train = contents(settings)[0], prepare()
-        model_name, choice_name = (_name(settings, rows, place, kind) for kind in ("model", "choice"))
+        latest, (model_name, choice_name) = _key(settings), (_name(settings, rows, place, kind) for kind in ("model", "choice"))
         with at_work(settings):
             receipts.keep(rows, training, place=place)
-            model, choice = train()
-            store.default().put_bytes(model_name, model)
+            record, split, choice = train()
+            store.default().put_bytes(model_name, model_bytes(record, split=split, onnx=onnx))
+            _LATEST.clear()
+            _LATEST.get(latest, lambda: (record, split))
             if choice:
                 store.default().put_bytes(choice_name, json.dumps(choice).encode())
+
+
+def _key(settings: Settings) -> tuple[frozenset[str], str]:
+    return frozenset(map(uploads.key_of, uploads.names_in(settings.data))), contents(settings)[0]
 
 
 def _name(settings: Settings, rows: str, place: int, kind: str = "model") -> str:

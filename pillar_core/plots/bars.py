@@ -115,8 +115,8 @@ def overlay(runs: pd.DataFrame, lines: pd.DataFrame, *, labels: dict[str, str], 
     return finish_by_name(figure, "overlay", mode=mode, height=130 + 44 * len(lines), **fields)
 
 
-def part_costs(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
-    """A bar a part in points of test accuracy, each where the one before ended, with intervals; last the accuracy that is left.
+def part_costs(table: pd.DataFrame, *, measure: str = "accuracy", mode: Mode = "light") -> go.Figure:
+    """A bar a part in points of a measure of test rows, each where the one before ended, with intervals; last what is left.
 
     table: columns title, mean, low, high, left, seeds, in the order of the parts; shares in [−1, 1].
     """
@@ -129,5 +129,7 @@ def part_costs(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
     marks.bars(figure, [*(100 * table["mean"]), reached], labels, colours, opacity=0.6, marker_line_width=1.5, hover="%{y}", **looks)
     bars = {"type": "data", "array": 100 * ends, "color": ink.text, "thickness": 1.4, "width": 4}
     figure.add_scatter(x=100 * table["left"], y=names, mode="markers", marker={"size": 1, "opacity": 0}, error_x=bars, hoverinfo="skip")
-    figure.update_xaxes(range=[max(0.0, 100 * float((table["left"] - ends).min()) - 10), 102])
-    return finish_by_name(figure, "part_costs", mode=mode, seeds=seeds_phrase(table["seeds"]), summary="; ".join(names), left=reached)
+    figure.update_xaxes(range=[max(0.0, 100 * float((table["left"] - ends).min()) - 10), 102], title_text=f"test {measure}, %")
+    return finish_by_name(
+        figure, "part_costs", mode=mode, seeds=seeds_phrase(table["seeds"]), summary="; ".join(names), left=reached, measure=measure
+    )

@@ -95,9 +95,10 @@ def budget_curve(
     *,
     band: str,
     present: tuple[float, float] | None,
+    measure: str = "accuracy",
     mode: Mode = "light",
 ) -> go.Figure:
-    """Test accuracy (percent) over ε, log axis. Every point's customdata starts with its ε.
+    """Test accuracy, or what `measure` says (percent), over ε, log axis. Every point's customdata starts with its ε.
 
     runs: columns epsilon, mean, low, high, seeds, in [0, 1]. curve: columns epsilon, mean, low, high, once runs are enough for one; band:
     what it says, in words. epsilons: the ticks. present: (ε, accuracy) of the present run.
@@ -113,5 +114,6 @@ def budget_curve(
         star: marks.Looks = {"symbol": "star", "name": "you are here", "customdata": [[present[0]]]}
         marks.dots(figure, [present[0]], [100 * present[1]], marks.MARKED[mode], size=17, hover=f"{hover}, you are here", **star)
     figure.update_xaxes(marks.log_axis(list(epsilons), "ε, privacy budget (log scale)"))
+    figure.update_yaxes(title_text=f"test {measure}, %")
     summary = ", ".join(f"{row['mean']:.2f} at ε = {row['epsilon']:g}" for row in runs.to_dict("records"))
-    return finish_by_name(figure, "budget_curve", mode=mode, seeds=seeds_phrase(runs["seeds"]), band=band, summary=summary)
+    return finish_by_name(figure, "budget_curve", mode=mode, seeds=seeds_phrase(runs["seeds"]), band=band, summary=summary, measure=measure)

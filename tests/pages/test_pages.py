@@ -313,13 +313,15 @@ def test_the_curve_over_budgets_needs_three_runs_and_says_where_it_ends(start):
     assert "fitted to 3 runs" in words(app)
 
 
-def test_costs_of_parts_are_trained_when_asked_for_and_drawn_with_a_badge(start):
-    app = start("explore", data="digits", epsilon="0.5", view="costs")
+@pytest.mark.parametrize(("data", "measure"), [("digits", "accuracy"), ("breast_cancer", "balanced accuracy")])
+def test_costs_of_parts_are_trained_when_asked_for_and_drawn_with_a_badge(start, data, measure):
+    app = start("explore", data=data, epsilon="0.5", view="costs")
     assert app.button(key="costs-run")
-    record = pc.run("pillar", pc.split(pc.load_dataset("digits"), public_fraction=0.1), epsilon=0.5)
+    record = pc.run("pillar", pc.split(pc.load_dataset(data), public_fraction=0.1), epsilon=0.5)
     for axes in stages(record).values():
-        pc.sweep({"dataset": "digits", "public_fraction": 0.1, "seed": list(range(5)), **axes})
+        pc.sweep({"dataset": data, "public_fraction": 0.1, "seed": list(range(5)), **axes})
     app.run()
     assert "costs-run" not in [button.key for button in app.button]
     assert "Clipping and steps" in words(app)
+    assert f"test {measure}, %" in app.get("plotly_chart")[0].proto.spec
     assert "experiment" in words(app)

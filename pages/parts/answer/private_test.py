@@ -1,19 +1,16 @@
 """The model that was just taken away: one noisy figure of the test rows with its statement, and the threshold of two classes."""
 
 import shlex
-from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, failures, history, local, memory, plain, receipts, theme
+from pages.frame import badges, core, failures, history, local, plain, receipts, theme
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pillar_core import mode
-from pillar_core.data import uploads
 from pillar_core.errors import DataError
-from pillar_core.memo import Memo
 from pillar_core.metrics.classification import threshold_at
 from pillar_core.plots.privacy import private_roc
 from pillar_core.runs import private_tests, use
@@ -24,24 +21,6 @@ from pillar_core.studies.private_test import METRICS, roc
 from pillar_core.types import Provenance, RunRecord, SemiPrivateSplit
 
 LOOK = "answer-look"
-_LATEST = Memo(slots=1)
-memory.MEMOS.append(_LATEST)
-
-
-def remembering(settings: Settings) -> Callable[[RunRecord, SemiPrivateSplit], None]:
-    """What keeps the model that is taken away, for a test, until the next one or until its rows are forgotten."""
-    key = _key(settings)
-
-    def remember(record: RunRecord, split: SemiPrivateSplit) -> None:
-        _LATEST.clear()
-        _LATEST.get(key, lambda: (record, split))
-
-    return remember
-
-
-def latest_model(settings: Settings) -> tuple[RunRecord, SemiPrivateSplit] | None:
-    """The model that was trained last on these private rows, and its split, if this process still has them."""
-    return _model_or_refuse(key) if (key := _key(settings)) in _LATEST else None
 
 
 def panel(settings: Settings) -> None:
@@ -62,7 +41,7 @@ def panel(settings: Settings) -> None:
         st.caption(f"{_cost(settings, epsilon, has_coin, is_drawn=bool(data.test_drawn))}{persons}")
         request = {"epsilon": epsilon, "metric": metric, "rows_per_person": most, "relation": settings.relation}
         st.button(**local.element("answer-test-run"), on_click=_spend, args=(settings, request))
-        if (model := latest_model(settings)) is None:
+        if (model := receipts.latest_model(settings)) is None:
             st.caption("First train a model above; then press.")
             return
         _results(settings, *model, has_coin)
@@ -78,7 +57,7 @@ def controls(n_classes: int, *, of: str = "") -> tuple[float, str]:
 
 def threshold_panel(settings: Settings) -> None:
     """What the model that was just trained reaches on public rows with labels, or on test rows once you look at them."""
-    if (model := latest_model(settings)) is None or model[1].features.n_classes != 2:
+    if (model := receipts.latest_model(settings)) is None or model[1].features.n_classes != 2:
         return
     classifier, split, features = model[0].classifier, model[1], model[1].features
     is_seen = features.y_test is not None and bool(local.value(LOOK, False)) and not receipts.is_locked(settings)
@@ -102,11 +81,10 @@ def threshold_panel(settings: Settings) -> None:
 
 def _spend(settings: Settings, request: dict[str, Any]) -> None:
     """A test of the model that was taken away last, or is being trained; its release is in the cache before Streamlit is asked again."""
-    with failures.note_refusal("Nothing was spent"):
-        key = _key(settings)
-        with receipts.at_work(settings):
-            record, split = _model_or_refuse(key)
-            pc.private_test(record, split.features, seed=None, **request)
+    with failures.note_refusal("Nothing was spent"), receipts.at_work(settings):
+        if (model := receipts.latest_model(settings)) is None:
+            raise DataError("Train a model of these rows first: that one is tested.")
+        pc.private_test(model[0], model[1].features, seed=None, **request)
 
 
 def _results(settings: Settings, record: RunRecord, split: SemiPrivateSplit, has_coin: bool) -> None:
@@ -140,14 +118,3 @@ def _cost(settings: Settings, epsilon: float, has_coin: bool, *, is_drawn: bool)
 
 def _tests(settings: Settings) -> tuple[PrivateTest, ...]:
     return private_tests.of_rows(receipts.contents(settings)[1])
-
-
-def _model_or_refuse(key: tuple[frozenset[str], str]) -> tuple[RunRecord, SemiPrivateSplit]:
-    def refuse() -> tuple[RunRecord, SemiPrivateSplit]:
-        raise DataError("Train a model of these rows first: that one is tested.")
-
-    return _LATEST.get(key, refuse)
-
-
-def _key(settings: Settings) -> tuple[frozenset[str], str]:
-    return frozenset(map(uploads.key_of, uploads.names_in(settings.data))), receipts.contents(settings)[0]

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Mapping
 
 import streamlit as st
 
@@ -15,14 +15,12 @@ from pillar_core.arrays import Json
 from pillar_core.data import uploads
 from pillar_core.numerics import round_up
 from pillar_core.runs import rankings
-from pillar_core.runs.models import in_sight, model_bytes
+from pillar_core.runs.models import in_sight
 from pillar_core.runs.receipts import training_on
 from pillar_core.runs.run import run_spec
 from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.studies.advice import Advice, free
 from pillar_core.types import RunRecord, SemiPrivateSplit
-
-Train = Callable[[], tuple[RunRecord, SemiPrivateSplit, dict[str, Json]]]
 
 
 def offer_free(settings: Settings, advice: Advice) -> None:
@@ -48,7 +46,7 @@ def offer_paid(settings: Settings, names: list[str]) -> None:
     request = {name: getattr(settings, name) for name in ("epsilon", "delta", "relation")}
     request["backbones"] = question.backbones(settings, names)
 
-    def train() -> tuple[RunRecord, SemiPrivateSplit, dict[str, Json]]:
+    def train() -> tuple[RunRecord, SemiPrivateSplit, Mapping[str, Json]]:
         choice = pc.choose(split, candidates, **request, seed=None)
         changes = {"method": choice.method, "k": RULE} | ({"backbone": choice.backbone} if choice.backbone else {})
         changes["public"] = free.NONE if choice.public == free.NONE else named.get(choice.public, PART)
@@ -63,7 +61,7 @@ def offer_paid(settings: Settings, names: list[str]) -> None:
     _offer(train, settings, split, "A choice and a training", key="answer-paid", label="Choose within ε and train")
 
 
-def _offer(train: Train, settings: Settings, split: SemiPrivateSplit, learner: str, *, key: str, label: str) -> None:
+def _offer(train: receipts.Train, settings: Settings, split: SemiPrivateSplit, learner: str, *, key: str, label: str) -> None:
     """The button of a training, what is to be known before it, and its receipt."""
     if mode.binds():
         st.caption(f"Models cannot be taken away from a public server. {mode.ADVICE}")
@@ -77,17 +75,15 @@ def _offer(train: Train, settings: Settings, split: SemiPrivateSplit, learner: s
         upper = round_up(rankings.epsilon_of(ranked, delta=settings.delta, relation=settings.relation), 3)
         st.markdown(f"You paid **ε ≤ {upper}** on Screen for these rows: the file adds it to the model's.")
 
-    def prepare(onnx: bool) -> receipts.Train:
-        latest_sight, remember = history.in_sight(settings) or sight, private_test.remembering(settings)
+    def prepare() -> receipts.Train:
+        latest_sight = history.in_sight(settings) or sight
 
-        def train_file() -> tuple[bytes, dict[str, Json]]:
+        def train_and_say() -> tuple[RunRecord, SemiPrivateSplit, Mapping[str, Json]]:
             record, trained_on, choice = train()
             record = rankings.count_rankings(record, ranked)
-            record = in_sight(record, latest_sight) if latest_sight else record
-            remember(record, trained_on)
-            return model_bytes(record, split=trained_on, onnx=onnx), choice
+            return in_sight(record, latest_sight) if latest_sight else record, trained_on, choice
 
-        return train_file
+        return train_and_say
 
     hint = (
         "Noise from the operating system, recorded nowhere. One zip: weights, how raw rows become numbers, a statement to sign, "

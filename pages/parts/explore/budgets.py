@@ -29,7 +29,8 @@ def panel(record: RunRecord, settings: Settings) -> None:
     grid["seed"] = list(range(settings.seed, settings.seed + settings.seeds))
     forms = [form for _, form in core.find_runs([grid]).values()]
     trained = [form for form in forms if form is not None]
-    runs = [(form["cell"]["epsilon"], form["metrics"]["accuracy"]) for form in trained if not form.get("error")]
+    metric = core.metric(settings)
+    runs = [(form["cell"]["epsilon"], form["metrics"][metric]) for form in trained if not form.get("error")]
     known = over_seeds(pd.DataFrame(runs, columns=["epsilon", "accuracy"]), by=["epsilon"], value="accuracy", low=0, high=1)
     fitted = known.iloc[sorted({int((known["epsilon"] / budget).map(math.log).abs().argmin()) for budget in RUNS if len(known)})]
     curve, band = None, "Three different ε make a curve."
@@ -38,8 +39,8 @@ def panel(record: RunRecord, settings: Settings) -> None:
         enough = f"wide enough for {fit.inside} of {fit.sets} other sets"
         curve, band = fit.table(_DRAWN), f"Band: ± {100 * fit.half_width:.1f} points around a curve through three of them, {enough}."
     if len(known):
-        star = (settings.epsilon, record.accuracy) if record.accuracy is not None and math.isfinite(settings.epsilon) else None
-        figure = budget_curve(known, curve, _DRAWN, band=band, present=star, mode=theme.mode())
+        star = (settings.epsilon, record.metrics[metric]) if metric in record.metrics and math.isfinite(settings.epsilon) else None
+        figure = budget_curve(known, curve, _DRAWN, band=band, present=star, measure=metric.replace("_", " "), mode=theme.mode())
         seeds = (int(known["seeds"].min()), int(known["seeds"].max()))
         info = FigureInfo(_NAME, settings, [*badges.DIAGNOSTIC, *([] if curve is None else [badges.FITTED])], seeds)
         show_figure(figure, known, info, on_select=functools.partial(take_point, _NAME, epsilon=float))

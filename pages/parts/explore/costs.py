@@ -41,9 +41,11 @@ def panel(record: RunRecord, settings: Settings) -> None:
     seeds = [forms for forms in zip(*runs.values(), strict=True) if None not in forms]
     if not seeds:
         return
-    table = accuracy_costs({part: [forms[place]["metrics"]["accuracy"] for forms in seeds] for place, part in enumerate(runs)})
+    metric = core.metric(settings)
+    table = accuracy_costs({part: [forms[place]["metrics"][metric] for forms in seeds] for place, part in enumerate(runs)})
     table.insert(1, "title", [TITLES[part] for part in table["part"]])
-    show_figure(part_costs(table, mode=theme.mode()), table, FigureInfo("part_costs", settings, seeds=len(seeds)))
+    figure = part_costs(table, measure=metric.replace("_", " "), mode=theme.mode())
+    show_figure(figure, table, FigureInfo("part_costs", settings, seeds=len(seeds)))
     words.say("part_costs")
 
 

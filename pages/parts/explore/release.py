@@ -1,5 +1,6 @@
 """A model to take away: trained once more with noise from the operating system, because a seeded one must not leave."""
 
+import functools
 import math
 
 import streamlit as st
@@ -10,7 +11,7 @@ from pages.frame.settings import Settings
 from pages.parts.explore import tuning
 from pillar_core import mode
 from pillar_core.data import uploads
-from pillar_core.runs.models import PAID_WAYS, model_bytes
+from pillar_core.runs.models import PAID_WAYS
 from pillar_core.runs.receipts import training_on
 from pillar_core.runs.statement import IN_SIGHT
 
@@ -30,17 +31,11 @@ def panel(settings: Settings) -> None:
             choosing = tuning.chosen_by()
             learner, epsilon = pc.METHODS[settings.method], settings.epsilon if pc.METHODS[settings.method].is_private else 0.0
             budget = (epsilon if learner.protects else math.inf, settings.delta, settings.relation)
-            split = core.split(settings)
-
-            def prepare(onnx: bool) -> receipts.Train:
-                train = tuning.prepare_release(settings, choosing)
-                return lambda: (model_bytes(train(), split=split, onnx=onnx), {})
-
             receipts.wait(settings)
             receipts.offer(
                 settings,
-                training_on(split, learner.title, budget, data=uploads.title_of(settings.data)),
-                prepare,
+                training_on(core.split(settings), learner.title, budget, data=uploads.title_of(settings.data)),
+                functools.partial(tuning.prepare_release, settings, choosing),
                 key="release",
                 label="Train a release",
                 hint="A zip of safetensors (public transform, weights), JSON (guarantee, settings, classes) and a statement to sign. "

@@ -2,11 +2,10 @@
 
 import dataclasses
 import math
-from collections.abc import Callable
 
 import streamlit as st
 
-from pages.frame import core, history, local, memory
+from pages.frame import core, history, local, memory, receipts
 from pages.frame.settings import Settings
 from pillar_core.runs import rankings
 from pillar_core.runs.models import in_sight
@@ -43,11 +42,11 @@ def chosen_by() -> Choosing:
     return Choosing(value) if value in set(Choosing) else Choosing.RULES
 
 
-def prepare_release(settings: Settings, choosing: Choosing) -> Callable[[], RunRecord]:
+def prepare_release(settings: Settings, choosing: Choosing) -> receipts.Train:
     """What trains as `record`, with secret noise, for a model to hand out: what `choosing` paid for is in its ε, the rest is declared."""
     way = Choosing.RULES if _reason(settings, choosing) else choosing
     spec, split, ranked = dataclasses.replace(core.spec(settings), seed=None), core.split(settings), history.paid_rankings(settings)
-    return lambda: in_sight(rankings.count_rankings(tuned.tune_step_size(spec, split, choosing=way).record, ranked))
+    return lambda: (in_sight(rankings.count_rankings(tuned.tune_step_size(spec, split, choosing=way).record, ranked)), split, {})
 
 
 def _reason(settings: Settings, choosing: Choosing) -> str:
