@@ -18,7 +18,7 @@ if __name__ == "__main__":
         window = theme.apply()
         session.synchronise()
         page = st.navigation(navigation.pages(), position="hidden")
-        has_sidebar = page.url_path not in navigation.WITHOUT_SIDEBAR
+        has_sidebar = navigation.has_sidebar(page.url_path)
         missing = session.missing() if has_sidebar else ""
         navigation.bar(page.url_path or navigation.PAGES[0][0])
         if has_sidebar and not missing:

@@ -1,11 +1,11 @@
-"""Start: the picture that explains the idea, one way in, three more; six things to try and ten stories in closed boxes."""
+"""Start: the picture that explains the idea and its odds, one way in and four more; six things to try and ten stories in closed boxes."""
 
 import dataclasses
 from pathlib import Path
 
 import streamlit as st
 
-from pages.frame import badges, core, local, navigation, session, theme, words
+from pages.frame import badges, core, local, navigation, odds, session, theme, words
 from pages.frame import settings as codec
 from pages.frame.figures import FigureInfo, show_figure
 from pillar_core import plots
@@ -23,21 +23,25 @@ words.title("home")
 
 table = core.hero_table()
 door, *doors = _OFFERS["doors"]
-with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
+left, right = st.columns([2.5, 1])
+with left:
     epsilon = local.choice("home-epsilon")
-    with st.container(width="content", key=f"door-{door['name']}"):
+    if table is None:
+        words.say("no_starter", st.info, icon="inventory_2")
+    else:
+        figure = plots.learning_hero(table, mode=theme.mode(), epsilon=epsilon, data=_DATA)
+        seeds = int(table["seed"].nunique())
+        show_figure(figure, table, FigureInfo("hero", settings, [*badges.DIAGNOSTIC, badges.REAL], seeds, key="hero"))
+with right:
+    with st.container(key=f"door-{door['name']}"):
         navigation.link(door["page"], door["action"], icon=door["icon"], changes=door["changes"])
-if table is None:
-    words.say("no_starter", st.info, icon="inventory_2")
-else:
-    figure = plots.learning_hero(table, mode=theme.mode(), epsilon=epsilon, data=_DATA)
-    seeds = int(table["seed"].nunique())
-    show_figure(figure, table, FigureInfo("hero", settings, [*badges.DIAGNOSTIC, badges.REAL], seeds, key="hero"))
-
-for column, door in zip(st.columns(len(doors)), doors, strict=True):
-    with column, st.container(border=True, key=f"door-{door['name']}", height="stretch"):
-        navigation.link(door["page"], f"**{door['title']}**", icon=door["icon"], changes=door["changes"])
-        st.markdown(door["text"])
+    with st.container(border=True, key="door-odds"):
+        odds.thumbnail(epsilon, settings.delta)
+        navigation.link("explore", "What an attacker learns", icon=":material/casino:", changes={"view": "odds", "epsilon": epsilon})
+    for door in doors:
+        with st.container(key=f"door-{door['name']}", gap=None):
+            navigation.link(door["page"], f"**{door['title']}**", icon=door["icon"], changes=door["changes"])
+            st.caption(door["text"])
 
 with st.expander("Six things to try", icon=":material/lightbulb:"):
     for preset in _OFFERS["presets"]:

@@ -43,7 +43,7 @@ def linked(app: AppTest) -> dict[str, str]:
 def words(app: AppTest) -> str:
     """Everything that a page says in running text and messages, as people read it: a sign behind a backslash is that sign."""
     kinds = (app.markdown, app.caption, app.warning, app.error, app.info, app.title, app.header)
-    shown = "\n".join(str(item.value) for items in kinds for item in items)
+    shown = "\n".join([*(str(item.value) for items in kinds for item in items), *(item.label for item in app.expander)])
     return re.sub(r"\\([!-/:-@\[-`{-~])|\u2060", r"\1", shown)
 
 

@@ -1,5 +1,7 @@
 """Provenance on every number: who it is safe to show to, and how it was come by."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from pages.frame import words
@@ -21,12 +23,21 @@ def show(*names: str) -> None:
         st.badge(str(name), icon=f":material/{icon}:", color=colour, help=hint)
 
 
+def line(names: Sequence[str], seeds: Seeds = None) -> str:
+    """What the badges say, in few words for a label: what follows a comma is left to the badge."""
+    parts = [f":{words.WORDS['badges'][name][1]}[{str(name).partition(',')[0]}]" for name in names]
+    return " · ".join([*parts, *([] if seeds is None else [_count(seeds)])])
+
+
 def show_row(*names: str, seeds: Seeds = None) -> None:
     """Draws the named badges side by side, and “measured (n seeds)”."""
     with st.container(horizontal=True, gap="small"):
         show(*names)
         if seeds is not None:
-            fewest, most = seeds if isinstance(seeds, tuple) else (seeds, seeds)
             hint = "Every point was trained and tested; seed s sets split and noise. Bands are 95 % Student t intervals over seeds."
-            count = f"{most}" if fewest == most else f"{fewest} to {most}"
-            st.badge(f"measured ({count} seed{'' if most == 1 else 's'})", icon=":material/straighten:", color="gray", help=hint)
+            st.badge(f"measured ({_count(seeds)})", icon=":material/straighten:", color="gray", help=hint)
+
+
+def _count(seeds: int | tuple[int, int]) -> str:
+    fewest, most = seeds if isinstance(seeds, tuple) else (seeds, seeds)
+    return f"{most if fewest == most else f'{fewest} to {most}'} seed{'' if most == 1 else 's'}"

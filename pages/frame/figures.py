@@ -1,4 +1,4 @@
-"""A figure as every page shows it: badges, the drawing, then its table, alt text and exports one click away."""
+"""A figure as every page shows it: the drawing and its provenance, then badges, table, alt text and exports one click away."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.frame import copying, core, exports, moving, plain, report, session, shares, theme
-from pages.frame.badges import DIAGNOSTIC, REAL, SYNTHETIC, Seeds, show_row
+from pages.frame.badges import DIAGNOSTIC, REAL, SYNTHETIC, Seeds, line, show_row
 from pages.frame.settings import EPSILONS, Settings, Value
 from pillar_core.arrays import Json
 from pillar_core.data import uploads
@@ -71,7 +71,7 @@ def show_figure(
     base: str = "",
     runs: Mapping[str, object] | None = None,
 ) -> None:
-    """Draws a figure with its badges, and below it table, alt text and downloads.
+    """Draws a figure, and below it a line of its provenance, which opens badges, table, alt text and downloads.
 
     table: a frame, or the function that makes it once the exports are opened.
     base, runs: the name of a figure that stays while the traces `runs` move over it (see `moving`).
@@ -88,7 +88,6 @@ def show_figure(
             st.plotly_chart(drawn, theme=None, on_select=on_select, selection_mode="points", **shared)
         else:
             moving.chart(figure, runs=runs, base=base, is_narrow=is_narrow, **shared)
-        show_row(*info.all_badges, seeds=info.seeds)
         majority = core.majority(info.settings) if info.is_accuracy else None
         if majority is not None:
             st.caption(f"Guessing the most common class scores {100 * majority:.1f} % on the test rows.")
@@ -107,12 +106,14 @@ def _show_exports(figure: Figure, runs: Mapping[str, object] | None, table: Tabl
 
     The buttons come before the table, whose cells take a press of Tab each.
     """
-    below = st.expander("Table, description and exports", icon=":material/table_view:", key=f"below-{info.name}", on_change="rerun")
+    label = f"Table, description and exports · {line(info.all_badges, info.seeds)}"
+    below = st.expander(label, icon=":material/table_view:", key=f"below-{info.name}", on_change="rerun")
     if not below.open:
         return
     figure = figure if runs is None else with_runs(figure, runs)
     frame = table if isinstance(table, pd.DataFrame) else table()
     with below:
+        show_row(*info.all_badges, seeds=info.seeds)
         st.caption(plain.text(figure.layout.meta["alt"]))
         pictures = st.components.v2.component("pillar_pictures", html="<section></section>", css=copying.STYLE, js=_PICTURES)
         pictures(key=f"pictures-{info.name}", data={"chart": info.chart, "name": info.name, "twins": light_twins(theme.mode(), EPSILONS)})

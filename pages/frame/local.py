@@ -124,13 +124,14 @@ def toggle(name: str, default: bool = False, *, of: str = "") -> bool:
 def text(name: str) -> str:
     """A line of text, or with a height in pixels several, under a hidden label; out of links."""
     entry = _CONTROLS[name]
-    session.fill(_WIDGET + name, value(name, ""))
+    current = value(name, str(entry.get("default", "")))
+    session.fill(_WIDGET + name, current)
     shared = {"help": entry["help"], "placeholder": entry.get("placeholder", ""), **_widget(name, entry["unlinked"])}
     if "height" in entry:
         st.text_area(entry["label"], height=entry["height"], label_visibility="collapsed", **shared)
     else:
         st.text_input(entry["label"], **shared)
-    return str(value(name, "")).strip()
+    return current.strip()
 
 
 def field(param: Param, *, name: str, placeholder: str = "") -> Option:

@@ -12,6 +12,7 @@ import streamlit as st
 from pages.frame import session
 from pages.frame import settings as codec
 from pillar_core.arrays import Json
+from pillar_core.data import uploads
 
 _INSIDE_FRAME: ContextVar[bool] = ContextVar("inside_frame", default=False)
 
@@ -32,7 +33,7 @@ PAGES: tuple[tuple[str, str, str], ...] = (
 )
 """File in pages/ without its ending, the page's name, the place that it belongs to. The first is the default and lives at `/`."""
 WITHOUT_SIDEBAR = ("", "learn", "check")
-"""Addresses of pages on which no setting of the sidebar acts."""
+"""Addresses of pages on which no setting of the sidebar acts; `data` joins them until rows of your own are in use."""
 
 
 def pages() -> list[Any]:
@@ -67,6 +68,12 @@ def bar(present: str) -> None:
             with st.container(horizontal=True, gap=None, key="members"):
                 for name, title, _ in places[current]:
                     st.page_link(targets[name], label=title, query_params=query)
+
+
+def has_sidebar(present: str) -> bool:
+    """Whether a setting of the sidebar acts on the page at this address."""
+    settings = session.current()
+    return present not in WITHOUT_SIDEBAR and (present != "data" or bool(uploads.names_in([settings.data, settings.public])))
 
 
 def link(name: str, label: str, *, icon: str = ":material/arrow_forward:", changes: Mapping[str, Json] | None = None) -> None:

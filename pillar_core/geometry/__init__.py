@@ -16,7 +16,7 @@ from pillar_core.geometry.margins import (
     refitted_margins,
     smallest,
 )
-from pillar_core.geometry.prediction import ClassMoments, accuracy_drop, best_k, class_moments, predicted
+from pillar_core.geometry.prediction import ClassMoments, best_k, class_moments, predicted
 from pillar_core.geometry.rows import Rows, checked_ks, collapse_ratio, rows_of, thinned
 from pillar_core.geometry.separators import (
     MOST_PAIRED,

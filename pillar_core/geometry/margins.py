@@ -61,13 +61,7 @@ def margin_at(values: Array, quantile: float) -> float:
     return float(np.partition(values, place)[place])
 
 
-def refitted_margins(
-    rows: Coordinates,
-    ks: Sequence[int],
-    *,
-    quantile: float | Sequence[float] = 0.01,
-    regularisation: float = 1.0,
-) -> pd.DataFrame:
+def refitted_margins(rows: Coordinates, ks: Sequence[int], *, quantile: float | Sequence[float] = 0.01) -> pd.DataFrame:
     """One-versus-rest margins of separators trained anew in the first k directions (semi-private learning, Fig. 3).
 
     Columns k, class, quantile, cosine_margin, distance_margin.
@@ -78,7 +72,7 @@ def refitted_margins(
     lines: list[tuple[int, str, float, float, float]] = []
     for k in ks:
         z = np.ascontiguousarray(rows.z[:, :k])
-        separators = separators_of(z, rows.y, pairs, classes=rows.classes, regularisation=regularisation)
+        separators = separators_of(z, rows.y, pairs, classes=rows.classes)
         distances = z @ separators.weights.T.astype(np.float32) + separators.offsets
         lines += _lines(k, distances, separators.offsets, np.einsum("ij,ij->i", z, z), rows, separators, quantile)
     return pd.DataFrame(lines, columns=["k", "class", "quantile", "cosine_margin", "distance_margin"])

@@ -117,17 +117,6 @@ def best_k(table: pd.DataFrame, *, within: float = 0.01) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=["epsilon", "k", "accuracy", "low", "high"])
 
 
-def accuracy_drop(accuracy: float, reference: float) -> float:
-    """The fraction of `reference` (accuracy without privacy) that `accuracy` falls short of it (PILLAR, Figs. 6 and 11).
-
-    (reference − accuracy)/reference: 0 for no loss, negative where privacy did not hurt.
-    Raises SettingError: reference not in (0, 1], accuracy not in [0, 1].
-    """
-    if not 0 < reference <= 1 or not 0 <= accuracy <= 1:
-        raise SettingError(f"reference must be in (0, 1] and accuracy in [0, 1]; got {reference!r} and {accuracy!r}.")
-    return (reference - accuracy) / reference
-
-
 def _accuracy(moments: ClassMoments, k: int, mu_n: float, *, with_noise: bool) -> float:
     means, within = moments.means[:, :k], moments.within[:k]
     classes, radius = len(means), float(moments.second[:k].sum())

@@ -26,7 +26,6 @@ from pillar_core.plots.geometry import (
     by_direction,
     map_2d,
     margin_histogram,
-    spectrum,
     spectrum_and_gaps,
     xi_against_k,
 )

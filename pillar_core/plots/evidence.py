@@ -72,7 +72,8 @@ def individual_losses(table: pd.DataFrame, *, mode: Mode = "light", stated: floa
     style: marks.Looks = {"name": "rows", "width": np.diff(edges) * 0.92, "hover": "%{y:,} rows near ε = %{x:.2f}"}
     marks.histogram(figure, edges, counts, categorical(1, mode)[0], opacity=0.75, **style)
     median = float(np.median(values))
-    _mark(figure, median, f"half of the rows stay below {median:.2f}", ink.text, "dot", "left")
+    if median < 0.8 * stated:  # nearer, the two names would collide
+        _mark(figure, median, f"half of the rows stay below {median:.2f}", ink.text, "dot", "left")
     _mark(figure, stated, f"stated for all: {stated:.3g}", marks.MARKED[mode], "solid", "right")
     fields = {"rows": len(values), "delta": delta, "median": median, "largest": values.max(), "stated": stated}
     return finish_by_name(figure, "individual_losses", mode=mode, title=exposure(values, stated), **fields)

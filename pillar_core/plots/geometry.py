@@ -2,7 +2,7 @@
 
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -92,30 +92,16 @@ def margin_headline(table: pd.DataFrame, *, k: int, first: str) -> str:
 
 def spectrum_and_gaps(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = None, rows: int = 0) -> go.Figure:
     """Three panels over k: eigenvalues, cumulative energy, gaps Δ_k; `k` is marked. table: see `geometry.spectrum`."""
-    figure = _panels(
-        ((table["component"], table["eigenvalue"]), (table["component"], 100 * table["cumulative"]), _above_zero(table, "gap")),
-        ("direction %{x}: variance %{y:.3g}", "first %{x}: %{y:.1f} % of the energy", "Δ at k = %{x}: %{y:.3g}"),
-        ("eigenvalue λ_k", "energy held, %", "gap Δ_k = λ_k − λ_k₊₁"),
-        k=k if k is not None and k <= len(table) else None,
-        mode=mode,
+    colour, figure = INK[mode].accent, make_subplots(cols=3, horizontal_spacing=0.1)
+    panels = (
+        ("eigenvalue", "direction %{x}: variance %{y:.3g}", "eigenvalue λ_k"),
+        ("cumulative", "first %{x}: %{y:.1f} % of the energy", "energy held, %"),
+        ("gap", "Δ at k = %{x}: %{y:.3g}", "gap Δ_k = λ_k − λ_k₊₁"),
     )
-    figure.update_xaxes(title_text="k (log scale)")
-    summary = ""
-    if k is not None and 1 <= k <= len(table):
-        line = table.iloc[k - 1]
-        summary = f" At k = {k}: {100 * line['cumulative']:.1f} % of the energy, gap {line['gap']:.2g}."
-    return finish_by_name(figure, "spectrum_and_gaps", mode=mode, rows=rows, directions=len(table), summary=summary)
-
-
-def _panels(
-    columns: Sequence[tuple[pd.Series, pd.Series]], hovers: Sequence[str], titles: Sequence[str], *, k: int | None, mode: Mode
-) -> go.Figure:
-    """Panels over a logarithmic k, which is marked: a spectrum as a line, the share of it as an area, gaps as points."""
-    colour, figure = INK[mode].accent, make_subplots(cols=len(columns), horizontal_spacing=0.1)
-    for place, ((x, y), hover, title) in enumerate(zip(columns, hovers, titles, strict=True), start=1):
+    for place, (name, hover, title) in enumerate(panels, start=1):
         figure.add_scatter(
-            x=x,
-            y=y,
+            x=table["component"],
+            y=100 * table[name] if place == 2 else table[name].where(table[name] > 0),  # what a logarithmic axis can show
             mode="lines" if place < 3 else "markers",
             line={"color": colour, "width": 2.4},
             marker={"size": 4, "color": fade(colour, 0.7)},
@@ -127,14 +113,14 @@ def _panels(
         )
         shape: marks.Looks = {"range": [0, 103]} if place == 2 else {"type": "log", "exponentformat": "power", "dtick": 1}
         figure.update_yaxes(title_text=title, **shape, row=1, col=place)
-    if k is not None and k >= 1:
+    if k is not None and 1 <= k <= len(table):
         figure.add_vline(x=k, line={"color": marks.MARKED[mode], "width": 1.6, "dash": "dot"})
-    return figure.update_xaxes(type="log", dtick=1)
-
-
-def _above_zero(table: pd.DataFrame, column: str) -> tuple[pd.Series, pd.Series]:
-    """Components and what a logarithmic axis can show of a column."""
-    return table["component"], table[column].where(table[column] > 0)
+    figure.update_xaxes(type="log", dtick=1, title_text="k (log scale)")
+    summary = ""
+    if k is not None and 1 <= k <= len(table):
+        line = table.iloc[k - 1]
+        summary = f" At k = {k}: {100 * line['cumulative']:.1f} % of the energy, gap {line['gap']:.2g}."
+    return finish_by_name(figure, "spectrum_and_gaps", mode=mode, rows=rows, directions=len(table), summary=summary)
 
 
 def _beyond(figure: go.Figure, table: pd.DataFrame, name: str, mode: Mode) -> None:
@@ -154,29 +140,6 @@ def _mark(figure: go.Figure, k: int | None, mode: Mode, *, top: float) -> None:
         return
     figure.add_vline(x=k, line={"color": marks.MARKED[mode], "width": 1.6, "dash": "dot"})
     marks.note(figure, math.log10(k), top, f"<b>k = {k}</b>", marks.MARKED[mode], xanchor="left", xshift=4, yanchor="top")
-
-
-def spectrum(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = None, n_public: int | None = None) -> go.Figure:
-    """Two panels: eigenvalues on log axes, and the cumulative share of energy; `k` is marked.
-
-    table: columns component (1, 2, …) and eigenvalue ≥ 0, in falling order. Public only.
-    """
-    share = 100 * table["eigenvalue"].cumsum() / table["eigenvalue"].sum()
-    figure = _panels(
-        (_above_zero(table, "eigenvalue"), (table["component"], share)),
-        ("direction %{x}: variance %{y:.3g}", "first %{x} directions: %{y:.1f} % of the variance"),
-        ("variance along it (log scale)", "variance held, %"),
-        k=k if k is not None and k <= len(table) else None,
-        mode=mode,
-    )
-    for column, words in enumerate(("direction (log scale)", "directions kept, k (log scale)"), start=1):
-        figure.update_xaxes(title_text=words, row=1, col=column)
-    summary = ""
-    if k is not None and 1 <= k <= len(table):
-        summary = f"The first k = {k} directions hold {share.iloc[k - 1]:.1f} % of the variance."
-    rows = f"n = {n_public:,} public rows, " if n_public else ""
-    largest = float(table["eigenvalue"].max())
-    return finish_by_name(figure, "spectrum", mode=mode, rows=rows, directions=len(table), largest=largest, summary=summary)
 
 
 def by_direction(

@@ -135,7 +135,7 @@ def cached_separators(spec: Payload, rows: Rows) -> Separators | None:
 
 
 def margin_ks(rank: int) -> list[int]:
-    """About eight values of k up to `rank` on a logarithmic scale, at which margins are trained anew."""
+    """About eight values of k up to `rank` on a logarithmic scale, at which margins are projected."""
     offered = (2, 5, 10, 20, 40, 100, 200, 400, 800, 1600)
     return [*(k for k in offered if k < rank), rank]
 

@@ -88,7 +88,7 @@ def test_measures_by_class_stay_inside_0_and_100(start: Start, data: str, measur
     app = start(data=data, view="classes", epsilon="1")
     table = app.dataframe[0].value
     assert table["measure"].str.startswith(measure).any()
-    assert table["measure"].iloc[-1] == "Always saying the largest class"
+    assert table["measure"].iloc[-1] == "Guessing the most common class"
     for value, ends in zip(table["%"], table["95 % interval"], strict=True):
         low, high = (float(end) for end in (ends or "0 to 100").split(" to "))
         assert 0 <= low <= float(value) <= high <= 100

@@ -32,8 +32,8 @@ def inputs(read: check.Reading, *, has_script: bool) -> Form:
     for place, field in enumerate(field for name, field in check.FIELDS.items() if name not in hidden):
         value = read.values.get(field.name)
         with columns[place % 3]:
-            parameter = dataclasses.replace(field, none_means="not said") if has_script else field
-            words = f"{value:,} in the script" if isinstance(value, int | float) else "not said"
+            parameter = dataclasses.replace(field, none_means="missing") if has_script else field
+            words = f"{value:,} in the script" if isinstance(value, int | float) else "missing"
             values[field.name] = local.field(
                 parameter, name=f"check.script.{field.name}" if has_script else f"check.{field.name}", placeholder=words
             )

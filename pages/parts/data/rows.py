@@ -24,9 +24,9 @@ def panel(settings: Settings) -> None:
         st.caption(plain.text(line))
 
     if facts.n_public:
-        spectrum = core.spectrum(settings)
+        spectrum = pc.geometry.spectrum_of(core.spectrum(settings)["eigenvalue"].to_numpy())
         k = None if settings.is_rule_k else settings.k
-        drawn = plots.spectrum(spectrum, mode=theme.mode(), k=k, n_public=facts.n_public)
+        drawn = plots.spectrum_and_gaps(spectrum, mode=theme.mode(), k=k, rows=facts.n_public)
         show_figure(drawn, spectrum, FigureInfo("spectrum", settings, [Provenance.PUBLIC]))
 
     left, right = st.columns(2)

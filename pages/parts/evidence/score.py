@@ -26,7 +26,7 @@ def leak(settings: Settings) -> None:
         "paper": f"{100 * table.iloc[-1]:.1f} %",
     }
     words.metrics("score", numbers, k=score_leak.K, rows=study.rows)
-    title = "A score without noise tells about one row to whom knows the others"
+    title = "Without noise, the score gives away one row to anyone who knows the rest"
     drawn = plots.right_guesses(study.table, mode=theme.mode(), published=score_leak.PUBLISHED, title=title)
     show_figure(drawn, study.table, FigureInfo("score_leak", settings))
     left, right = st.columns([3, 1], vertical_alignment="center")

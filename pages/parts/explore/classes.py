@@ -30,7 +30,7 @@ def panel(record: RunRecord, settings: Settings) -> None:
                 (title, f"{100 * value:.1f}", "" if math.isnan(low) else f"{100 * low:.1f} to {100 * high:.1f}")
                 for title, (value, low, high) in core.measures(record, settings).items()
             ]
-            + [("Always saying the largest class", f"{100 * max(rows) / sum(rows):.1f}", "")],
+            + [("Guessing the most common class", f"{100 * max(rows) / sum(rows):.1f}", "")],
             columns=["measure", "%", "95 % interval"],
         )
         st.dataframe(table, hide_index=True, key="measures-table")

@@ -27,7 +27,7 @@ def panel(record: RunRecord, settings: Settings) -> None:
     shared = {**core.axes(settings), **core.public_axis(settings), "seed": list(range(settings.seed, settings.seed + n_seeds))}
     grids = {part: {**shared, **axes} for part, axes in parts.items()}
     runs = _runs(grids)
-    if core.ships(settings) and all(None in forms[:1] for forms in runs.values()):
+    if core.ships(settings) and any(None in forms[:1] for forms in runs.values()):
         jobs.train_first(group for grid in grids.values() for group in sweep.group_specs(grid | {"seed": settings.seed}))
         runs = _runs(grids)
     cached, total = (sum(form is not None or not is_cached for forms in runs.values() for form in forms) for is_cached in (True, False))

@@ -42,6 +42,6 @@ def panel(settings: Settings) -> None:
                 "No seed, no test accuracy.",
             )
             receipts.show(settings)
-            st.caption("What somebody signs, here of the experiment above; the file has that of its own run:")
+            st.caption("A statement to sign. This one describes the experiment above; the file holds its own:")
             st.code(pc.statement(core.run(settings)).text, language=None, wrap_lines=True)
-        st.caption("Its README says how it is used, from Python and with the command `predict`.")
+        st.caption("Its README shows how to use it, in Python and with `predict`.")

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, exports, local, memory, session, shares, theme, words
+from pages.frame import badges, core, exports, local, memory, plain, session, shares, theme, words
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pages.parts.runs import exports as runs_exports
@@ -16,7 +16,7 @@ from pillar_core.runs import records
 VIEWS = {"results": "Results", "plan": "Plan", "jobs": "Jobs", "papers": "Papers"}
 FILTERS = {"dataset": "Data", "method": "Learner", "k": "k", "epsilon": "ε"}
 _MOST_EXPORTED = 200
-_COLUMNS = ("origin", "data", "learner", "k", "epsilon", "public_fraction", "mean", "low", "high", "seeds", "epsilon_upper", "seconds")
+_COLUMNS = ("origin", "learner", "k", "epsilon", "public_fraction", "mean", "low", "high", "seeds", "epsilon_upper", "seconds")
 
 
 def panel(settings: Settings, runs: pd.DataFrame) -> None:
@@ -110,7 +110,10 @@ def _table(lines: pd.DataFrame) -> pd.DataFrame:
     names = [name for name in _COLUMNS if name in visible and visible[name].notna().any() and not (name == "origin" and is_own)]
     visible = visible[names]
     st.caption(f"{len(lines):,} settings, {int(lines['seeds'].sum()):,} runs. Choose lines at the left to compare them.")
-    chosen = [_choose_lines(visible[lines["dataset"] == name], str(name)) for name in lines["dataset"].unique()]
+    chosen = []
+    for dataset, part in lines.groupby("dataset", sort=False):
+        st.markdown(f"**{plain.text(str(part['data'].iloc[0]))}**")
+        chosen.append(_choose_lines(visible.loc[part.index], str(dataset)))
     return lines.loc[[label for labels in chosen for label in labels]]
 
 

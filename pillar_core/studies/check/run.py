@@ -64,7 +64,7 @@ def check_run(
     values, problems = _merge_numbers(numbers_given, reading)
     missing = _missing(values, reading)
     if sampler is None and "sampler" in reading.hidden:
-        missing.append("Please say how batches are drawn (sampler).")
+        missing.append("Say how batches are drawn (sampler).")
     drawn_by, of_script = sampler_of(reading, sampler), sampler_of(reading)
     if reading.library and drawn_by != of_script:
         problems.append(f"The script's batches are {of_script}, you said {drawn_by}: yours was counted.")
@@ -128,18 +128,18 @@ def sampler_of(reading: Reading, sampler: str | None = None) -> str:
 
 
 def _missing(values: Values, reading: Reading) -> list[str]:
-    missing = [f"Please say {words}." for name, words in SAID["asked"].items() if not _is_answered(name, values)]
+    missing = [f"Say {words}." for name, words in SAID["asked"].items() if not _is_answered(name, values)]
     if "l2_clip_norm" in reading.hidden and "l2_clip_norm" not in values:
-        missing.append("Please say the clip norm (l2_clip_norm), or that there is one.")
+        missing.append("Give the clip norm (l2_clip_norm), or say that there is one.")
     if "gradient_accumulation_steps" in reading.hidden:
         missing.append("How many batches one noisy step sums over is not read: write it into the script as a number.")
     if missing:
         return missing
     if values["batch_size"] > values["n"]:
-        return [f"A batch of {values['batch_size']:,} rows cannot come from n = {values['n']:,}: please say which is wrong."]
+        return [f"A batch of {values['batch_size']:,} rows cannot come from n = {values['n']:,}: which is wrong?"]
     share, longest = _share(values, reading), reading.values.get("epochs")
     if isinstance(longest, int | float) and _steps(values, share) < _steps({"epochs": longest}, share):
-        return [f"The script trains for {longest:g} epochs, and you said less: please say which is wrong."]
+        return [f"The script trains for {longest:g} epochs, and you said less: which is wrong?"]
     return []
 
 

@@ -103,7 +103,7 @@ def _read(tree: ast.Module) -> Reading:
                 values[field] = value
     if len(set_ups) > 1:
         hidden |= {"epochs", "steps"}
-        unread.append("Privacy is set up more than once, and the ε of all trainings add up. Please say how long they take together.")
+        unread.append("Privacy is set up more than once, and the ε of all trainings add up. Say how long they take together.")
     planned = {name: values[f"planned_{name}"] for name in ("epochs", "steps") if f"planned_{name}" in values} if len(set_ups) == 1 else {}
     if planned:
         values |= planned

@@ -107,7 +107,7 @@ def judge_advice(
     gaps = (100 * (runs[rivals[0]] - runs[advised])).dropna().to_list()
     if sum(gaps) <= 0:
         end = "but its accuracy is not what was predicted" if agrees is False else "the advice holds"
-        return Verdict(agrees, f"Measured here, {title} is not behind any of the others{',' if agrees is False else ':'} {end}.", "")
+        return Verdict(agrees, f"Measured here, no learner beats {title}{',' if agrees is False else ':'} {end}.", "")
     lead, low, high = metrics.interval(gaps)
     spread = f" ({low:.1f} to {high:.1f})" if len(gaps) > 1 else ""
     lead_words = f"Advice was {title}; measured here {best} leads it by {lead:.1f} points{spread}"

@@ -313,15 +313,6 @@ def test_best_k_is_the_smallest_of_equals_after_averaging_seeds():
     assert geometry.best_k(table, within=0.45)["low"].to_list() == [1]
 
 
-def test_accuracy_drop():
-    assert geometry.accuracy_drop(0.6, 0.8) == pytest.approx(0.25)
-    assert geometry.accuracy_drop(0.9, 0.8) < 0
-    with pytest.raises(SettingError):
-        geometry.accuracy_drop(0.5, 0.0)
-    with pytest.raises(SettingError):
-        geometry.accuracy_drop(np.nan, 0.5)
-
-
 @pytest.mark.slow
 def test_real_features_are_almost_low_rank(shared):
     """PILLAR's Fig. 3 on real features: ξ falls with k, public directions beat random ones by far."""

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from pillar_core import plots
+from pillar_core import geometry, plots
 from pillar_core.plots import accuracy, k_curves, theme
 from pillar_core.plots.steps import training_in_steps
 
@@ -210,8 +210,8 @@ def test_wilson_stays_inside_and_knows_nothing_without_rows() -> None:
 
 
 def test_the_spectrum_tells_what_k_directions_hold() -> None:
-    figure = plots.spectrum(pd.DataFrame({"component": [1, 2, 3], "eigenvalue": [4.0, 2.0, 1.0]}), k=2)
-    assert "k = 2 directions hold 85.7 %" in figure.layout.meta["caption"]
+    figure = plots.spectrum_and_gaps(geometry.spectrum_of(np.array([4.0, 2.0, 1.0])), k=2)
+    assert "At k = 2: 85.7 % of the energy" in figure.layout.meta["caption"]
 
 
 def test_a_map_of_many_classes_colours_six_and_greys_the_rest() -> None:
