@@ -50,7 +50,9 @@ def _one_row(offered: list[int], tested: Array, labels: Array, settings: Setting
     row = int(local.select("one-row", {row: f"test row {row}: {data.classes[labels[row]]}" for row in offered}, offered[0]))
     numbers, label = data.x_test[row].copy(), data.classes[labels[row]]
     if tested.ndim == 3:
-        drawn = drawing.canvas(tested[row], key=f"draw-{row}", alt=f"test row {row}, to draw on or to shift by the arrow keys")
+        drawn = drawing.canvas(
+            tested[row], key=f"draw-{settings.data}-{row}", alt=f"test row {row}, to draw on or to shift by the arrow keys"
+        )
         st.caption(
             f"Class: {plain.text(label)}. Draw on it by mouse or finger, or shift it by the arrow keys: the models read what you made."
         )
