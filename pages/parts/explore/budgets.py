@@ -36,7 +36,7 @@ def panel(record: RunRecord, settings: Settings) -> None:
     curve, band = None, "Three different ε make a curve."
     if len(fitted) == len(RUNS):
         fit = fit_budget_curve(list(fitted["epsilon"]), list(fitted["mean"]), n_classes=record.facts.n_classes)
-        enough = f"wide enough for {fit.inside} of {fit.sets} other sets"
+        enough = f"wide enough for {fit.inside} of {fit.sets} other sets{'' if metric == 'accuracy' else ', whose curves are of accuracy'}"
         curve, band = fit.table(_DRAWN), f"Band: ± {100 * fit.half_width:.1f} points around a curve through three of them, {enough}."
     if len(known):
         star = (settings.epsilon, record.metrics[metric]) if metric in record.metrics and math.isfinite(settings.epsilon) else None
