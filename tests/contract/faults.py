@@ -456,7 +456,7 @@ FAULTS = (
     Fault("clip", "the first place of a batch twice as high", deep_gradients, "clip_factors", first_place_twice, (DEEP,)),
     Fault("clip", "the batch's median, not each row", gradient, "clip_factors", by_the_batch, ("dp_sgd", "adadps")),
     Fault("clip", "none", gradient, "clip_factors", unclipped, ("dp_sgd", "semi_private_halfspace", "dp_fc")),
-    Fault("clip", "none", dp_pca, "within_unit_ball", lambda _: lambda rows: rows.double(), ("dp_pca",), settings={"normalise": False}),
+    Fault("clip", "a second moment counts twice", dp_pca, "second_moment", lambda original: lambda *rows: 2 * original(*rows), ("dp_pca",)),
     Fault(
         "clip", "twice as high", screening_release, "clip_rows", lambda original: lambda rows, clip: original(rows, 2 * clip), (SCREENING,)
     ),

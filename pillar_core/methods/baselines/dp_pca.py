@@ -21,8 +21,7 @@ from pillar_core import params
 from pillar_core.accounting import calibrate
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
-from pillar_core.engine import Head, LinearClassifier, train_heads
-from pillar_core.engine.gradient import within_unit_ball
+from pillar_core.engine import Head, LinearClassifier, exact, train_heads
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs, words_of
@@ -31,6 +30,7 @@ from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.methods.public_subspace.pillar import PillarSettings
 from pillar_core.rng import Streams
 from pillar_core.splits import Transform, View
+from pillar_core.splits.transform import sum_by_halves
 from pillar_core.threads import threads_for
 from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse, TrainResult
 
@@ -90,15 +90,28 @@ def resolve_hyperparameters(settings: DpPcaSettings, facts: PublicFacts) -> Plan
 
 
 def second_moment(view: View, transform: Transform) -> "torch.Tensor":
-    """(d, d) float64 Σ u uᵀ over private rows mapped by `transform` and clipped to norm 1, chunk by chunk."""
-    ids = np.arange(len(view.x)) if view.rows is None else view.rows
-    total = torch.zeros((view.facts.d, view.facts.d), dtype=torch.float64)
-    with threads_for(CHUNK_ROWS * view.facts.d**2):
+    """(d, d) int64 Σ u uᵀ of private rows mapped by `transform` and clipped to norm 1, in units of 1/SUM_UNITS.
+
+    u is ROW_UNITS times the row in whole numbers, of it alone, with ‖u‖ ≤ ROW_UNITS, so ‖u uᵀ‖ ≤ SUM_UNITS; all sums are exact.
+    """
+    d, ids = view.facts.d, np.arange(len(view.x)) if view.rows is None else view.rows
+    exact.refuse(len(ids), d, exact.SUM_UNITS)
+    total = np.zeros((d, d), dtype=np.int64)
+    with threads_for(CHUNK_ROWS * d**2):
         for start in range(0, len(ids), CHUNK_ROWS):
-            rows = torch.from_numpy(transform.rows(view.x, ids[start : start + CHUNK_ROWS]))
-            wide = within_unit_ball(rows)
-            total.addmm_(wide.T, wide)
-    return total
+            rows = transform.rows(view.x, ids[start : start + CHUNK_ROWS]).astype(np.float64)
+            rows *= ((exact.ROW_UNITS - math.sqrt(d) / 2 - 1) / np.maximum(np.sqrt(sum_by_halves(np.square(rows))), 1.0))[:, None]
+            np.rint(rows, out=rows)
+            rows[np.square(rows).sum(axis=1) > exact.ROW_UNITS**2] = 0.0
+            total += (rows.T @ rows).astype(np.int64)
+    return torch.from_numpy(total)
+
+
+def release_moment(moment: "torch.Tensor", mechanism: GaussianMechanism) -> "torch.Tensor":
+    """(d, d) float64 second moment with its noise."""
+    if mechanism.is_exact:
+        return mechanism.release_integers(moment, exact.SUM_UNITS)
+    return mechanism.release(moment.double() / exact.SUM_UNITS)
 
 
 def top_directions(moment: "torch.Tensor", k: int) -> Array:
@@ -126,7 +139,7 @@ def fit_many(view: View, runs: list[Run[DpPcaSettings]]) -> Iterator[TrainResult
 def _fit(settings: DpPcaSettings, view: View, moment: "torch.Tensor", plain: Transform, streams: Streams, ledger: Ledger) -> TrainResult:
     noise = float(settings.pca_noise_multiplier or 0.0)
     mechanism = GaussianMechanism(noise, 1.0, streams.secret("second moment"), ledger, REPLACE_ONE_FACTOR, label="second moment")
-    directions = top_directions(mechanism.release(moment), int(settings.k or 0))
+    directions = top_directions(release_moment(moment, mechanism), int(settings.k or 0))
     transform = dataclasses.replace(plain, projection=directions, normalise=settings.normalise)
     prepared = view.apply(transform)
     head = Head(descent.plan_of(settings, view.facts), streams, ledger)
@@ -143,6 +156,7 @@ METHODS.register(
         fit_many=fit_many,
         resolve_schedule=resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
-        version=3,
+        is_exact=lambda settings: True,
+        version=4,
     )
 )

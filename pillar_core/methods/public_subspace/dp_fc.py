@@ -89,7 +89,7 @@ def _moment(settings: DpFcSettings, view: View, prepared: Prepared, streams: Str
     mechanism = GaussianMechanism(
         settings.noise_multiplier or 0.0, 1.0, streams.secret("second moment"), ledger, dp_pca.REPLACE_ONE_FACTOR, label="second moment"
     )
-    released = mechanism.release(dp_pca.second_moment(view, prepared.transform)).numpy()
+    released = dp_pca.release_moment(dp_pca.second_moment(view, prepared.transform), mechanism).numpy()
     values, vectors = np.linalg.eigh((released + released.T) / 2)
     return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
 
@@ -97,11 +97,11 @@ def _moment(settings: DpFcSettings, view: View, prepared: Prepared, streams: Str
 METHODS.register(
     Method(
         **words_of("dp_fc"),
-        version=2,
+        version=3,
         public_use=PublicUse.UNLABELLED,
         settings=DpFcSettings,
         cost=cost,
         fit=fit,
-        is_exact=lambda settings: settings.covariance == "public",
+        is_exact=lambda settings: True,
     )
 )
