@@ -20,6 +20,8 @@ GAPS = GAPS_OF_WORDS | {"-", "--", "–", ".", "unknown", "missing", "k.a.", "k.
 """What marks a gap among numbers."""
 SENTENCE, LINE = 3, 30
 """Words or letters of a value on average: beyond, a column most of whose values occur once holds texts."""
+_WORD = r"[\u3040-\u30ff\u3400-\u9fff]{1,2}|[^\s\u3040-\u30ff\u3400-\u9fff]+"
+"""Between blanks; of Chinese and Japanese, which have none, two signs."""
 FIRST_DAY = 1900_00_00
 SENTINELS = (-999.0, -9999.0, -99.0, 999.0, 9999.0, 99999.0)
 NEARLY_ALL, LONGEST_SIGN = 0.9, 3
@@ -87,7 +89,7 @@ def with_long_numbers_as_words(frame: pd.DataFrame) -> pd.DataFrame:
 def are_long(column: pd.Series) -> bool:
     """Whether the values of a column have some words or many letters on average, as texts have."""
     values = column.dropna().astype(str)
-    return bool(len(values)) and bool(values.str.len().mean() >= LINE or values.str.count(r"\S+").mean() >= SENTENCE)
+    return bool(len(values)) and bool(values.str.len().mean() >= LINE or values.str.count(_WORD).mean() >= SENTENCE)
 
 
 def unreadable(column: pd.Series) -> Array:

@@ -34,6 +34,9 @@ ADVICE = {
 }
 BEGINNING = 300
 """Signs of a text that pages show."""
+OTHER_SIGNS = 2 / 3
+"""Of a text: with a larger share of signs that are no Latin, Greek or Cyrillic letters, blanks among them, it is counted."""
+_LETTER = re.compile("[a-zA-Z\u00c0-\u052f]+")
 SOON_DONE = 20_000
 """So many texts become numbers before anybody asks how far it is."""
 _PROGRESS: ContextVar[Callable[[], Progress] | None] = ContextVar("what tells how many texts have become numbers", default=None)
@@ -291,7 +294,12 @@ def text_notes(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe, b
     if len(_used_columns(columns, recipe.left_out)) > 1:
         notes.append("The numbers of a text share one scale: together they count as much as all other columns.")
     n_empty, n_long = beginnings.count(""), int((frame[name].astype(str).str.len() > texts.LONGEST).sum())
+    if n_empty == len(beginnings):
+        raise DataError(f"column {name!r} holds no text: its {n_empty:,} cells are empty, blank or tags. Name another column, or fill it.")
     notes += [f"{n_empty:,} texts are empty: their numbers are 0."] if n_empty else []
+    n_other = sum(len(_LETTER.sub("", text)) > OTHER_SIGNS * len(text) for text in beginnings)
+    little = f"of such signs the vocabulary of {recipe.encoder['name']} has few, and their numbers say little."
+    notes += [f"{n_other:,} texts are mostly figures, emoji or other letters than Latin and Cyrillic: {little}"] if n_other else []
     return [*notes, *([f"Of {n_long:,} texts the first {texts.LONGEST:,} signs count."] if n_long else [])]
 
 

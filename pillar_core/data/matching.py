@@ -9,7 +9,7 @@ import numpy as np
 from pillar_core.arrays import Array
 from pillar_core.data.wording import join
 from pillar_core.errors import DataError
-from pillar_core.types import FeatureSet, Values
+from pillar_core.types import Dataset, FeatureSet, Values
 
 CHUNK = 2_048
 MUCH_LARGER = 100
@@ -44,7 +44,7 @@ def are_by_chance(pairs: Array, x_a: Array, x_b: Array, *, are_texts: bool = Fal
     return (are_texts or x_a[0].size <= FEW_NUMBERS) and len(pairs) <= max(FEW_PAIRS, BY_CHANCE * min(len(x_a), len(x_b)))
 
 
-def encoder_of(rows: FeatureSet) -> Values | None:
+def encoder_of(rows: FeatureSet | Dataset) -> Values | None:
     """What made the numbers of a column of texts, where there is one."""
     return next((column["encoder"] for column in (rows.recipe or {}).get("columns", ()) if "encoder" in column), None)
 

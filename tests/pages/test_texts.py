@@ -46,6 +46,7 @@ def test_tickets_go_from_a_csv_to_a_ranking_an_advice_and_misread_sentences(star
     assert any("text" in table.value for table in app.dataframe)
     app.button(key="use-upload").click().run()
     assert not app.error
+    assert "These rows were texts: Mean of token vectors" in words(app)
     private = linked(app)["data"]
     card = uploads.card(private)
     assert card is not None

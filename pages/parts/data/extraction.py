@@ -9,9 +9,10 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import core, failures, jobs, local, plain, remembered, session, words
 from pages.frame.settings import AUTO, PUBLIC_TITLES, Settings
-from pillar_core import mode
+from pillar_core import mode, texts
 from pillar_core.backbones import Backbone, is_ready, names
 from pillar_core.backbones.weights import keep_upload
+from pillar_core.data import matching
 from pillar_core.errors import PillarError
 from pillar_core.jobs.kinds import fetch
 from pillar_core.jobs.kinds.extraction import specification
@@ -32,7 +33,12 @@ def panel(settings: Settings, *, public_sets: Sequence[str] = ()) -> bool:
     with failures.show_refusal("This data set could not be opened."):
         data = core.raw(settings)
         if isinstance(data, FeatureSet) or not data.is_images:
-            st.caption("These rows are numbers already: they are used as they are, and no backbone is needed.")
+            if encoder := matching.encoder_of(data):
+                card = pc.BACKBONES[encoder["name"]]
+                st.caption(f"These rows were texts: {plain.text(card.title)} made their numbers when they were brought.")
+                _facts(card)
+            else:
+                st.caption("These rows are numbers already: they are used as they are, and no backbone is needed.")
             return True
         if mode.binds():
             st.caption("On this public server every set has the backbone of its card.")
@@ -50,7 +56,8 @@ def table() -> None:
     """Every backbone that is listed, with what its pre-training may have seen."""
     words.say("backbones", st.markdown)
     columns = words.columns("backbones")
-    rows = [{field: getattr(backbone, field) for field in columns} for backbone in pc.BACKBONES.values()]
+    cards = [*pc.BACKBONES.values(), pc.BACKBONES[f"{texts.FAMILY}:<model>"]]
+    rows = [{field: getattr(backbone, field) for field in columns} for backbone in cards]
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="backbones", column_config=columns)
 
 

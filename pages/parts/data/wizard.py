@@ -311,12 +311,18 @@ def _said_of_persons(n_rows: int, counts: Array, most: int) -> str:
 
 
 def _text(private: File, label: str, person: str | None) -> str | None:
-    """The column of texts to learn from, if any; suggested where nothing else is left to learn from."""
-    kinds = {name: kind for name, kind in _kinds(private.key, _table(private), label).items() if name != person}
-    names = [name for name, kind in kinds.items() if kind == encoding.TEXT]
+    """The column of texts to learn from, if any; suggested where it looks like texts and nothing else is left to learn from.
+
+    Emoji, short words that differ, and words among numbers do not look like texts, but may be.
+    """
+    frame = _table(private)
+    kinds = {name: kind for name, kind in _kinds(private.key, frame, label).items() if name != person}
+    unlike = [name for name, kind in kinds.items() if kind in (encoding.IDENTIFIER, encoding.NUMBERS) and is_text(frame[name])]
+    names = [name for name, kind in kinds.items() if kind == encoding.TEXT] or unlike
     if not names:
         return None
-    is_alone = len(names) == 1 and all(kind in (*encoding.LEFT_OUT, *encoding.ADVICE) for kind in kinds.values())
+    is_alone = kinds[names[0]] == encoding.TEXT and len(names) == 1
+    is_alone &= all(kind in (*encoding.LEFT_OUT, *encoding.ADVICE) for kind in kinds.values())
     return st.selectbox(**local.element("upload-text", of=label, unlinked=FILE), options=names, index=0 if is_alone else None)
 
 

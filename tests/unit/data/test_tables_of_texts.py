@@ -168,8 +168,9 @@ def test_nothing_is_learnt_from_other_private_texts() -> None:
 
 def test_a_text_is_recognised_left_out_unless_asked_for_and_never_categories() -> None:
     frame = tickets(200, 0)
-    kinds = {column.name: column.kind for column in encoding.columns_of(frame, "queue")}
-    assert kinds == {"message": encoding.TEXT, "age": encoding.NUMBERS}
+    chinese = [f"打印机坏了{chr(0x4E00 + number)}请帮忙" for number in range(200)]
+    kinds = {column.name: column.kind for column in encoding.columns_of(frame.assign(said=chinese), "queue")}
+    assert kinds == {"message": encoding.TEXT, "age": encoding.NUMBERS, "said": encoding.TEXT}
     with pytest.raises(DataError, match="--text"):
         pc.load_features(frame, label="queue")
     assert pc.load_features(frame, label="queue", public=tickets(50, 1)).names == ("age",)
@@ -251,8 +252,11 @@ def test_odd_cells_are_read_and_counted(tmp_path: Path) -> None:
     features = pc.load_features(tmp_path / "odd.csv", label="queue", text="message")
     assert np.isfinite(features.x_train).all()
     assert any("4 texts are empty" in note for note in features.notes)
+    assert any("31 texts are mostly figures, emoji" in note for note in features.notes)
     assert any("Of 1 texts" in note for note in features.notes)
     assert max(map(len, features.texts)) <= encoding.BEGINNING
+    with pytest.raises(DataError, match="holds no text: its 60 cells"):
+        pc.load_features(frame.assign(message="<br>"), label="queue", text="message")
 
 
 def test_beginnings_stay_with_the_rows_and_move_with_them() -> None:
