@@ -107,9 +107,10 @@ def _k(settings: Settings, limit: int | None, place: str) -> None:
     ruled = core.rule_k(settings)
     position = settings.k or ruled
     name = core.words_of_rule(settings.method) if ruled is None else f"{ruled:,}"
-    session.fill("control.k-auto", settings.k == RULE)
+    switch = local.element("control.k-auto", of=place.rstrip("."), label=f"Auto k ({name})")  # a widget that moves forgets its value
+    session.fill(switch["key"], settings.k == RULE)
     changes = {"k": (position or limit or KS[0]) if settings.k == RULE else RULE}
-    st.toggle(**local.element("control.k-auto", label=f"Auto k ({name})"), on_change=session.change, kwargs=changes)
+    st.toggle(**switch, on_change=session.change, kwargs=changes)
     if position:
         st.select_slider(options=_ladder(KS, position, limit), format_func="{:,}".format, **session.widget("k", place, shown=position))
 
