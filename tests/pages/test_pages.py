@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 import pillar_core as pc
 from page_reading import REPOSITORY, Start, linked, metric, unexplained, words
-from pages.frame import exports
+from pages.frame import exports, jobs
 from pages.frame import settings as codec
 from pages.frame.navigation import PAGES
 from pages.frame.settings import Settings
@@ -325,3 +325,14 @@ def test_costs_of_parts_are_trained_when_asked_for_and_drawn_with_a_badge(start,
     assert "Clipping and steps" in words(app)
     assert f"test {measure}, %" in app.get("plotly_chart")[0].proto.spec
     assert "experiment" in words(app)
+
+
+def test_costs_open_with_a_figure_where_the_starter_knows_some_stages_alone(start, monkeypatch):
+    monkeypatch.setattr(jobs, "FIRST_SECONDS", math.inf)
+    app = start("explore", view="costs")
+    assert [item.proto.id.endswith("chart-part_costs") for item in app.get("plotly_chart")] == [True]
+
+
+def test_the_sidebar_stands_on_the_page_of_rows_once_it_acts(start):
+    assert not start("data").sidebar.selectbox
+    assert start("explore").sidebar.selectbox
