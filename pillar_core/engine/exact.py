@@ -86,23 +86,17 @@ def clipped_sum(
     norms: Sequence[float],
     picked: torch.Tensor | None = None,
     *,
-    read: IntegerRows | None = None,
     scaling: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """(H, C, k) int64: Σ clip(gradient) of softmax heads `state` (H, C, K), of each head in units of its norm / rows.sensitivity.
+    """(H, C, k) int64: Σ clip(gradient) of softmax heads `state` (H, C, k), of each head in units of its norm / rows.sensitivity.
 
-    labels: (n,) int64; norms: H clip norms; picked: (m,) int64, the rows of the sum (None: all). read: what logits are made of,
-    (n, K), where that is more than the rows (n, k) that are summed. scaling: (H, C, k) above 0, multiplies gradients before the clip; units
-    are then SCALE_UNITS times as many.
+    labels: (n,) int64; norms: H clip norms; picked: (m,) int64, the rows of the sum (None: all). scaling: (H, C, k) above 0,
+    multiplies gradients before the clip; units are then SCALE_UNITS times as many.
     """
     heads, classes, _ = state.shape
-    device, read = state.device, read or rows
-    units, scales = rows.units, rows.scale
+    device, units, scales = state.device, rows.units, rows.scale
     if picked is not None:
         units, scales, labels = (part.index_select(0, picked) for part in (units, scales, labels))
-    read_units, read_scales = units, scales
-    if read is not rows:
-        read_units, read_scales = (part if picked is None else part.index_select(0, picked) for part in (read.units, read.scale))
     per_unit = torch.tensor([rows.sensitivity / SHARE_UNITS / norm for norm in norms], dtype=torch.float64, device=device)
     weights, steps = _integer_heads(state)
     table = _exponentials(str(device))
@@ -119,8 +113,8 @@ def clipped_sum(
     reach = (RESIDUAL_UNITS - math.sqrt(classes) / 2 - 1) * spread
     for start in range(0, len(labels), size):
         part = slice(start, start + size)
-        logits = _products(weights, read_units[part]).view(heads, classes, -1)
-        gaps = (logits.amax(1, keepdim=True) - logits).mul_((FINENESS * steps[:, None] * read_scales[part])[:, None])
+        logits = _products(weights, units[part]).view(heads, classes, -1)
+        gaps = (logits.amax(1, keepdim=True) - logits).mul_((FINENESS * steps[:, None] * scales[part])[:, None])
         shares = table.index_select(0, gaps.round_().clamp_(max=FINENESS * LARGEST_GAP).int().flatten()).view_as(gaps)
         residuals = shares.mul_(SHARE_UNITS / shares.sum(1, keepdim=True)).round_()
         index = labels[part].expand(heads, 1, -1)

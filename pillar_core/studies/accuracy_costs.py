@@ -21,7 +21,7 @@ TITLES = {
     "sampling": "Sampling",
     "noise": "Noise",
 }
-_PROJECTING = ("pillar", "pillar_kalman", "pillar_kalman_labelled", "dp_raft_pillar")
+_PROJECTING = ("pillar", "pillar_kalman", "dp_raft_pillar")
 """Learners whose k directions are the public rows' first ones, as those of the stage without noise are."""
 _PINNED = ("k", "steps", "learning_rate", "l2_clip_norm", "momentum", "bias", "standardise", "centre", "normalise", "sampling")
 

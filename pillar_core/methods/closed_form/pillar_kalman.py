@@ -5,7 +5,6 @@ u ⊗ (onehot − softmax) over the private rows, residuals clipped, under Gauss
 head moves by its information over its precision, a diagonal Kalman (Newton) step whose curvature comes from public rows and whose
 prior is fitted to the first release by maximum likelihood. At the end the head is drawn towards its own softmax on the unlabelled
 public rows, once. Nothing is set per run: K = (10/C)^(1/3)·(μN)^(2/3) follows from the noise, and directions that say nothing shrink.
-Where public rows have labels, the head starts from what these say, as precisely as they say it.
 A small first release tells how much of the private rows' spread lies in the public directions. Where it is far less than of public
 rows' own, these come from elsewhere, and the sums that follow are of all features and move the head by plain descent.
 
@@ -88,16 +87,8 @@ class KalmanSettings:
 
 
 @dataclasses.dataclass(frozen=True)
-class LabelledSettings(KalmanSettings):
-    """The same where public rows have labels: a few rows do not tell what spread to expect."""
-
-    check: bool = toml_setting("pillar_kalman", "check", default=False)
-
-
-@dataclasses.dataclass(frozen=True)
 class Features:
-    """Rows in public directions, of norm at most 1 in the first k columns: `public` (m, K′) float64; `private` (n, K′) float32, the
-    columns beyond k left out where no head reads them."""
+    """Rows in public directions, of norm at most 1 in the first k columns: `public` (m, K′) float64; `private` (n, k) float32."""
 
     private: torch.Tensor
     public: Array
@@ -205,7 +196,7 @@ def expected_spread(x: Array, k: int, *, standardise: bool, block: slice | None 
 
 
 def features_of(settings: KalmanSettings, view: View) -> Features:
-    """Private and public rows in whitened public directions; without public labels private rows in the first K alone."""
+    """Private rows in the first K whitened public directions, public ones in K′."""
     k = require(settings.k, "k")
     basis = view.basis(standardise=None, centre=True)
     width = max(k, min(PUBLIC_DIRECTIONS, basis.rank))
@@ -214,11 +205,10 @@ def features_of(settings: KalmanSettings, view: View) -> Features:
     public = Transform(basis.mean, basis.scale, projection)(view.x_public).astype(np.float64)
     floor = max(float(np.quantile(np.linalg.norm(public[:, :k], axis=1), FLOOR_QUANTILE)), float(np.finfo(np.float32).tiny))
     known = shorten_rows(public, k, floor)
-    largest, read = max(1.0, float(np.abs(known).max())), k if view.y_public is None else width
-    private = view.prepare(standardise=None, centre=True, normalise=False, k=read).z
-    for start in range(0, len(private), rows_at_once(read)):
-        part = slice(start, start + rows_at_once(read))
-        private[part] = np.clip(shorten_rows(private[part] * scale[:read], k, floor), -largest, largest)
+    private = view.prepare(standardise=None, centre=True, normalise=False, k=k).z
+    for start in range(0, len(private), rows_at_once(k)):
+        part = slice(start, start + rows_at_once(k))
+        private[part] = shorten_rows(private[part] * scale[:k], k, floor)
     return Features(torch.from_numpy(private), known, k, Transform(basis.mean, basis.scale, projection, normalise=True))
 
 
@@ -240,22 +230,16 @@ softmax = functools.partial(special.softmax, axis=1)
 
 
 def residual_sum(features: Features, lengths: torch.Tensor, labels: torch.Tensor, head: Array, clip: float) -> torch.Tensor:
-    """(C, K) float64 sum over the private rows of clip(onehot − softmax) ⊗ u. lengths: squared norms of u and of the whole rows that logits
-    read, (n, 2); head: (K′, C)."""
+    """(C, K) float64 sum over the private rows u of clip(onehot − softmax) ⊗ u. lengths: (n,) squared norms of u; head: (K′, C)."""
     rows = features.private
     weights = torch.from_numpy(head[: rows.shape[1]].T.astype(np.float32))
     total = torch.zeros((len(weights), features.k), dtype=torch.float64)
     for start in range(0, len(rows), rows_at_once(len(weights))):
         part = slice(start, start + rows_at_once(len(weights)))
-        residuals = cross_entropy_residuals(bounded_logits(rows[part], lengths[part, 1], weights[None]), labels[part])
-        squared = squared_residuals(residuals, 1) * lengths[part, 0]
-        total -= row_sum(clipped_residuals(residuals, squared, torch.tensor([clip]))[0][0], rows[part, : features.k])
+        residuals = cross_entropy_residuals(bounded_logits(rows[part], lengths[part], weights[None]), labels[part])
+        squared = squared_residuals(residuals, 1) * lengths[part]
+        total -= row_sum(clipped_residuals(residuals, squared, torch.tensor([clip]))[0][0], rows[part])
     return total
-
-
-def lengths_of(features: Features) -> torch.Tensor:
-    """(n, 2) squared norms of the private rows' first k entries and of all of them: what is summed, and what logits are made of."""
-    return torch.stack([squared_lengths(features.private[:, : features.k]), squared_lengths(features.private)], dim=1)
 
 
 def prior_precision(evidence: Array, curvature: Array, std: float) -> float:
@@ -275,23 +259,16 @@ def expected_curvature(features: Features, head: Array, clip: float, n_private: 
     return np.maximum(curvature, TINY)
 
 
-def labelled_start(public: Array, labels: Array, n_classes: int, precision: float) -> tuple[Array, Array]:
-    """(head (K′, C), precision of each of its rows (K′,)) that labelled public rows give under the prior."""
-    covariance = np.linalg.inv(public.T @ public / n_classes + precision * np.eye(public.shape[1]))
-    return covariance @ public.T @ (np.eye(n_classes)[labels] - 1.0 / n_classes), 1.0 / np.diag(covariance)
-
-
-def distil(head: Array, public: Array, weight: float, labels: Array | None) -> Array:
-    """(K′, C) the head moved by `weight` towards the ridge fit, at its own scale, of the public rows' labels or else of its own class
-    shares on them."""
+def distil(head: Array, public: Array, weight: float) -> Array:
+    """(K′, C) the head moved by `weight` towards the ridge fit, at its own scale, of its own class shares on the public rows."""
     logits = public @ head
     logits -= logits.mean(axis=1, keepdims=True)
-    shares = softmax(logits) if labels is None else np.eye(head.shape[1])[labels]
+    shares = softmax(logits)
     wanted = shares - shares.mean(axis=0)
     fitted = np.linalg.solve(public.T @ public + RIDGE * np.eye(public.shape[1]), public.T @ wanted)
     answers = public @ fitted
     size = float((answers**2).sum())
-    if labels is None and ((wanted - answers) ** 2).sum() > (1.0 - LEAST_FIT) * (wanted**2).sum():
+    if ((wanted - answers) ** 2).sum() > (1.0 - LEAST_FIT) * (wanted**2).sum():
         return head
     return np.asarray((1.0 - weight) * head + weight * (float((logits * answers).sum()) / size if size > 0 else 0.0) * fitted)
 
@@ -307,20 +284,17 @@ class Releases:
     ledger: Ledger
 
     @functools.cached_property
-    def whole_rows(self) -> tuple[exact.IntegerRows, exact.IntegerRows]:
-        """The private rows in whole numbers: what is summed, and what logits are made of."""
-        read = exact.integer_rows(self.features.private.numpy())
-        is_all = self.features.private.shape[1] == self.features.k
-        return read if is_all else exact.integer_rows(self.features.private[:, : self.features.k].numpy()), read
+    def whole_rows(self) -> exact.IntegerRows:
+        """The private rows in whole numbers."""
+        return exact.integer_rows(self.features.private.numpy())
 
     def next(self, head: Array, multiplier: float, clip: float) -> Array:
         """(K, C) float64 noisy sum at `head`, each row less its mean over classes, as all residuals are."""
         mechanism = GaussianMechanism(multiplier, clip, self.stream, self.ledger, label="residual sum")
         if mechanism.is_exact:
-            rows, read = self.whole_rows
             state = torch.from_numpy(head[: self.features.private.shape[1]].T.copy())[None]
-            sums = exact.clipped_sum(rows, self.labels, state, [clip], read=read)[0]
-            drawn = mechanism.release_integers(-sums, rows.sensitivity).numpy().T
+            sums = exact.clipped_sum(self.whole_rows, self.labels, state, [clip])[0]
+            drawn = mechanism.release_integers(-sums, self.whole_rows.sensitivity).numpy().T
         else:
             drawn = mechanism.release(residual_sum(self.features, self.lengths, self.labels, head, clip)).double().numpy().T
         return np.asarray(drawn - drawn.mean(axis=1, keepdims=True))
@@ -331,7 +305,7 @@ def learn(settings: KalmanSettings, features: Features, view: View, stream: Stre
     n_private, n_classes, k = view.facts.n_private, view.facts.n_classes, features.k
     u, head, precision = features.public[:, :k], np.zeros((features.public.shape[1], n_classes)), np.zeros(k)
     known: list[Array] = []
-    releases = Releases(features, torch.from_numpy(view.y), lengths_of(features), stream, ledger)
+    releases = Releases(features, torch.from_numpy(view.y), squared_lengths(features.private), stream, ledger)
     multipliers = noise_multipliers(settings, check_share(settings, view.facts))
     for step, (multiplier, clip) in enumerate(zip(multipliers, clip_norms(settings, n_classes), strict=True)):
         evidence, std = releases.next(head, multiplier, clip), multiplier * clip
@@ -339,17 +313,13 @@ def learn(settings: KalmanSettings, features: Features, view: View, stream: Stre
             curvature = np.maximum(n_private * np.einsum("ij,ij->j", u, u) / (len(u) * n_classes), TINY)
             prior = prior_precision(evidence, curvature, std)
             precision += prior
-            if view.y_public is not None:
-                head, start = labelled_start(features.public, view.y_public, n_classes, prior)
-                precision, curvature = start[:k], expected_curvature(features, head, math.inf, n_private)
-                evidence -= n_private / len(u) * u.T @ (softmax(features.public @ head) - 1.0 / n_classes)
         else:
             curvature = expected_curvature(features, head, clip, n_private)
         share = curvature / (curvature + std**2 + curvature**2 / precision)
         precision = precision + curvature * share
         head[:k] += (share / precision)[:, None] * evidence
         known.append(1.0 - prior / precision)
-    weights = distil(head, features.public, settings.distillation, view.y_public).astype(np.float32)
+    weights = distil(head, features.public, settings.distillation).astype(np.float32)
     note = f"Effective dimension {known[-1].sum():.1f} of {k} directions: weights are shares of precision that are not the prior's."
     classifier = LinearClassifier(features.transform, weights, np.zeros(n_classes, dtype=np.float32))
     return TrainResult(classifier, {KNOWN: ((known[0], known[-1]), Provenance.PRIVATE)}, (note,))
@@ -361,7 +331,7 @@ def descend(settings: KalmanSettings, view: View, stream: Stream, ledger: Ledger
     facts, prepared = view.facts, view.prepare(standardise=None if centre else False, centre=centre, normalise=True)
     rows = torch.from_numpy(prepared.z)
     features = Features(rows, np.zeros((0, facts.d)), facts.d, prepared.transform)
-    releases = Releases(features, torch.from_numpy(view.y), lengths_of(features), stream, ledger)
+    releases = Releases(features, torch.from_numpy(view.y), squared_lengths(features.private), stream, ledger)
     head = np.zeros((facts.d, facts.n_classes))
     noise = float(settings.noise_multiplier or 0.0)
     path = rules.path_length(1.0 / noise if noise > 0 else math.inf, facts)
@@ -405,19 +375,17 @@ def resolve_hyperparameters(settings: KalmanSettings, facts: PublicFacts) -> Pla
     return Plan(dataclasses.replace(settings, k=k), (why,))
 
 
-_KALMAN = Method(
-    **words_of("pillar_kalman"),
-    public_use=PublicUse.UNLABELLED,
-    settings=KalmanSettings,
-    cost=cost,
-    public_statistics=lambda settings, view: {"public_rank": view.basis(standardise=None, centre=True).rank},
-    fit_many=fit_many,
-    resolve_schedule=functools.partial(rules.resolve_schedule, fewest=FEWEST_STEPS),
-    resolve_hyperparameters=resolve_hyperparameters,
-    is_exact=lambda settings: True,
-    version=3,
-)
-METHODS.register(_KALMAN)
 METHODS.register(
-    dataclasses.replace(_KALMAN, **words_of("pillar_kalman_labelled"), public_use=PublicUse.LABELLED, settings=LabelledSettings, version=4)
+    Method(
+        **words_of("pillar_kalman"),
+        public_use=PublicUse.UNLABELLED,
+        settings=KalmanSettings,
+        cost=cost,
+        public_statistics=lambda settings, view: {"public_rank": view.basis(standardise=None, centre=True).rank},
+        fit_many=fit_many,
+        resolve_schedule=functools.partial(rules.resolve_schedule, fewest=FEWEST_STEPS),
+        resolve_hyperparameters=resolve_hyperparameters,
+        is_exact=lambda settings: True,
+        version=3,
+    )
 )

@@ -80,7 +80,7 @@ def both_kinds(settings: Sequence[AdamixSettings], group: descent.HeadGroup, sta
     return step
 
 
-def longest_public_rate(settings: AdamixSettings, view: View) -> float:
+def longest_public_rate(settings: mixed.MixedSettings, view: View) -> float:
     """The step size on the mean gradient beyond which the public rows' own gradients, which nothing clips, overshoot: 4N/(mλ).
 
     λ is the share of their first direction, as large as the second moment of unit rows; half of it bounds the loss's curvature. The rule's

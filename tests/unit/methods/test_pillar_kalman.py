@@ -12,15 +12,15 @@ import pillar_core as pc
 from contract.cases import case_for, small_split
 from contract.tapes import Recorder
 from pillar_core import rng
+from pillar_core.engine.gradient import squared_lengths
 from pillar_core.errors import DataError
-from pillar_core.ledger import Ledger
 from pillar_core.memo import Memo
 from pillar_core.methods import METHODS
 from pillar_core.methods.closed_form import pillar_kalman as kalman
 from pillar_core.splits import view_of
 from pillar_core.types import FeatureSet, PublicUse
 
-LEARNER, LABELLED = METHODS["pillar_kalman"], METHODS["pillar_kalman_labelled"]
+LEARNER = METHODS["pillar_kalman"]
 
 
 def of_rows(private, k=6):
@@ -44,7 +44,6 @@ def test_the_check_is_as_exact_as_it_has_to_be_and_never_dear():
         later = kalman.noise_multipliers(settings, share)
         assert sum(noise**2 / sigma**2 for sigma in later if noise) + share == pytest.approx(1.0 if noise else 0.0)
     assert kalman.check_share(kalman.KalmanSettings(noise_multiplier=10.0), dataclasses.replace(facts, n_public=19)) == 0
-    assert kalman.check_share(kalman.LabelledSettings(noise_multiplier=10.0), facts) == 0
 
 
 def test_a_row_moves_the_check_by_one_at_most():
@@ -136,7 +135,8 @@ def test_a_row_moves_a_sum_by_the_clip_norm_at_most(n_classes, clip):
         for row in rows:
             pair, labels = torch.stack([row, -row]), torch.tensor([0, 0])
             one, other = (
-                kalman.residual_sum(own, kalman.lengths_of(own), labels[:1], head, clip).numpy() for own in map(of_rows, pair.split(1))
+                kalman.residual_sum(own, squared_lengths(own.private), labels[:1], head, clip).numpy()
+                for own in map(of_rows, pair.split(1))
             )
             assert max(np.linalg.norm(one), np.linalg.norm(other)) <= clip
             assert np.linalg.norm(one - other) <= 2 * clip
@@ -211,56 +211,14 @@ def test_distillation_moves_towards_the_ridge_fit_at_the_heads_own_scale():
     public, head = generator.standard_normal((50, 6)), 0.1 * generator.standard_normal((6, 3))
     head -= head.mean(axis=1, keepdims=True)
     steep = 100 * head
-    assert np.array_equal(kalman.distil(steep, public, 0.3, None), steep), "a softmax that no linear fit explains is left alone"
-    assert np.array_equal(kalman.distil(head, public, 0.0, None), head)
-    whole = kalman.distil(head, public, 1.0, None)
+    assert np.array_equal(kalman.distil(steep, public, 0.3), steep), "a softmax that no linear fit explains is left alone"
+    assert np.array_equal(kalman.distil(head, public, 0.0), head)
+    whole = kalman.distil(head, public, 1.0)
     logits, shares = public @ head, kalman.softmax(public @ head)
     fitted = np.linalg.solve(public.T @ public + 0.2 * np.eye(6), public.T @ (shares - shares.mean(axis=0)))
     np.testing.assert_allclose(whole, fitted * (logits * (public @ fitted)).sum() / ((public @ fitted) ** 2).sum(), rtol=1e-9)
-    np.testing.assert_allclose(kalman.distil(head, public, 0.3, None), 0.7 * head + 0.3 * whole, rtol=1e-9)
-    assert not kalman.distil(np.zeros((6, 3)), public, 0.3, None).any(), "an empty head stays empty"
-
-
-def test_labelled_public_rows_give_a_ridge_fit_and_its_precisions():
-    generator = rng.stream(5, "labelled")
-    public, labels = generator.standard_normal((30, 4)), generator.integers(0, 3, 30)
-    head, precision = kalman.labelled_start(public, labels, 3, 2.0)
-    moment = public.T @ public / 3 + 2.0 * np.eye(4)
-    np.testing.assert_allclose(moment @ head, public.T @ (np.eye(3)[labels] - 1 / 3), atol=1e-9)
-    np.testing.assert_allclose(precision, 1 / np.linalg.inv(moment).diagonal(), rtol=1e-9)
-    assert (precision >= 2.0 - 1e-9).all(), "rows only add to what the prior knows"
-
-
-def test_the_first_sum_is_evidence_beyond_what_labels_foretell(monkeypatch):
-    """Private rows that are the public ones, without noise: what moves the head is what the labels' model left of these rows."""
-    view = case_for(LABELLED).view
-    facts = dataclasses.replace(view.facts, n_private=len(view.x_public))
-    same = dataclasses.replace(view, facts=facts, x=view.x_public, rows=None, y=view.y_public, memo=Memo())
-    settings = kalman.KalmanSettings(k=4, steps=1, noise_multiplier=0.0, distillation=0.0)
-    monkeypatch.setattr(kalman, "prior_precision", lambda *_: 2.0)
-    features = kalman.features_of(settings, same)
-    assert features.private.shape == features.public.shape
-    start, precision = kalman.labelled_start(features.public, view.y_public, 3, 2.0)
-    left = features.public[:, :4].T @ (np.eye(3)[view.y_public] - kalman.softmax(features.public @ start))
-    known, curvature = precision[:4], kalman.expected_curvature(features, start, math.inf, facts.n_private)
-    gained = curvature / (1 + curvature / known)
-    start[:4] += (gained / curvature / (known + gained))[:, None] * left
-    found = LABELLED.train(settings, same, rng.Streams(0), Ledger()).classifier.weights
-    np.testing.assert_allclose(found, start, atol=1e-4)
-
-
-def test_a_short_start_blows_up_no_other_number_of_a_row():
-    """Rows of 1 in the first k directions and 1e8 beyond them had logits of 1e8, whose rounding hung on how many rows there were: one
-    row more could turn every other one's residual."""
-    view = case_for(LABELLED).view
-    basis = view.basis(standardise=None, centre=True)
-    far = basis.mean + basis.scale * (basis.vectors[:, 0] + 1e8 * basis.vectors[:, 5])
-    x = view.x.copy()
-    x[view.rows] = far
-    settings = kalman.KalmanSettings(k=2, noise_multiplier=1.0)
-    features = kalman.features_of(settings, dataclasses.replace(view, x=x, memo=Memo()))
-    assert features.private.shape[1] > 2
-    assert features.private.abs().max() <= max(1.0, np.abs(features.public).max()) * (1 + 2.0**-23)
+    np.testing.assert_allclose(kalman.distil(head, public, 0.3), 0.7 * head + 0.3 * whole, rtol=1e-9)
+    assert not kalman.distil(np.zeros((6, 3)), public, 0.3).any(), "an empty head stays empty"
 
 
 def test_labels_of_public_rows_help():
@@ -271,6 +229,18 @@ def test_labels_of_public_rows_help():
         for name in ("pillar_kalman_labelled", "pillar_kalman")
     )
     assert with_labels > without + 0.1
+
+
+@pytest.mark.parametrize("per_class", [1, 20])
+def test_with_labels_it_begins_at_the_public_rows_head_and_moves_as_far_as_the_noise_allows(per_class):
+    split = pc.split(pc.load_dataset("digits"), public_per_class=per_class)
+    start = pc.run("only_public", split).accuracy
+    weak, strong = (
+        np.mean([pc.run("pillar_kalman_labelled", split, epsilon=epsilon, seed=seed).accuracy for seed in range(3)])
+        for epsilon in (0.01, 3.0)
+    )
+    assert weak > start - 0.03
+    assert strong > max(0.9, start)
 
 
 def test_the_order_of_private_rows_does_not_matter():
@@ -350,7 +320,7 @@ def test_a_row_that_leaves_moves_a_steep_heads_sum_by_one_clip_norm(length):
     head *= length / np.linalg.norm(head, axis=0)
     rows, labels = torch.from_numpy(np.tile(row, (20, 1))), torch.zeros(20, dtype=torch.int64)
     sums = [
-        kalman.residual_sum(own, kalman.lengths_of(own), labels[: len(own.private)], head.astype(np.float32), 0.4)
+        kalman.residual_sum(own, squared_lengths(own.private), labels[: len(own.private)], head.astype(np.float32), 0.4)
         for own in (of_rows(rows[:n], 40) for n in range(2, 21))
     ]
     assert max(float((after - before).norm()) for before, after in itertools.pairwise(sums)) <= 0.4 * (1 + 1e-6)
