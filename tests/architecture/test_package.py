@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+import pillar_core as pc
 from e2e import browser
 from pillar_core.extras import EXTRAS, how_to_get
 from pillar_core.runs.versions import VERSION
@@ -51,6 +52,14 @@ def test_extras_are_the_same_in_project_requirements_and_messages():
     installed = {requirement for requirement, name in wanted if name not in ("sentences", "mlflow")}  # for one test each
     assert installed <= requirements("requirements-dev.txt") - requirements("requirements.txt")
     assert all(name in PROJECT["optional-dependencies"]["all"][0] for name in extras)
+
+
+def test_the_names_that_others_call_stand():
+    """Frozen: scripts, links and checks from outside call them."""
+    names = "load_dataset load_images load_features features split run sweep epsilon noise_multiplier gsd screen xi margins load_model"
+    names += " recommend advise choose private_test METHODS DATASETS BACKBONES ACCOUNTANTS SCORES accounting geometry theory"
+    names += " auditing screening plots jobs store papers"
+    assert [name for name in names.split() if not hasattr(pc, name)] == []
 
 
 def test_the_version_is_the_same_wherever_it_stands():

@@ -16,7 +16,7 @@ from pillar_core.engine import HeadPlan
 from pillar_core.errors import DataError, PillarError, SettingError, UnknownNameError
 from pillar_core.ledger import gaussian
 from pillar_core.runs import sweep as sweeps
-from pillar_core.types import Dataset, NeighboringRelation, PrivacyBudget
+from pillar_core.types import Dataset, NeighboringRelation, PrivacyBudget, PublicFacts
 
 GRID = {"dataset": "gaussian_mixture", "dataset_settings": {"n": 20, "n_test": 4, "d": 3}, "method": "only_public", "public_fraction": 0.5}
 FREE = {"accounting.delta_of: epsilon", "accounting.calibration_key: relative_tolerance", "screening.interval: values"}
@@ -51,6 +51,7 @@ def calls() -> dict[Callable[..., Any], dict[str, Any]]:
         pc.margins: {"data": split, "k": 1},
         pc.noise_multiplier: {"epsilon": 1.0},
         pc.private_test: {"model": pc.run("only_public", split), "rows": split.features, "epsilon": 1.0},
+        pc.recommend: {"facts": PublicFacts(100, 10, 5, 2)},
         pc.run: run,
         pc.screen: {**sets, "repeats": 1, "allow_overlap": True},
         pc.split: {"data": split.features, "public_per_class": 1},

@@ -9,6 +9,7 @@ import pillar_core as pc
 from pillar_core import errors
 from pillar_core.__main__ import main
 from pillar_core.studies.compare import learners as compare
+from pillar_core.types import PublicFacts
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -162,3 +163,20 @@ def test_a_measurement_contradicts_the_advice_or_confirms_it():
     assert "the advice holds" in inside.words
     assert "the advice holds" not in outside.words
     assert "not what was predicted" in outside.words
+
+
+@pytest.mark.parametrize(
+    ("facts", "public", "epsilon", "method"),
+    [
+        (PublicFacts(10_000, 500, 256, 10), None, 1.0, "pillar"),
+        (PublicFacts(10_000, 500, 256, 10), "labelled", 1.0, "adamix"),
+        (PublicFacts(10_000, 0, 256, 10), None, 1.0, "noisy_gd"),
+        (PublicFacts(10_000, 500, 256, 10), None, math.inf, "non_private"),
+    ],
+)
+def test_recommendations_follow_from_public_facts(facts, public, epsilon, method):
+    found = pc.recommend(facts, public, epsilon=epsilon)
+    assert found.method == method
+    assert found.reasons
+    with pytest.raises(errors.SettingError):
+        pc.recommend(facts, "secret")
