@@ -83,3 +83,16 @@ def test_tickets_go_from_a_csv_to_a_ranking_an_advice_and_misread_sentences(star
     assert set(shown) <= set(uploads.load(private).texts)
     split = pc.split(uploads.load(private), public=uploads.load(linked(app)["public"]))
     assert split.facts.n_public == 300
+
+
+def test_a_column_that_does_not_look_like_texts_may_hold_them(start: Start) -> None:
+    app = start("data")
+    lines = [f"{'😀🖨💳📶'[row % 4] * (row // 4 + 1)},{'ab'[row % 2]}" for row in range(80)]
+    app.file_uploader(key="upload").set_value([("emoji.csv", "\n".join(["message,queue", *lines]).encode(), "text/csv")]).run()
+    app.file_uploader(key="upload-candidates").set_value([("near.txt", "\n".join(said(99, 1, BILLING)[0]).encode(), "text/plain")]).run()
+    next(item for item in app.selectbox if item.label.startswith("Which column is the label")).set_value("queue").run()
+    box = next(item for item in app.selectbox if "holds texts" in item.label)
+    assert box.value is None
+    box.set_value("message").run()
+    assert "80 texts are mostly figures, emoji" in words(app)
+    assert not app.button(key="use-upload").disabled
