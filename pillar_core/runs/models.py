@@ -61,7 +61,7 @@ def model_bytes(
         raise SettingError("give the split that the run was trained on (split=), or the classes' names (classes=).")
     names = split.features.classes if classes is None and split is not None else classes or ()
     if record.seed is not None and record.guarantee.has_releases:
-        raise UnsupportedError("this run has a known seed, so its noise is no secret; train a release run (seed=None) and export that.")
+        raise UnsupportedError("this run has a known seed, so its noise is no secret; export a release run (seed=None, --release) instead.")
     if not record.guarantee.epsilon.is_bound:
         raise UnsupportedError(f"accountant {record.guarantee.accountant!r} is an approximation: this ε is no upper bound.")
     if record.guarantee.chosen_in_sight and record.guarantee.covers_choice is not False:
