@@ -136,7 +136,7 @@ def test_what_sets_noise_is_a_bound(start: Start) -> None:
 def test_noise_from_a_risk_meets_it(start: Start) -> None:
     app = start("accounting", controls="accounting-from:risk;accounting-one-in:50;accounting-steps:20;accounting-view:meaning")
     assert metric(app, "Attacker guesses right") == "52.0 %"
-    assert "promises no more than this run" in words(app)
+    assert "bounds this run where false alarms" in words(app)
 
 
 def test_accounting_opens_on_the_run_of_the_sidebar(start: Start) -> None:
