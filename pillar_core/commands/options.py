@@ -111,7 +111,7 @@ def _made_up_by_default(options: argparse.Namespace, private: FeatureSet) -> str
     learner = METHODS[options.method] if isinstance(getattr(options, "method", None), str) else None
     is_named = options.public_fraction is not None or options.public_per_class is not None
     wanted = learner is not None and learner.public_use is PublicUse.UNLABELLED and not is_named
-    return raw.MADE_UP if wanted and not raw.undeclared(private) else None
+    return raw.MADE_UP if wanted and not raw.why_not_made_up(private) else None
 
 
 def _class_names(options: argparse.Namespace, features: FeatureSet) -> Json:

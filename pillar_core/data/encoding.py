@@ -164,7 +164,7 @@ def encode_columns(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recip
             raise DataError(f"the table lacks the column {name!r}: bring all tables with the same columns, or leave it out.")
         if column.kind == TEXT:
             shape = (len(frame), texts.width_of(recipe.encoder))
-            parts.append(scratch.in_room(_told(texts.blocks(frame[name], recipe.encoder), len(frame)), np.float32, shape))
+            parts.append(scratch.in_room(_report_progress(texts.blocks(frame[name], recipe.encoder), len(frame)), np.float32, shape))
             names += [f"text[{place}]" for place in range(shape[1])]
         elif categories := recipe.categories.get(name):
             words = _words(frame[name], categories)
@@ -190,8 +190,8 @@ def encode_columns(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recip
     if len(parts) == 1 and parts[0].ndim == 2:
         return parts[0], tuple(names)
     shape = (len(frame), len(names))
-    beside = (np.column_stack([part[rows] for part in parts]) for rows in scratch.parts_of(shape, 4))
-    return scratch.in_room(beside, np.float32, shape), tuple(names)
+    joined_rows = (np.column_stack([part[rows] for part in parts]) for rows in scratch.parts_of(shape, 4))
+    return scratch.in_room(joined_rows, np.float32, shape), tuple(names)
 
 
 @contextlib.contextmanager
@@ -204,15 +204,15 @@ def report_progress(make: Callable[[], Progress]) -> Iterator[None]:
         _PROGRESS.reset(token)
 
 
-def _told(blocks: Iterable[Array], n_rows: int) -> Iterator[Array]:
+def _report_progress(blocks: Iterable[Array], n_rows: int) -> Iterator[Array]:
     """The blocks of so many rows; after each, whoever watches is told how far it is."""
-    make, done = _PROGRESS.get(), 0
+    make, n_done = _PROGRESS.get(), 0
     progress = make() if make is not None and n_rows > SOON_DONE else None
     for block in blocks:
         yield block
-        done += len(block)
+        n_done += len(block)
         if progress is not None:
-            progress(done, n_rows)
+            progress(n_done, n_rows)
 
 
 def count_gaps(frame: pd.DataFrame, columns: Sequence[Column]) -> tuple[Column, ...]:

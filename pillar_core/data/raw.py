@@ -112,7 +112,7 @@ def read_public(source: Any, private: FeatureSet) -> FeatureSet:
     return public_features(frame, recipe, name=Path(title).stem, apart_from=(private.fingerprint,) if names_all else ())
 
 
-def undeclared(private: FeatureSet) -> str:
+def why_not_made_up(private: FeatureSet) -> str:
     """Why no rows can be made up for private features: columns without range or categories, or no recipe; "" where they can."""
     if private.recipe is None:
         return "these rows have no recipe"
@@ -127,7 +127,7 @@ def made_up(private: FeatureSet) -> FeatureSet:
     Numbers are uniform in their ranges, words in their categories, each column by itself; the same recipe gives the same rows.
     Raises DataError: no recipe, texts, or columns without range or categories, by name.
     """
-    if reason := undeclared(private):
+    if reason := why_not_made_up(private):
         raise DataError(
             f"rows cannot be made up: {reason}. Write a recipe with `python -m pillar_core recipe`, fill it in, give it (--recipe)."
         )

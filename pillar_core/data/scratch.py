@@ -66,9 +66,9 @@ def in_room(pieces: Iterable[Array], dtype: Any, shape: tuple[int, ...]) -> Arra
     """The array of `pieces` one after the other, on the disk where that is too large for memory."""
     if is_large(shape, np.dtype(dtype).itemsize):
         return on_disk(pieces, dtype, shape)
-    rows, done = np.empty(shape, dtype), 0
+    rows, end = np.empty(shape, dtype), 0
     for piece in pieces:
-        rows[done : (done := done + len(piece))] = piece
+        rows[end : (end := end + len(piece))] = piece
     return rows
 
 

@@ -141,9 +141,9 @@ def softmax_choice(scores: Array, rate: int, words: Words) -> int:
     tilts = (scores.max() - scores.astype(object)) * rate
     while True:
         proposed = uniform_below(len(scores), len(scores), words)
-        taken = proposed[coins(tilts[proposed], words)]
-        if len(taken):
-            return int(taken[0])
+        accepted = proposed[coins(tilts[proposed], words)]
+        if len(accepted):
+            return int(accepted[0])
 
 
 def coins(tilts: Array, words: Words) -> Array:

@@ -92,15 +92,15 @@ def teacher_of(ids: Array, teachers: int) -> Array:
 
 
 def teacher_votes(z_queries: Array, z: Array, y: Array, teacher: Array, *, teachers: int, n_classes: int) -> Array:
-    """(m, C) float64 counts of the teachers' answers on z_asked (m, k). Weights and asked rows become whole numbers: products are exact."""
+    """(m, C) float64 counts of the teachers' answers on z_queries (m, k). Weights and queries become whole numbers: products are exact."""
     counts, rows, k = np.zeros((len(z_queries), n_classes)), np.arange(len(z_queries)), z.shape[1]
-    block, (asked, own) = max(1, BLOCK // k**2), in_whole_numbers(z_queries, bits_of(k))
+    block, (queries, query_units) = max(1, BLOCK // k**2), in_whole_numbers(z_queries, bits_of(k))
     for start in range(0, teachers, block):
         mine, n_groups = np.flatnonzero((teacher >= start) & (teacher < start + block)), min(block, teachers - start)
         weights, bias = grouped_ridge(z[mine], y[mine], teacher[mine] - start, n_groups=n_groups, n_classes=n_classes, penalty=PENALTY)
         for g in range(n_groups):
             integers, unit = in_whole_numbers(weights[g].T, bits_of(k))
-            counts[rows, np.argmax((asked @ integers.T) * own * unit.T + bias[g], axis=1)] += 1.0
+            counts[rows, np.argmax((queries @ integers.T) * query_units * unit.T + bias[g], axis=1)] += 1.0
     return counts
 
 

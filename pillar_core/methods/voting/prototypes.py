@@ -70,7 +70,7 @@ def resolve_schedule(settings: PrototypesSettings, facts: PublicFacts, budget: P
     return Plan(dataclasses.replace(settings, prototypes=count), (why,))
 
 
-def whole(z: Array) -> Array:
+def in_units(z: Array) -> Array:
     """Rows (n, k) of norm at most 1 as float64 whole numbers, of each coordinate alone."""
     return np.asarray(np.rint(np.clip(np.nan_to_num(z), -1.0, 1.0).astype(np.float64) * ROW_UNITS))
 
@@ -78,16 +78,16 @@ def whole(z: Array) -> Array:
 def scores(z: Array, y: Array, z_public: Array, *, n_classes: int, low: int, high: int) -> Array:
     """(C, m) int64 sums over each class's rows of similarity − low, clipped to [0, high − low]. z: (n, k), z_public: (m, k) unit rows."""
     exact.refuse(len(z), z.shape[1], high - low)
-    total, candidates = np.zeros((n_classes, len(z_public)), dtype=np.int64), whole(z_public)
+    total, candidates = np.zeros((n_classes, len(z_public)), dtype=np.int64), in_units(z_public)
     for start in range(0, len(z), CHUNK_ROWS):
         part = slice(start, start + CHUNK_ROWS)
-        np.add.at(total, y[part], (np.clip(whole(z[part]) @ candidates.T, low, high) - low).astype(np.int64))
+        np.add.at(total, y[part], (np.clip(in_units(z[part]) @ candidates.T, low, high) - low).astype(np.int64))
     return total
 
 
 def similarity_range(z_public: Array, settings: PrototypesSettings) -> tuple[int, int]:
     """(low, high): percentiles of the similarities among public rows; from −1 to 1 where these are all alike."""
-    similarities = (whole(z_public) @ whole(z_public).T)[~np.eye(len(z_public), dtype=bool)]
+    similarities = (in_units(z_public) @ in_units(z_public).T)[~np.eye(len(z_public), dtype=bool)]
     low, high = np.percentile(similarities, [settings.low_percentile, settings.high_percentile]) if len(similarities) else (0.0, 0.0)
     return (round(low), round(high)) if round(high) > round(low) else (-(ROW_UNITS**2), ROW_UNITS**2)
 
