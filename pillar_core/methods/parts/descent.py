@@ -68,9 +68,19 @@ def cost(settings: HasDescent, facts: PublicFacts) -> DpEvent:
     With random allocation: the passes that T steps begin, each charged whole.
     """
     plan = plan_of(settings, facts)
+    return cost_of_steps(plan, plan.noise_multiplier)
+
+
+def cost_of_steps(plan: HeadPlan, noise_multiplier: float) -> DpEvent:
+    """The plan's steps, each one Gaussian release of the rows in its batch, at this noise multiplier."""
     if plan.steps_of_pass > 1:
-        return events.repeat(events.allocation_pass(plan.noise_multiplier, plan.steps_of_pass), math.ceil(plan.steps / plan.steps_of_pass))
-    return events.repeat(events.subsample(events.gaussian(plan.noise_multiplier), plan.sampling_probability), plan.steps)
+        return events.repeat(events.allocation_pass(noise_multiplier, plan.steps_of_pass), math.ceil(plan.steps / plan.steps_of_pass))
+    return events.repeat(events.subsample(events.gaussian(noise_multiplier), plan.sampling_probability), plan.steps)
+
+
+def is_allocated(settings: object) -> bool:
+    """Whether batches are passes of random allocation."""
+    return isinstance(settings, HasSampling) and settings.sampling == "random_allocation"
 
 
 def plan_of(settings: HasDescent, facts: PublicFacts) -> HeadPlan:
@@ -85,7 +95,7 @@ def plan_of(settings: HasDescent, facts: PublicFacts) -> HeadPlan:
         momentum=settings.momentum,
         bias=settings.bias,
         weight_decay=settings.weight_decay,
-        is_allocated=isinstance(settings, HasSampling) and settings.sampling == "random_allocation",
+        is_allocated=is_allocated(settings),
     )
 
 

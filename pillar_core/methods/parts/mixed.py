@@ -14,7 +14,6 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from pillar_core import ledger as events
 from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
@@ -98,15 +97,16 @@ class PublicRows:
 
 
 def cost(settings: HasBatch, facts: PublicFacts) -> DpEvent:
-    """T Gaussian releases of the clipped sum, each on a Poisson sample where batch_size is set."""
+    """T Gaussian releases of the clipped sum, each on a batch where batch_size is set."""
     plan = plan_of(settings, facts)
-    return events.repeat(events.subsample(events.gaussian(plan.noise_multiplier), plan.sampling_probability), plan.steps)
+    return descent.cost_of_steps(plan, plan.noise_multiplier)
 
 
 def plan_of(settings: HasBatch, facts: PublicFacts) -> HeadPlan:
     """The engine's plan for settings whose steps and noise are known; the learner's step names clip norms and rates itself."""
     steps, noise = require(settings.steps, "steps"), require(settings.noise_multiplier, "noise_multiplier")
-    return HeadPlan(steps, 0.0, noise, 1.0, facts.n_private, batch_size=settings.batch_size, bias=False)
+    allocated = descent.is_allocated(settings)
+    return HeadPlan(steps, 0.0, noise, 1.0, facts.n_private, batch_size=settings.batch_size, bias=False, is_allocated=allocated)
 
 
 def resolve_short_schedule(settings: Steps, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[Steps]:

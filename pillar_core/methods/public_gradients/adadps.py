@@ -40,6 +40,7 @@ class AdaDpsSettings:
     weight_decay: ClassVar[float] = 0.0
     steps: int | None = params.setting(params.STEPS)
     batch_size: int | None = params.setting(params.BATCH_SIZE)
+    sampling: str = params.setting(params.SAMPLING)
     learning_rate: float | None = params.setting(params.LEARNING_RATE)
     l2_clip_norm: float = params.setting(params.L2_CLIP_NORM, default=descent.CLIP)
     momentum: float = params.setting(params.MOMENTUM)

@@ -30,7 +30,7 @@ from pillar_core.engine.gradient import SUM_ROWS, squared_lengths
 from pillar_core.engine.mixed import head_residuals
 from pillar_core.errors import DataError
 from pillar_core.ledger import DpEvent, Ledger
-from pillar_core.mechanisms import GaussianMechanism, draw_batch, release_joint
+from pillar_core.mechanisms import Batches, GaussianMechanism, release_joint
 from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs, words_of
 from pillar_core.methods.parts import descent, rules
 from pillar_core.methods.parts.fields import toml_setting
@@ -53,6 +53,7 @@ class GepSettings:
     embedding_share: float = toml_setting("gep", "embedding_share")
     steps: int | None = params.setting(params.STEPS)
     batch_size: int | None = params.setting(params.BATCH_SIZE)
+    sampling: str = params.setting(params.SAMPLING)
     learning_rate: float | None = params.setting(params.LEARNING_RATE)
     l2_clip_norm: float = params.setting(params.L2_CLIP_NORM, help="Largest L2 norm of one row's embedding.")
     momentum: float = params.setting(params.MOMENTUM)
@@ -76,10 +77,8 @@ def noise_multipliers(settings: GepSettings) -> tuple[float, float]:
 
 
 def cost(settings: GepSettings, facts: PublicFacts) -> DpEvent:
-    """T joint Gaussian releases, each on a Poisson sample."""
-    plan = descent.plan_of(settings, facts)
-    step = events.gaussian(events.joint_noise_multiplier(noise_multipliers(settings)))
-    return events.repeat(events.subsample(step, plan.sampling_probability), plan.steps)
+    """T joint Gaussian releases, each on a batch."""
+    return descent.cost_of_steps(descent.plan_of(settings, facts), events.joint_noise_multiplier(noise_multipliers(settings)))
 
 
 def resolve_hyperparameters(settings: GepSettings, facts: PublicFacts) -> Plan[GepSettings]:
@@ -138,13 +137,14 @@ def _fit(
     where = rows.z.device
     noise = streams.secret("noise", device=str(where))
     mechanisms = [GaussianMechanism(sigma, clip, noise, ledger) for sigma, clip in zip(noise_multipliers(settings), clips, strict=True)]
-    sampling, probability, n = streams.secret("sampling"), plan.sampling_probability, len(rows.z)
+    probability = plan.sampling_probability
+    batches = Batches(probability, plan.steps_of_pass, len(rows.z), streams.secret("sampling"), [ledger])
     weights = torch.zeros((facts.n_classes, rows.z.shape[1]), device=where)
     descend = heavy_ball([plan], weights[None])
     with threads_for(2 * probability * rows.z.numel() * facts.n_classes):
         for _ in range(plan.steps):
             basis = _basis(rows, weights, int(settings.k or 0))
-            with draw_batch(probability, n, sampling, [ledger]) as indices:
+            with batches.next() as indices:
                 picked = slice(None) if probability == 1 else torch.from_numpy(indices).to(where)
                 sums = embedded_sums(
                     rows.z[picked],

@@ -6,13 +6,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pillar_core import ledger as events
 from pillar_core import params
 from pillar_core.engine import HeadPlan
 from pillar_core.engine.device import training_device
 from pillar_core.errors import DataError
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.methods.method import Method, words_of
+from pillar_core.methods.parts import descent
 from pillar_core.methods.parts.deep import classifier
 from pillar_core.methods.parts.deep.classifier import Design, NetworkClassifier
 from pillar_core.methods.parts.deep.pixels import Input
@@ -48,6 +48,7 @@ class DeepSettings:
     network: str = toml_setting("deep", "network")
     steps: int = params.setting(params.STEPS, default=100, none_means="")
     batch_size: int | None = params.setting(params.BATCH_SIZE, default=256)
+    sampling: str = params.setting(params.SAMPLING)
     learning_rate: float = params.setting(params.LEARNING_RATE, default=0.5, none_means="")
     l2_clip_norm: float = params.setting(
         params.L2_CLIP_NORM, help="Largest L2 norm of one row's gradient, all trained parameters together."
@@ -84,9 +85,9 @@ def unsupported_reason(split: SemiPrivateSplit) -> str:
 
 
 def cost(settings: DeepSettings, facts: PublicFacts) -> DpEvent:
-    """T Gaussian releases, each on a Poisson sample at q = batch_size / n_private."""
+    """T Gaussian releases, each on a Poisson sample at q = batch_size / n_private or in a pass of random allocation."""
     plan = head_plan(settings, facts)
-    return events.repeat(events.subsample(events.gaussian(plan.noise_multiplier), plan.sampling_probability), plan.steps)
+    return descent.cost_of_steps(plan, plan.noise_multiplier)
 
 
 def head_plan(settings: DeepSettings, facts: PublicFacts) -> HeadPlan:
@@ -99,6 +100,7 @@ def head_plan(settings: DeepSettings, facts: PublicFacts) -> HeadPlan:
         n_private=facts.n_private,
         batch_size=settings.batch_size,
         momentum=settings.momentum,
+        is_allocated=descent.is_allocated(settings),
     )
 
 

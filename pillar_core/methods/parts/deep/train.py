@@ -25,7 +25,7 @@ from pillar_core.deferred import torch
 from pillar_core.engine import HeadPlan
 from pillar_core.engine.exact import SUM_UNITS
 from pillar_core.ledger import Ledger
-from pillar_core.mechanisms import GaussianMechanism, draw_batch
+from pillar_core.mechanisms import Batches, GaussianMechanism
 from pillar_core.methods.parts.deep import gradients
 from pillar_core.methods.parts.deep.networks import set_training_mode
 from pillar_core.methods.parts.deep.pixels import Input, augment, draw_moves
@@ -109,10 +109,10 @@ def private_phase(module: torch.nn.Module, rows: PixelRows, phase: PrivatePhase,
     where = parameters[0].device
     clip = plan.l2_clip_norm
     mechanism = GaussianMechanism(plan.noise_multiplier, clip, streams.secret("noise", device=str(where)), ledger, label="noisy gradient")
-    sampling = streams.secret("sampling")
     state = torch.nn.utils.parameters_to_vector(parameters).detach().clone()
     velocity, average = torch.zeros_like(state), state.clone()
     probability = plan.sampling_probability
+    batches = Batches(probability, plan.steps_of_pass, len(rows.y), streams.secret("sampling"), [ledger])
     expected = probability * plan.n_private
     with repeatable(module, int(expected)), gradients.per_row(module) as wrapped:
         micro = MicroBatches(wrapped, parameters, rows.form, phase)
@@ -123,7 +123,7 @@ def private_phase(module: torch.nn.Module, rows: PixelRows, phase: PrivatePhase,
         for step in range(plan.steps):
             moving = streams.public(f"augmentation/{step}")
             drawn = draw_moves(moving, int(rows.numbers.max(initial=-1)) + 1, phase.copies)
-            with draw_batch(probability, len(rows.y), sampling, [ledger]) as indices:
+            with batches.next() as indices:
                 total = torch.zeros_like(state, dtype=torch.int64 if mechanism.is_exact else torch.float64)
                 for start in range(0, len(indices), size):
                     picked = indices[start : start + size]
