@@ -146,10 +146,10 @@ def contents(settings: Settings) -> tuple[str, str]:
 def _train(settings: Settings, training: Training, prepare: Callable[[], Train], onnx: bool, place: int, key: str) -> None:
     """A training, written down first; no further one follows from the same press."""
     local.put(f"{_AGAIN}-{key}", False)
-    with failures.note_refusal("No model was made"), st.spinner(_TRAINS):
+    with failures.note_refusal("No model was made"):
         rows, train = contents(settings)[0], prepare()
         latest, (model_name, choice_name) = _key(settings), (_name(settings, rows, place, kind) for kind in ("model", "choice"))
-        with at_work(settings):
+        with st.spinner(_TRAINS), at_work(settings):
             receipts.keep(rows, training, place=place)
             record, split, choice = train()
             store.default().put_bytes(model_name, model_bytes(record, split=split, onnx=onnx))

@@ -52,7 +52,7 @@ def on_disk(pieces: Iterable[Any], dtype: Any, shape: tuple[int, ...], *, order:
 def take_rows(rows: Array, numbers: Array) -> Array:
     """`rows[numbers]`, on the disk where that is too large for memory."""
     shape = (len(numbers), *rows.shape[1:])
-    return in_room((rows[numbers[part]] for part in parts_of(shape, rows.itemsize)), rows.dtype, shape)
+    return in_room((np.ascontiguousarray(rows[numbers[part]]) for part in parts_of(shape, rows.itemsize)), rows.dtype, shape)
 
 
 def join_rows(rows: Array, more: Array) -> Array:

@@ -98,7 +98,6 @@ def prediction(page: Any) -> tuple[float, float]:
 
 def downloaded(page: Any, key: str, folder: Path) -> Any:
     page.locator(f".st-key-{key} button").first.click()
-    page.get_by_role("button", name="Pin as A").click()  # another press, which ends the training's run of the page
     with page.expect_download() as download:
         page.locator(".st-key-model-file button").first.click()
     place = folder / "model.zip"

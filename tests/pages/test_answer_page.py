@@ -49,7 +49,7 @@ def test_looking_at_test_rows_compares_them_with_the_prediction_and_says_what_tw
     verdicts = [item.value for item in (*app.success, *app.warning)]
     assert any("with the prediction" in verdict or "contradicts the prediction" in verdict for verdict in verdicts)
     assert "the advice holds" in words(app) or "easured here" in words(app)
-    assert "most frequent class" in words(app)
+    assert "Guessing the most common class scores" in words(app)
     assert "already looked" in words(app)
     table = app.dataframe[0].value
     titles = ["Balanced accuracy", "AUC", "Sensitivity to malignant (specificity for benign)"]

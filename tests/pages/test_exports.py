@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from leaving import holds_image, numbers_in
+from exported_rows import holds_image, numbers_in
 from PIL import Image
 
 import pillar_core as pc
