@@ -51,7 +51,7 @@ def test_p_values_are_uniform_at_most():
 
 
 def test_exact_noise_of_an_audits_own_releases_counts_as_drawn_once():
-    """On a grid some numbers are equal by chance: without it p fell below 1e-8 in one audit of ten, and the honest learner was rejected."""
+    """On a grid some numbers are equal by chance: without it two of forty audits rejected an honest learner."""
     rounded = [[np.round(part * 2**24) / 2**24 for part in run] for run in np.random.default_rng(0).standard_normal((40, 10, 1000))]
     assert noise.p_values(rounded)["used twice"] < 1e-8
     assert min(noise.p_values(rounded, grid=2.0**-24).values()) > 1e-3
