@@ -26,7 +26,9 @@ WAYS = (
     "`python -m pillar_core recipe`, fill in what is null there, and give it (recipe=, --recipe)."
 )
 MADE_UP, MADE_UP_ROWS = "made_up", 1000
-"""The name of public rows that are drawn from what a recipe declares, and how many there are."""
+"""What asks for public rows that are drawn from what a recipe declares, and how many there are."""
+MADE_UP_NAME = "made up / declared"
+"""Of such rows, which no file can have."""
 _TEXT = "column {!r} holds texts: say so (text=, --text) to learn from it, or leave it out."
 _NO_PERSON = "No column {!r} says whose the rows are: each counts as somebody else's."
 
@@ -140,7 +142,7 @@ def made_up(private: FeatureSet) -> FeatureSet:
             parts.append(generator.random((MADE_UP_ROWS, 1)))
     note = f"{MADE_UP_ROWS:,} public rows were made up from the declared ranges and categories; nobody's row is among them."
     x = np.hstack(parts).astype(np.float32)
-    return FeatureSet(x, None, None, None, (), name=MADE_UP, names=private.names, recipe=private.recipe, notes=(note,))
+    return FeatureSet(x, None, None, None, (), name=MADE_UP_NAME, names=private.names, recipe=private.recipe, notes=(note,))
 
 
 def new_rows(source: Any, recipe: Recipe) -> tuple[Array, tuple[str, ...]]:

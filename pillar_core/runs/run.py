@@ -348,7 +348,7 @@ def _guarantee(spec: RunSpec, cost: DpEvent, budget: PrivacyBudget | None, split
     extra = ((PERSON_NAMED,) if split.rows_per_person is not None else ()) + (secrecy if learner.is_private else ())
     extra += () if split.features.backbone in ("identity", "raw_pixels") else (EXTRACTED,)
     apart = ROW_APART if split.rows_per_person is None else PERSON_APART if split.is_apart else PERSON_STATED
-    extra += () if split.settings.get("public") is None else (DECLARED if split.public_name == raw.MADE_UP else apart,)
+    extra += () if split.settings.get("public") is None else (DECLARED if split.public_name == raw.MADE_UP_NAME else apart,)
     extra += () if split.text_embeddings is None else (TEXT_PUBLIC,)
     extra += (FOREIGN.format(package),) if (package := _package_of(learner)) else ()
     form = FORM_SEEN.format(", and ".join(caveats)) if (caveats := split.features.caveats) else FORM_PUBLIC

@@ -72,10 +72,8 @@ def split(
         rows_per_person=None if rows_per_person == 1 else rows_per_person,
         seed=seed,
     )
-    is_anybodys = parts.public_name != raw.MADE_UP
-    if (
-        is_anybodys and not allow_overlap and len(parts.public_x) and not np.isin(parts.public_x, (0, 1)).all()
-    ):  # boolean rows repeat by nature
+    is_compared = not allow_overlap and len(parts.public_x) > 0 and parts.public_name != raw.MADE_UP_NAME
+    if is_compared and not np.isin(parts.public_x, (0, 1)).all():  # boolean rows repeat by nature
         changes += _overlap(parts)
     return dataclasses.replace(parts, notes=parts.notes + changes)
 

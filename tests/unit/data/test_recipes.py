@@ -193,6 +193,9 @@ def test_rows_are_made_up_from_what_a_recipe_declares_and_from_nothing_else(tabl
     assert 400 < sex[:, 0].sum() < 600
     declared = [line for line in pc.run("pillar_kalman", split, epsilon=1.0).guarantee.assumptions if "made up" in line]
     assert len(declared) == 1
+    pd.read_csv(private).iloc[:50].to_csv(tmp_path / "made_up.csv", index=False)
+    with pytest.raises(DataError, match="private"):  # somebody's rows in a file of that name are compared with the private ones
+        pc.split(features, public=tmp_path / "made_up.csv")
     path = tmp_path / "r.json"
     path.write_text(json.dumps(form), encoding="utf-8")
     run = ["run", "--dataset", private, "--recipe", str(path), "--epsilon", "1", "--json", "--method"]
