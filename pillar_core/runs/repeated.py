@@ -24,7 +24,7 @@ def command_of(record: RunRecord, split: SemiPrivateSplit) -> str:
     drawn = {"public-fraction": public["public_fraction"], "public-per-class": public["public_per_class"], "split-seed": public["seed"]}
     drawn["public"] = None if public["public"] is None else file_of(split.public_name or "public")
     if split.rows_per_person is not None and features.persons is None:
-        drawn |= {"persons": "persons.txt", "rows-per-person": split.rows_per_person}
+        drawn |= {"rows-per-person": split.rows_per_person}  # the file holds whose rows they are, as `persons`
     words += [word for name, value in drawn.items() if value is not None for word in (f"--{name}", str(value))]
     words += ["--delta", f"{record.guarantee.delta:g}", "--relation", str(record.guarantee.relation)]
     return shlex.join([*words, *(word for name, value in record.settings.items() for word in ("--set", f"{name}={value}"))])
