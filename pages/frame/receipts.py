@@ -61,7 +61,7 @@ def wait(settings: Settings) -> None:
 
 def latest_model(settings: Settings) -> tuple[RunRecord, SemiPrivateSplit] | None:
     """The model that was trained last on these private rows, and its split, if this process still has them."""
-    return _LATEST.get(_key(settings), lambda: None) if _key(settings) in _LATEST else None
+    return _LATEST.get(key, lambda: None) if (key := _key(settings)) in _LATEST else None
 
 
 def show(settings: Settings) -> None:

@@ -113,11 +113,10 @@ def spectrum_and_gaps(table: pd.DataFrame, *, mode: Mode = "light", k: int | Non
         )
         shape: marks.Looks = {"range": [0, 103]} if place == 2 else {"type": "log", "exponentformat": "power", "dtick": 1}
         figure.update_yaxes(title_text=title, **shape, row=1, col=place)
-    if k is not None and 1 <= k <= len(table):
-        figure.add_vline(x=k, line={"color": marks.MARKED[mode], "width": 1.6, "dash": "dot"})
     figure.update_xaxes(type="log", dtick=1, title_text="k (log scale)")
     summary = ""
     if k is not None and 1 <= k <= len(table):
+        figure.add_vline(x=k, line={"color": marks.MARKED[mode], "width": 1.6, "dash": "dot"})
         line = table.iloc[k - 1]
         summary = f" At k = {k}: {100 * line['cumulative']:.1f} % of the energy, gap {line['gap']:.2g}."
     return finish_by_name(figure, "spectrum_and_gaps", mode=mode, rows=rows, directions=len(table), summary=summary)

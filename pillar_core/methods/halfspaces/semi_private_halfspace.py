@@ -9,12 +9,11 @@ products over the batch a step.
 
 import dataclasses
 
-from pillar_core import ledger as events
 from pillar_core.engine.device import training_device
 from pillar_core.engine.halfspaces import HalfspaceHead, ramp, train_halfspaces
 from pillar_core.ledger import DpEvent
 from pillar_core.methods.method import METHODS, Method, Run, group_runs, words_of
-from pillar_core.methods.parts import halfspaces, rules
+from pillar_core.methods.parts import descent, halfspaces, rules
 from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.splits import View
 from pillar_core.types import PublicFacts, PublicUse, TrainResult
@@ -30,7 +29,7 @@ class SemiPrivateHalfspaceSettings(halfspaces.HalfspaceSettings):
 def cost(settings: SemiPrivateHalfspaceSettings, facts: PublicFacts) -> DpEvent:
     """T Gaussian releases, each on a Poisson sample where batch_size is set."""
     plan = halfspaces.plan_of(settings, facts, ramp(settings.margin))
-    return events.repeat(events.subsample(events.gaussian(plan.noise_multiplier), plan.sampling_probability), plan.steps)
+    return descent.cost_of_steps(plan, plan.noise_multiplier)
 
 
 @group_runs("k", "standardise", "centre", "margin")

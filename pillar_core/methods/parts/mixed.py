@@ -97,7 +97,7 @@ class PublicRows:
 
 
 def cost(settings: HasBatch, facts: PublicFacts) -> DpEvent:
-    """T Gaussian releases of the clipped sum, each on a batch where batch_size is set."""
+    """T Gaussian releases of the clipped sum, each over a batch where batch_size is set."""
     plan = plan_of(settings, facts)
     return descent.cost_of_steps(plan, plan.noise_multiplier)
 

@@ -1,6 +1,6 @@
 """DOPE-SGD: clip what a private gradient differs from the public mean by, not the gradient itself.
 
-Guarantee: per step one Gaussian release of Σ clip(g_i − g_pub) over the batch, on a batch where batch_size is set.
+Guarantee: per step one Gaussian release of Σ clip(g_i − g_pub), over a batch where batch_size is set.
 g_pub is a public constant of the step, so a row present or absent moves the sum by at most the clip norm, and a replaced
 one by twice that. The step is g_pub + released/(q·N): |batch| · g_pub is never added back, for the size of a batch is
 private. Source: Nasr et al., Effectively Using Public Data in Privacy Preserving Machine Learning, ICML 2023 (the clipping;

@@ -1,6 +1,6 @@
 """PDA-DPMD: noised private gradients first, public gradients more and more: mirror descent in its first-order form.
 
-Guarantee: per step one Gaussian release of the clipped sum, on a batch where batch_size is set; public gradients
+Guarantee: per step one Gaussian release of the clipped sum, over a batch where batch_size is set; public gradients
 are added after the noise. With K the number of steps, step t moves along α_t · (noised private mean) + (1 − α_t) · (public
 mean), α_t = cos(πt/2K). Source: Amid et al., ICML 2022, first-order approximation, as used for public-data selection (GSD,
 appendix D.3). Cost: two matrix products over the batch and over the public rows a step.
