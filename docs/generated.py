@@ -39,7 +39,7 @@ def methods_table() -> str:
 
 def noise_law(method: Method[Any]) -> str:
     """The law of the noise of a release with default settings: exact, fast, or none where nothing is released."""
-    return "none" if not method.is_private else "exact" if method.is_exact(method.settings()) else "fast"
+    return "none" if not method.is_private else "exact" if method.is_exact else "fast"
 
 
 def learner_facts(name: str) -> str:

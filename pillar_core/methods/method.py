@@ -48,16 +48,16 @@ class Method(Generic[S]):
     protects: False where the model may reveal everything about the private rows, so that only ε = ∞ is allowed.
     is_head_descent: each release is one step of descent on one linear head, so the releases give the trajectory back (evidence).
     is_mixed_descent: the same with AdaMix's step: labelled public rows decide the projection of each release (evidence).
-    is_exact: whether a release with these settings sums whole numbers and adds noise of exactly the charged law (docs/accounting.md).
+    is_exact: whether a release sums whole numbers and adds noise of exactly the charged law (docs/accounting.md).
     """
 
     name: str
     title: str
     source: str
     idea: str
-    public_use: PublicUse
     settings: type[S]
     cost: Callable[[S, PublicFacts], DpEvent]
+    public_use: PublicUse = PublicUse.NONE
     fit: Callable[[S, View, Streams, Ledger], TrainResult] | None = None
     resolve_schedule: Callable[[S, PublicFacts, PrivacyBudget | None], Plan[S]] = lambda settings, facts, budget: Plan(settings)
     resolve_hyperparameters: Callable[[S, PublicFacts], Plan[S]] = lambda settings, facts: Plan(settings)
@@ -72,7 +72,7 @@ class Method(Generic[S]):
     protects: bool = True
     is_head_descent: bool = False
     is_mixed_descent: bool = False
-    is_exact: Callable[[S], bool] = lambda settings: False
+    is_exact: bool = False
     version: int = 1
 
     @property
@@ -132,5 +132,7 @@ METHODS = MethodRegistry("method", Method, home="pillar_core.methods")
 
 
 def words_of(name: str) -> dict[str, Json]:
-    """The name, title, source, idea and presets of a learner, from learners.toml."""
-    return {"name": name, **toml_tables(Path(__file__).with_name("learners.toml"))[name]}
+    """What learners.toml says of a learner: name, title, source, idea, presets, and further fields of `Method`."""
+    kinds = {"public_use": PublicUse, "assumptions": tuple}
+    fields = toml_tables(Path(__file__).with_name("learners.toml"))[name]
+    return {"name": name} | {field: kinds[field](value) if field in kinds else value for field, value in fields.items()}

@@ -15,8 +15,8 @@ REFERENCES = {"non_private": "no privacy", "only_public": "public rows alone"}
 def error_against_epsilon(lines: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
     """Mean test error (percent) of each learner over ε, with intervals over seeds; references as horizontal lines; the best is ringed.
 
-    lines: one row per (title, epsilon) with columns method, title, epsilon, mean, low, high (accuracy in [0, 1]), seeds, and
-    optionally origin; what is not "own" is drawn dotted and open. A point's customdata: its ε, learner and seeds.
+    lines: one row per (title, epsilon) with columns method, title, epsilon, mean, low, high (accuracy in [0, 1]), seeds.
+    A point's customdata: its ε, learner and seeds.
     """
     figure = go.Figure()
     known = lines.dropna(subset=["mean"])
@@ -54,38 +54,31 @@ def mark_pins(figure: go.Figure, pins: pd.DataFrame, *, mode: Mode = "light") ->
 
 
 def _learner(figure: go.Figure, rows: pd.DataFrame, name: str, mode: Mode) -> None:
-    style, origin = method_style(name), _foreign_origin(rows)
+    style = method_style(name)
     errors = rows.assign(mean=1 - rows["mean"], low=1 - rows["high"], high=1 - rows["low"])
     marks.line(
         figure,
         rows["epsilon"],
         100 * errors["mean"],
         style.colour(mode),
-        dash="dot" if origin else style.dash,
+        dash=style.dash,
         error_y=marks.reach(errors, fade(style.colour(mode), 0.7), width=3),
         mode="lines+markers",
         name=rows["title"].iloc[0],
-        marker={"symbol": f"{style.symbol}-open" if origin else style.symbol, "size": 8},
+        marker={"symbol": style.symbol, "size": 8},
         customdata=list(zip(rows["epsilon"], rows["method"], rows["seeds"], strict=True)),
         hover="%{fullData.name}: %{y:.1f} % error at %{x}, n = %{customdata[2]}",
     )
 
 
 def _reference(figure: go.Figure, rows: pd.DataFrame, name: str, mode: Mode) -> None:
-    level, origin = 100 - 100 * float(rows["mean"].mean()), _foreign_origin(rows)
-    words = f"{REFERENCES[name]}, {origin}" if origin else REFERENCES[name]
+    level = 100 - 100 * float(rows["mean"].mean())
     figure.add_hline(
         y=level,
         line={"color": INK[mode].muted, "dash": method_style(name).dash, "width": 1.3},
-        annotation={"text": f"{words}: {level:.1f} %", "font": {"color": INK[mode].muted, "size": 12}},
+        annotation={"text": f"{REFERENCES[name]}: {level:.1f} %", "font": {"color": INK[mode].muted, "size": 12}},
         annotation_position="top left",
     )
-
-
-def _foreign_origin(rows: pd.DataFrame) -> str:
-    """Where the rows of one line come from, "" for one's own."""
-    origin = str(rows["origin"].iloc[0]) if "origin" in rows else "own"
-    return "" if origin == "own" else origin
 
 
 def budget_curve(

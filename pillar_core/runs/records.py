@@ -17,22 +17,20 @@ from pillar_core.types import Form, RunSpec, Values
 
 __all__ = ["AXES", "all_runs", "data_words", "estimate", "grid_of", "lines", "refusals", "versions_of"]
 
-AXES = ("dataset", "backbone", "public_fraction", "public_per_class", "public", "method", "k", "epsilon", "delta", "relation", "origin")
+AXES = ("dataset", "backbone", "public_fraction", "public_per_class", "public", "method", "k", "epsilon", "delta", "relation")
 """The columns that tell one setting from another, as far as a table shows them."""
 SECONDS_A_RUN = 1.0
 """The time of a run of a learner that never ran here."""
 BYTES_A_RUN = 2_500
 """A record on disk, rounded up."""
-OWN, OTHER_VERSION = "own", "another version"
-"""What the column `origin` says of a record; the latter where its key is none of the present code, weights and data."""
 
 
 def all_runs(*, shipped: bool = False) -> pd.DataFrame:
     """One row per record in the cache, or with `shipped` per one that came with the library: the columns of `sweep`, with `key`, `data`
-    (the data set's name for people), `group` and `origin`.
+    (the data set's name for people) and `group`.
 
-    Rows of equal `group` differ in the seed alone: records of another version are in groups of their own. Empty without records. A visitor
-    of a demo gets those of the own jobs.
+    Rows of equal `group` differ in the seed alone. Records of other code, weights or data are left out. Empty without records. A visitor of
+    a demo gets those of the own jobs.
     """
     cache, title_of = store.default(), functools.cache(data_words)
     keys = starter.keys() if shipped else cache.keys("record")
@@ -101,8 +99,7 @@ def estimate(grid: Values, runs: pd.DataFrame) -> dict[str, float]:
     specs = sweep.specs_of(grid)
     cache = store.default()
     missing = [spec for spec, key in zip(specs, sweep.run_keys(specs), strict=True) if not cache.has("record", key)]
-    own_runs = runs[runs["origin"] == OWN] if len(runs) else runs
-    known = own_runs.groupby("method")["seconds"].mean() if "seconds" in own_runs else pd.Series(dtype=float)
+    known = runs.groupby("method")["seconds"].mean() if "seconds" in runs else pd.Series(dtype=float)
     seconds = sum(float(known.get(spec.method, SECONDS_A_RUN)) for spec in missing)
     return {"cells": len(specs), "cached": len(specs) - len(missing), "seconds": seconds, "bytes": BYTES_A_RUN * len(missing)}
 
@@ -121,28 +118,18 @@ def grid_of(keys: Sequence[str]) -> list[Form]:
 
 @functools.lru_cache(maxsize=50_000)
 def _row(root: str, key: str) -> Form | None:
-    """One record's row, whose `data` is its features' name; a record never changes, so its key within a cache folder is enough."""
+    """One record's row, whose `data` is its features' name; a record never changes, so its key within a cache folder is enough.
+
+    None for one of other code, weights or data: its key is none of theirs.
+    """
     record: Any = store.default().get_json("record", key)
     try:
-        row, group = row_of(record), _group(record["cell"], record.get("rows"))
-    except (AttributeError, KeyError, TypeError, ValueError):  # of another version, in another form
+        if sweep.run_key(RunSpec(**record["cell"]), rows=record.get("rows", {})) != key:
+            return None
+        facts = {"data": str(record.get("features", "")), "cause": record.get("cause"), "key": key}
+        return row_of(record) | facts | {"group": _group(record["cell"], record.get("rows"))}
+    except (PillarError, AttributeError, KeyError, TypeError, ValueError):  # it names what is not here any more, or has another form
         return None
-    origin = OWN if _is_of_this_version(record, key) else OTHER_VERSION
-    return {
-        **row,
-        "data": str(record.get("features", "")),
-        "cause": record.get("cause"),
-        "key": key,
-        "group": group if origin == OWN else fingerprint(origin, group),
-        "origin": origin,
-    }
-
-
-def _is_of_this_version(record: Values, key: str) -> bool:
-    try:
-        return sweep.run_key(RunSpec(**record["cell"]), rows=record.get("rows", {})) == key
-    except PillarError:  # something that it names is not here any more
-        return False
 
 
 def _group(spec: Values, rows: object = None) -> str:

@@ -164,7 +164,7 @@ def solve_spec(spec: RunSpec, split: SemiPrivateSplit) -> RunPlan:
         solved, budget = _solve_noise(spec, prepared.settings, cost, budget)
     finished = learner.resolve_hyperparameters(solved, facts)
     spent = cost(finished.settings)
-    is_exact = spec.seed is None and learner.is_exact(finished.settings)
+    is_exact = spec.seed is None and learner.is_exact
     guarantee = _guarantee(spec, spent, budget, split, is_exact=is_exact)
     checked, why = params.check_settings(finished.settings), prepared.why + finished.why
     return RunPlan(learner, checked, view, spent, guarantee, why, spec.seed, split.fingerprint, is_exact)

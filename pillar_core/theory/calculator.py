@@ -105,8 +105,8 @@ class Outcome:
 class Calculator:
     """One theorem or lemma. `settings` is a dataclass of Params: the domain on which its formulas can be evaluated at all.
 
-    says: what it claims, in one sentence for people. corrections: what is wrong in print, and why. eta_is_tail: its η is the share of
-    energy outside k directions, which rows at hand tell. has_rates: `rates` draws it against each input.
+    says: what it claims, in one sentence for people. corrections: what is wrong in print, and why. has_rates: `rates` draws it
+    against each input.
     """
 
     name: str
@@ -117,7 +117,6 @@ class Calculator:
     compute: Callable[[Any], tuple[Value, ...]]
     ranges: Callable[[Any], tuple[Range, ...]]
     corrections: tuple[str, ...] = ()
-    eta_is_tail: bool = False
     has_rates: bool = False
 
     def __call__(self, **inputs: Json) -> Outcome:

@@ -80,15 +80,6 @@ def test_a_broken_range_is_said_and_bad_input_is_refused_in_words(start: Start) 
     assert "beta must be" in app.error[0].value
 
 
-def test_inputs_are_filled_from_the_data_at_hand(start: Start) -> None:
-    app = view(start, "theory", "theory-view", "theorems", k="8", epsilon="0.3")
-    next(button for button in app.button if button.key == "fill").click().run()
-    assert app.session_state["local.pillar_theorem_1.k"] == 8
-    assert app.session_state["local.pillar_theorem_1.epsilon"] == 0.3
-    assert 0 < app.session_state["local.pillar_theorem_1.xi"] < 1
-    assert 0 < app.session_state["local.pillar_theorem_1.gap"] < 1
-
-
 def test_components_that_are_too_many_are_explained(start: Start) -> None:
     app = view(start, "theory", "theory-view", "disjunctions")
     for name, value in (("graph.n", 2), ("graph.p", 0.002), ("graph.d", 100)):

@@ -16,7 +16,7 @@ from pillar_core.runs import records
 VIEWS = {"results": "Results", "plan": "Plan", "jobs": "Jobs", "papers": "Papers"}
 FILTERS = {"dataset": "Data", "method": "Learner", "k": "k", "epsilon": "ε"}
 _MOST_EXPORTED = 200
-_COLUMNS = ("origin", "learner", "k", "epsilon", "public_fraction", "mean", "low", "high", "seeds", "epsilon_upper", "seconds")
+_COLUMNS = ("learner", "k", "epsilon", "public_fraction", "mean", "low", "high", "seeds", "epsilon_upper", "seconds")
 
 
 def panel(settings: Settings, runs: pd.DataFrame) -> None:
@@ -29,7 +29,7 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
         st.info("No run fits these filters.", icon=":material/filter_alt_off:")
         return
     _show_refusals(visible)
-    lines = _lines(",".join(visible["origin"] + visible["key"] + visible["data"]), visible)
+    lines = _lines(",".join(visible["key"] + visible["data"]), visible)
     if lines.empty:
         return
     visible = visible[visible["error_message"].isna()]
@@ -46,8 +46,7 @@ def words_of(line: Any) -> str:
     """A setting in a few words."""
     parts = [str(line["data"]), pc.METHODS[str(line["method"])].title]
     parts += [f"k = {line['k']:g}"] if pd.notna(line.get("k")) else []
-    parts += [f"ε = {line['epsilon']:g}"]
-    return ", ".join([*parts, *([line["origin"]] if line["origin"] != records.OWN else [])])
+    return ", ".join([*parts, f"ε = {line['epsilon']:g}"])
 
 
 def _filter_runs(settings: Settings, runs: pd.DataFrame) -> pd.DataFrame:
@@ -106,9 +105,7 @@ def _table(lines: pd.DataFrame) -> pd.DataFrame:
     visible["k"] = visible["k"].map(_text) if "k" in visible else ""
     visible["epsilon"] = visible["epsilon"].map(_text)
     visible["epsilon_upper"] = visible["epsilon_upper"].map(lambda value: _word(f"{value:.4g}"))
-    is_own = (lines["origin"] == records.OWN).all()
-    names = [name for name in _COLUMNS if name in visible and visible[name].notna().any() and not (name == "origin" and is_own)]
-    visible = visible[names]
+    visible = visible[[name for name in _COLUMNS if name in visible and visible[name].notna().any()]]
     st.caption(f"{len(lines):,} settings, {int(lines['seeds'].sum()):,} runs. Choose lines at the left to compare them.")
     chosen = []
     for dataset, part in lines.groupby("dataset", sort=False):

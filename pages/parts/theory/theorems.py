@@ -6,11 +6,9 @@ from typing import Any, Literal
 import pandas as pd
 import streamlit as st
 
-from pages.frame import badges, core, failures, local, theme
+from pages.frame import badges, failures, local, theme
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
-from pages.parts.geometry import shapes
-from pillar_core import geometry as geo
 from pillar_core import params, plots, theory
 from pillar_core.numerics import geometric_grid
 from pillar_core.theory import CALCULATORS, Calculator, Form, Outcome, Value
@@ -25,7 +23,7 @@ def draw(settings: Settings) -> None:
     calculator = CALCULATORS[local.select("theorem", {name: calculator.title for name, calculator in CALCULATORS.items()})]
     st.markdown(f"**{calculator.says}**")
     st.caption(calculator.source)
-    inputs = _inputs(calculator, settings)
+    inputs = _inputs(calculator)
     with failures.show_refusal("These inputs cannot be evaluated.", advice="Change the input that is named."):
         outcome = calculator(**inputs)
         _ranges(outcome)
@@ -37,59 +35,12 @@ def draw(settings: Settings) -> None:
             _curves(inputs, settings)
 
 
-def measured_inputs(settings: Settings) -> dict[str, float]:
-    """γ, ξ_k, Δ_k, k, d, n … of the sidebar's rows, in the theorems' units: rows divided by the largest public norm.
-
-    Everything but k, d, n and the gap reads labels: a non-private diagnostic.
-    """
-    separation = shapes.Separation(settings)
-    basis, rows = shapes.basis(separation, geo.BasisKind.PUBLIC_PCA), shapes.rows(settings)
-    k, radius = shapes.present_k(settings, basis.rank), rows.radius()
-    hyperplanes, _ = shapes.separators(separation)
-    lowest = geo.smallest(shapes.margins(shapes.Separation(settings, "one_versus_rest")))
-    closest = lowest.iloc[int((lowest["k"] - k).abs().to_numpy().argmin())]
-    spectrum = geo.spectrum(basis)
-    line = spectrum.iloc[k - 1]
-    facts = core.split(settings).facts
-    return {
-        "k": k,
-        "d": facts.d,
-        "n": facts.n_private,
-        "n_private": facts.n_private,
-        "n_public": facts.n_public,
-        "gap": float(line["gap"]) / radius**2,
-        "xi": float(geo.xi_of(hyperplanes.weights, basis.vectors)[:, k - 1].mean()),
-        "gamma": min(max(float(closest["cosine_margin"]), -1.0), 1.0),
-        "eta": float(line["tail"]) / radius**2,
-        "epsilon": settings.epsilon if math.isfinite(settings.epsilon) else 1e3,
-    }
-
-
-def _inputs(calculator: Calculator, settings: Settings) -> Values:
-    known = params.params_of(calculator.settings)
-    usable = [
-        name
-        for name in known
-        if name in ("k", "d", "n", "n_private", "n_public", "gap", "xi", "gamma", "epsilon") or (name == "eta" and calculator.eta_is_tail)
-    ]
-    if usable:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            hint = f"Sets {', '.join(usable)} to what the private data in the sidebar have, measured at the sidebar's k and ε."
-            st.button(**local.element("fill", help=hint), on_click=_fill, args=(calculator.name, usable, settings))
-            badges.show(badges.NON_PRIVATE)
-    inputs = {}
-    columns = st.columns(_ACROSS)
-    for place, (name, param) in enumerate(known.items()):
+def _inputs(calculator: Calculator) -> Values:
+    inputs, columns = {}, st.columns(_ACROSS)
+    for place, (name, param) in enumerate(params.params_of(calculator.settings).items()):
         with columns[place % _ACROSS]:
             inputs[name] = local.field(param, name=f"{calculator.name}.{name}")
     return inputs
-
-
-def _fill(name: str, usable: list[str], settings: Settings) -> None:
-    with failures.note_refusal("Nothing was filled in"):
-        measured = measured_inputs(settings)
-        for field in usable:
-            local.link(f"{name}.{field}", measured[field])
 
 
 def _ranges(outcome: Outcome) -> None:

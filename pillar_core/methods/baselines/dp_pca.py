@@ -32,7 +32,7 @@ from pillar_core.rng import Streams
 from pillar_core.splits import Transform, View
 from pillar_core.splits.transform import sum_by_halves
 from pillar_core.threads import threads_for
-from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse, TrainResult
+from pillar_core.types import PrivacyBudget, PublicFacts, TrainResult
 
 REPLACE_ONE_FACTOR = math.sqrt(2.0)
 CHUNK_ROWS = 4096
@@ -150,13 +150,10 @@ def _fit(settings: DpPcaSettings, view: View, moment: "torch.Tensor", plain: Tra
 METHODS.register(
     Method(
         **words_of("dp_pca"),
-        public_use=PublicUse.NONE,
         settings=DpPcaSettings,
         cost=cost,
         fit_many=fit_many,
         resolve_schedule=resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
-        is_exact=lambda settings: True,
-        version=4,
     )
 )

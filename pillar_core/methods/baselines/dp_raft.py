@@ -69,7 +69,6 @@ METHODS.register(
         DpRaftPillarSettings,
         fit_many,
         lambda settings, facts: _fill_rate(rules.resolve_k(settings, facts), facts),
-        public_use=PublicUse.UNLABELLED,
         public_statistics=rules.public_statistics,
     )
 )

@@ -20,7 +20,7 @@ from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.threads import threads_for
-from pillar_core.types import PublicFacts, PublicUse, TrainResult
+from pillar_core.types import PublicFacts, TrainResult
 
 CHUNK_ROWS = 4096
 
@@ -94,14 +94,11 @@ def mean_loss(z: torch.Tensor, y: torch.Tensor, state: torch.Tensor) -> tuple[fl
 METHODS.register(
     Method(
         **words_of("non_private"),
-        public_use=PublicUse.NONE,
-        protects=False,
         settings=NonPrivateSettings,
         cost=cost,
         fit=fit,
         resolve_hyperparameters=resolve_hyperparameters,
         public_statistics=rules.projection_statistics,
         budget_setting=None,
-        version=2,
     )
 )

@@ -16,7 +16,7 @@ from pillar_core.methods.parts import mixed
 from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, Transform, View
-from pillar_core.types import PublicFacts, PublicUse, TrainResult
+from pillar_core.types import PublicFacts, TrainResult
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,14 +44,4 @@ def fit(settings: OnlyPublicSettings, view: View, streams: Streams, ledger: Ledg
     return TrainResult(LinearClassifier(transform, weights, np.zeros(weights.shape[1], dtype=np.float32)))
 
 
-METHODS.register(
-    Method(
-        **words_of("only_public"),
-        version=2,
-        public_use=PublicUse.LABELLED,
-        settings=OnlyPublicSettings,
-        cost=cost,
-        fit=fit,
-        budget_setting=None,
-    )
-)
+METHODS.register(Method(**words_of("only_public"), settings=OnlyPublicSettings, cost=cost, fit=fit, budget_setting=None))

@@ -26,7 +26,7 @@ from pillar_core.methods.closed_form.pillar_one_shot import Sums
 from pillar_core.methods.method import METHODS, Method, Run, group_runs, words_of
 from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.splits import View
-from pillar_core.types import PublicFacts, PublicUse, TrainResult
+from pillar_core.types import PublicFacts, TrainResult
 
 RIDGE_PER_NOISE = 10.0
 """Picked on four sets, at ε from 0.1 to 3 (docs/methods/dp_ls.md)."""
@@ -73,14 +73,4 @@ def fit_many(view: View, runs: list[Run[DpLsSettings]]) -> Iterator[TrainResult]
         yield TrainResult(classifier)
 
 
-METHODS.register(
-    Method(
-        **words_of("dp_ls"),
-        version=2,
-        public_use=PublicUse.UNLABELLED,
-        settings=DpLsSettings,
-        cost=cost,
-        fit_many=fit_many,
-        is_exact=lambda settings: True,
-    )
-)
+METHODS.register(Method(**words_of("dp_ls"), settings=DpLsSettings, cost=cost, fit_many=fit_many))

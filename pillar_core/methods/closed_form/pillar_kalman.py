@@ -43,7 +43,7 @@ from pillar_core.methods.parts.fields import require, toml_setting
 from pillar_core.rng import Stream
 from pillar_core.splits import Transform, View, public_basis
 from pillar_core.splits.transform import CHUNK_ROWS, sum_by_halves
-from pillar_core.types import Provenance, PublicFacts, PublicUse, TrainResult
+from pillar_core.types import Provenance, PublicFacts, TrainResult
 
 FEWEST_DIRECTIONS = 10
 PUBLIC_DIRECTIONS = 300
@@ -378,14 +378,11 @@ def resolve_hyperparameters(settings: KalmanSettings, facts: PublicFacts) -> Pla
 METHODS.register(
     Method(
         **words_of("pillar_kalman"),
-        public_use=PublicUse.UNLABELLED,
         settings=KalmanSettings,
         cost=cost,
         public_statistics=lambda settings, view: {"public_rank": view.basis(standardise=None, centre=True).rank},
         fit_many=fit_many,
         resolve_schedule=functools.partial(rules.resolve_schedule, fewest=FEWEST_STEPS),
         resolve_hyperparameters=resolve_hyperparameters,
-        is_exact=lambda settings: True,
-        version=3,
     )
 )

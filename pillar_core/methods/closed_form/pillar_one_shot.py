@@ -32,7 +32,7 @@ from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.rng import Stream
 from pillar_core.splits import Prepared, Transform, View
 from pillar_core.splits.transform import unit_rows
-from pillar_core.types import PublicFacts, PublicUse, TrainResult
+from pillar_core.types import PublicFacts, TrainResult
 
 SMALLEST_COUNT_SHARE = 0.05
 """Noisy class counts are kept above this share of N/C."""
@@ -212,14 +212,10 @@ def _noise(settings: OneShotSettings) -> float:
 METHODS.register(
     Method(
         **words_of("pillar_one_shot"),
-        version=2,
-        public_use=PublicUse.UNLABELLED,
         settings=OneShotSettings,
         cost=cost,
         public_statistics=rules.public_statistics,
         fit_many=fit_many,
-        is_exact=lambda settings: True,
         resolve_hyperparameters=resolve_hyperparameters,
-        assumptions=("with count_weight = 0 every class is taken to have N/C rows",),
     )
 )

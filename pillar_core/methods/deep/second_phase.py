@@ -85,4 +85,4 @@ def _public_state(settings: SecondPhaseSettings, private_design: Design, view: V
     return make() if streams.seed is None else view.memo.get(("second phase", private_design, public, streams.seed, str(where)), make)
 
 
-METHODS.register(deep.learner("second_phase", SecondPhaseSettings, fit, public_use=PublicUse.OTHER_LABELS, uses=uses))
+METHODS.register(deep.learner("second_phase", SecondPhaseSettings, fit, uses=uses))

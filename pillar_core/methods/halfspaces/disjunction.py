@@ -20,7 +20,7 @@ from pillar_core.methods.method import METHODS, Method, words_of
 from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.rng import Streams
 from pillar_core.splits import Transform, View
-from pillar_core.types import PublicFacts, PublicUse, SemiPrivateSplit, TrainResult
+from pillar_core.types import PublicFacts, SemiPrivateSplit, TrainResult
 
 MOST_COMPONENTS = 14
 ACTIVE = 0.5
@@ -119,14 +119,10 @@ def _epsilon(settings: DisjunctionSettings) -> float:
 METHODS.register(
     Method(
         **words_of("disjunction"),
-        public_use=PublicUse.UNLABELLED,
         settings=DisjunctionSettings,
         cost=cost,
         fit=fit,
         public_statistics=public_statistics,
         unsupported_reason=unsupported_reason,
-        budget_setting="noise_scale",
-        is_exact=lambda settings: True,
-        version=2,
     )
 )

@@ -26,7 +26,7 @@ from pillar_core.methods.parts import halfspaces, rules
 from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
-from pillar_core.types import NeighboringRelation, PrivacyBudget, PublicFacts, PublicUse, TrainResult
+from pillar_core.types import NeighboringRelation, PrivacyBudget, PublicFacts, TrainResult
 
 PRINTED_STEPS = 3_000_000
 """Single-row steps, over all runs, that the printed algorithm may take: about half a minute."""
@@ -173,13 +173,11 @@ def _run_delta(settings: PillarNoisySgdSettings, facts: PublicFacts) -> float:
 METHODS.register(
     Method(
         **words_of("pillar_noisy_sgd"),
-        public_use=PublicUse.UNLABELLED,
         settings=PillarNoisySgdSettings,
         cost=cost,
         fit_many=fit_many,
         public_statistics=rules.public_statistics,
         resolve_schedule=resolve_schedule,
         resolve_hyperparameters=halfspaces.resolve_hyperparameters,
-        version=3,
     )
 )

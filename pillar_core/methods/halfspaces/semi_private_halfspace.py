@@ -16,7 +16,7 @@ from pillar_core.methods.method import METHODS, Method, Run, group_runs, words_o
 from pillar_core.methods.parts import descent, halfspaces, rules
 from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.splits import View
-from pillar_core.types import PublicFacts, PublicUse, TrainResult
+from pillar_core.types import PublicFacts, TrainResult
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,13 +53,11 @@ def fit_many(view: View, runs: list[Run[SemiPrivateHalfspaceSettings]]) -> list[
 METHODS.register(
     Method(
         **words_of("semi_private_halfspace"),
-        public_use=PublicUse.UNLABELLED,
         settings=SemiPrivateHalfspaceSettings,
         cost=cost,
         fit_many=fit_many,
         public_statistics=rules.public_statistics,
         resolve_schedule=halfspaces.resolve_schedule,
         resolve_hyperparameters=halfspaces.resolve_hyperparameters,
-        version=2,
     )
 )

@@ -18,7 +18,7 @@ from pillar_core.methods.parts import rules
 from pillar_core.methods.parts.fields import HasDescent, HasPreprocessing, HasSampling, require
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
-from pillar_core.types import PublicFacts, PublicUse, TrainResult
+from pillar_core.types import PublicFacts, TrainResult
 
 S = TypeVar("S")
 Descent = TypeVar("Descent", bound=HasDescent)
@@ -151,18 +151,9 @@ def learner(
     settings: type[Descent],
     fit_many: FitMany[Descent],
     resolve_hyperparameters: Callable[[Descent, PublicFacts], Plan[Descent]],
-    *,
-    public_use: PublicUse = PublicUse.NONE,
     **others: Any,
 ) -> Method[Descent]:
     """A learner of linear heads by this descent; `others`: further fields of `Method`."""
-    return Method(
-        public_use=public_use,
-        settings=settings,
-        cost=cost,
-        fit_many=fit_many,
-        resolve_schedule=rules.resolve_schedule,
-        resolve_hyperparameters=resolve_hyperparameters,
-        version=2,
-        **words_of(name) | {"is_head_descent": True, "is_exact": lambda settings: True} | others,
-    )
+    usual: dict[str, Any] = {"resolve_schedule": rules.resolve_schedule, "resolve_hyperparameters": resolve_hyperparameters}
+    usual |= {"is_head_descent": True, "is_exact": True, "version": 2}
+    return Method(settings=settings, cost=cost, fit_many=fit_many, **usual | words_of(name) | others)

@@ -203,7 +203,6 @@ def learner(
     settings: type[Rated],
     optimiser: descent.OptimiserOf[Rated],
     *,
-    is_exact: bool = True,
     shared: Sequence[str] = SHARED,
     start: descent.Start[Rated] | None = None,
     finishing: Callable[[Array, Rated, descent.HeadGroup], Array] | None = None,
@@ -216,12 +215,6 @@ def learner(
     """
     how: dict[str, Any] = {"start": start or public_start, "optimiser": optimiser, "finishing": finishing, "per_seed": per_seed}
     fit_many: FitMany[Rated] = descent.fit_many_by(plan_of, descent.all_features, shared, **how)
-    rules_of: dict[str, Any] = {"resolve_schedule": rules.resolve_schedule, "resolve_hyperparameters": resolve_hyperparameters}
-    return Method(
-        public_use=PublicUse.LABELLED,
-        settings=settings,
-        cost=cost,
-        fit_many=fit_many,
-        is_exact=lambda settings: is_exact,
-        **words_of(name) | rules_of | {"version": 2} | others,
-    )
+    usual: dict[str, Any] = {"resolve_schedule": rules.resolve_schedule, "resolve_hyperparameters": resolve_hyperparameters}
+    usual |= {"public_use": PublicUse.LABELLED, "is_exact": True, "version": 2}
+    return Method(settings=settings, cost=cost, fit_many=fit_many, **usual | words_of(name) | others)

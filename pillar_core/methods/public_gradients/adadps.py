@@ -25,7 +25,6 @@ from pillar_core.engine.mixed import gradient_second_moment, head_residuals, pre
 from pillar_core.methods.method import METHODS, FitMany
 from pillar_core.methods.parts import descent, rules
 from pillar_core.methods.parts.fields import toml_setting
-from pillar_core.types import PublicUse
 
 SMALLEST = 1e-30
 CONDITIONER_FACTOR = 10.0
@@ -90,13 +89,4 @@ fit_many: FitMany[AdaDpsSettings] = descent.fit_many_with(
     descent.all_features, descent.PREPROCESSING, per_seed=True, optimiser=preconditioned_descent
 )
 
-METHODS.register(
-    descent.learner(
-        "adadps",
-        AdaDpsSettings,
-        fit_many,
-        rules.resolve_hyperparameters,
-        public_use=PublicUse.LABELLED,
-        is_head_descent=False,
-    )
-)
+METHODS.register(descent.learner("adadps", AdaDpsSettings, fit_many, rules.resolve_hyperparameters))

@@ -167,7 +167,5 @@ METHODS.register(
         public_statistics=public_statistics,
         resolve_hyperparameters=resolve_hyperparameters,
         uses=uses,
-        is_mixed_descent=True,
-        version=3,
     )
 )

@@ -47,4 +47,4 @@ def differences(settings: Sequence[DopeSgdSettings], group: descent.HeadGroup, s
     return step
 
 
-METHODS.register(mixed.learner("dope_sgd", DopeSgdSettings, differences, is_exact=False, resolve_schedule=mixed.resolve_short_schedule))
+METHODS.register(mixed.learner("dope_sgd", DopeSgdSettings, differences, resolve_schedule=mixed.resolve_short_schedule))

@@ -30,7 +30,7 @@ from pillar_core.methods.parts import descent
 from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
-from pillar_core.types import PublicFacts, PublicUse, TrainResult
+from pillar_core.types import PublicFacts, TrainResult
 
 STEP_PER_CLASS = 0.25
 """At a head of zeros the loss curves by at most 1/C in each direction, so C would be Newton's step: a quarter of it was measured best."""
@@ -94,14 +94,4 @@ def _moment(settings: DpFcSettings, view: View, prepared: Prepared, streams: Str
     return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
 
 
-METHODS.register(
-    Method(
-        **words_of("dp_fc"),
-        version=3,
-        public_use=PublicUse.UNLABELLED,
-        settings=DpFcSettings,
-        cost=cost,
-        fit=fit,
-        is_exact=lambda settings: True,
-    )
-)
+METHODS.register(Method(**words_of("dp_fc"), settings=DpFcSettings, cost=cost, fit=fit))

@@ -38,7 +38,7 @@ from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.subspace import anchor_coefficients, rank_one_gram
 from pillar_core.threads import threads_for
-from pillar_core.types import PublicFacts, PublicUse, TrainResult
+from pillar_core.types import PublicFacts, TrainResult
 
 
 @dataclasses.dataclass(frozen=True)
@@ -174,15 +174,12 @@ def _basis(rows: _AnchoredRows, weights: torch.Tensor, k: int) -> AnchorBasis:
 
 _GEP = Method(
     **words_of("gep"),
-    public_use=PublicUse.UNLABELLED,
     settings=GepSettings,
-    assumptions=("with normalise off, no private row is so long (about 1e4) that its products with the anchors are rounding alone",),
     cost=cost,
     fit_many=fit_many,
     resolve_schedule=rules.resolve_schedule,
     resolve_hyperparameters=resolve_hyperparameters,
-    version=4,
 )
 
 METHODS.register(_GEP)
-METHODS.register(dataclasses.replace(_GEP, **words_of("gep_labelled"), public_use=PublicUse.LABELLED, settings=GepLabelledSettings))
+METHODS.register(dataclasses.replace(_GEP, **words_of("gep_labelled"), settings=GepLabelledSettings))

@@ -13,7 +13,6 @@ from pillar_core.methods.method import METHODS
 from pillar_core.methods.parts import descent, rules
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
-from pillar_core.types import PublicUse
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,13 +29,4 @@ def project(settings: PillarSettings, view: View, streams: Streams) -> Prepared:
 
 fit_many = descent.fit_many_with(project, ("k", *descent.PREPROCESSING))
 
-METHODS.register(
-    descent.learner(
-        "pillar",
-        PillarSettings,
-        fit_many,
-        rules.resolve_projection,
-        public_use=PublicUse.UNLABELLED,
-        public_statistics=rules.public_statistics,
-    )
-)
+METHODS.register(descent.learner("pillar", PillarSettings, fit_many, rules.resolve_projection, public_statistics=rules.public_statistics))

@@ -33,7 +33,7 @@ from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.rng import Streams
 from pillar_core.splits import View
 from pillar_core.splits.transform import bits_of, in_whole_numbers
-from pillar_core.types import Provenance, PublicFacts, PublicUse, TrainResult
+from pillar_core.types import Provenance, PublicFacts, TrainResult
 
 MOST_K = 16
 PENALTY = 0.3
@@ -144,16 +144,12 @@ def _choose_answers(settings: PateSettings, votes: Array, queries: Array, stream
 METHODS.register(
     Method(
         **words_of("pate"),
-        public_use=PublicUse.UNLABELLED,
         settings=PateSettings,
         cost=cost,
         public_statistics=rules.public_statistics,
         fit_many=fit_many,
         resolve_schedule=voting.resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
-        is_exact=lambda settings: True,
-        version=5,
-        assumptions=("a row keeps its own number, whatever other rows are present; its teacher follows from that number",),
     )
 )
 

@@ -22,7 +22,7 @@ from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs, w
 from pillar_core.methods.parts import rules, voting
 from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.splits import Prepared, View
-from pillar_core.types import PublicFacts, PublicUse, TrainResult
+from pillar_core.types import PublicFacts, TrainResult
 
 CHUNK_QUERIES = 64
 MOST_K = 32
@@ -120,15 +120,11 @@ def neighbour_votes(z_queries: Array, z: Array, y: Array, ids: Array, *, neighbo
 METHODS.register(
     Method(
         **words_of("private_knn"),
-        public_use=PublicUse.UNLABELLED,
         settings=PrivateKnnSettings,
         cost=cost,
         public_statistics=rules.public_statistics,
         fit_many=fit_many,
         resolve_schedule=voting.resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
-        is_exact=lambda settings: True,
-        version=4,
-        assumptions=("a row keeps its own number, whatever other rows are present; ties in distance go to the smaller one",),
     )
 )

@@ -27,7 +27,7 @@ from pillar_core.methods.parts.fields import require, toml_setting
 from pillar_core.rng import Streams
 from pillar_core.splits import View
 from pillar_core.splits.transform import unit_rows
-from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse, TrainResult
+from pillar_core.types import PrivacyBudget, PublicFacts, TrainResult
 
 BUDGET_PER_ROW = 20.0
 MOST_PROTOTYPES = 10
@@ -115,16 +115,4 @@ def _epsilon_per_round(settings: PrototypesSettings) -> float:
     return 1 / (settings.noise_scale * require(settings.prototypes, "prototypes")) if settings.noise_scale else math.inf
 
 
-METHODS.register(
-    Method(
-        **words_of("prototypes"),
-        version=3,
-        public_use=PublicUse.UNLABELLED,
-        settings=PrototypesSettings,
-        cost=cost,
-        fit=fit,
-        resolve_schedule=resolve_schedule,
-        budget_setting="noise_scale",
-        is_exact=lambda settings: True,
-    )
-)
+METHODS.register(Method(**words_of("prototypes"), settings=PrototypesSettings, cost=cost, fit=fit, resolve_schedule=resolve_schedule))

@@ -109,7 +109,7 @@ def _runs(dataset: str, methods: Sequence[str], setup: Values) -> pd.DataFrame:
     if runs.empty:
         raise DataError(words)
     runs = runs.drop_duplicates("key")
-    runs = runs[(runs["dataset"] == dataset) & runs["error_message"].isna() & (runs["origin"] == records.OWN)]
+    runs = runs[(runs["dataset"] == dataset) & runs["error_message"].isna()]
     runs = runs[runs["method"].isin(methods)] if methods else runs
     for name, value in setup.items():
         if value is not None:

@@ -19,7 +19,7 @@ from pillar_core.splits.transform import Transform, unit_rows
 from pillar_core.threads import using
 
 K, CLASSES, CLIPS = 37, 5, (0.4, 1e-3)
-EXACT = [name for name, method in METHODS.items() if method.is_exact(method.settings())]
+EXACT = [name for name, method in METHODS.items() if method.is_exact]
 
 
 def hostile(n: int = 90, k: int = K) -> tuple[np.ndarray, torch.Tensor, torch.Tensor]:

@@ -139,7 +139,6 @@ def test_a_file_that_changes_while_its_rows_train_gets_no_record_of_them(table_f
     table = records.all_runs()
     assert sorted(table.n_private) == [216, 2160]
     assert table.group.nunique() == 2
-    assert set(table.origin) == {"own"}
 
 
 def test_a_folder_that_cannot_be_looked_at_in_whole_answers_for_its_own_rows(table_file, tmp_path):

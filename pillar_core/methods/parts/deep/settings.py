@@ -21,7 +21,7 @@ from pillar_core.methods.parts.fields import require, toml_setting
 from pillar_core.params import Param
 from pillar_core.rng import Streams
 from pillar_core.splits import View
-from pillar_core.types import PublicFacts, PublicUse, SemiPrivateSplit, TrainResult
+from pillar_core.types import PublicFacts, SemiPrivateSplit, TrainResult
 
 NO_PIXELS = (
     "trains a network on images and these rows are no pixels: take a data set of images with the backbone raw_pixels, "
@@ -130,7 +130,6 @@ def fit_privately(
 
 def learner(name: str, settings: type[S], fit: Callable[[S, View, Streams, Ledger], TrainResult], **others: Any) -> Method[S]:
     """A learner that trains networks by this private phase; `others`: further fields of `Method`."""
-    fields = {"public_use": PublicUse.NONE, "assumptions": (ROWS_APART, PUBLIC_START), **words_of(name), **others}
-    return Method(
-        settings=settings, cost=cost, fit=fit, unsupported_reason=unsupported_reason, is_exact=lambda settings: True, version=2, **fields
-    )
+    usual: dict[str, Any] = {"version": 2, "is_exact": True, "assumptions": (ROWS_APART, PUBLIC_START)}
+    fields = usual | words_of(name) | others
+    return Method(settings=settings, cost=cost, fit=fit, unsupported_reason=unsupported_reason, **fields)
