@@ -27,13 +27,12 @@ import pillar_core as pc
 from pillar_core.accounting import mu_of
 from pillar_core.arrays import Array
 from pillar_core.rng import stream
-from pillar_core.screening import task2vec
+from pillar_core.screening import rivals
 from pillar_core.screening.batches import image_batches
 from pillar_core.screening.class_signal import ROWS, Candidate, public_centre, unit
 from pillar_core.screening.gsd import Side
-from pillar_core.screening.leep import label_shares, negative_leep
 from pillar_core.screening.models import model_of
-from pillar_core.screening.otdd import otdd
+from pillar_core.screening.rivals import label_shares, negative_leep, otdd
 from pillar_core.subspace import projection_distance
 from pillar_core.types import Dataset, FeatureSet
 from yardstick import Yardstick
@@ -151,7 +150,7 @@ def probe(private: FeatureSet, public: Mapping[str, FeatureSet]) -> Cells:
     for name, one in public.items():
         some = stream(0, "rows of the probe").permutation(len(one.x_train))[:PROBE_ROWS]
         seen[name] = _seen(one.x_train[some], one.y_train[some])
-    yield "Task2Vec, probe network", None, 0, {name: -task2vec.task2vec_distance(mine[1], one[1]) for name, one in seen.items()}
+    yield "Task2Vec, probe network", None, 0, {name: -rivals.task2vec_distance(mine[1], one[1]) for name, one in seen.items()}
     yield "GSD, probe network", None, 0, {name: -projection_distance(mine[0], one[0]) for name, one in seen.items()}
 
 
@@ -164,7 +163,7 @@ def _seen(rows: Array, labels: Array) -> tuple[Array, Array]:
     if key not in _KEPT:
         images = rows.reshape(-1, SIDE, SIDE, 3).astype(np.uint8)
         basis = Side(Dataset("images", images, labels), model_of("probe"), len(images), 0).gradients().directions(16).basis
-        _KEPT[key] = basis, task2vec.embedding(images, labels, seed=0)
+        _KEPT[key] = basis, rivals.embedding(images, labels, seed=0)
     return _KEPT[key]
 
 

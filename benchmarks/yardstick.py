@@ -15,7 +15,7 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.data import DATASETS, load_dataset
-from pillar_core.data.images.candidates import load_candidate
+from pillar_core.data.images.loading import load_candidate
 from pillar_core.methods import METHODS
 from pillar_core.rng import stream
 from pillar_core.runs.loading import through_backbone

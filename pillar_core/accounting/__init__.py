@@ -1,7 +1,7 @@
 """Accounting: from what a run spent to ε, from ε to noise, and from either to odds."""
 
 from pillar_core import checks
-from pillar_core.accounting import auto, basic, gaussian_dp, pillar, pld, prv, rdp
+from pillar_core.accounting import auto, basic, gaussian_dp, pillar, pld, rdp
 from pillar_core.accounting.accountant import ACCOUNTANTS, Accountant, forget_epsilons
 from pillar_core.accounting.auto import resolve, resolve_bound
 from pillar_core.accounting.calibration import calibrate, calibration_key, forget_calibrations
@@ -9,7 +9,16 @@ from pillar_core.accounting.elementary import ElementaryEvents as Reading
 from pillar_core.accounting.elementary import ElementaryRelease as Release
 from pillar_core.accounting.elementary import Kind, read
 from pillar_core.accounting.gaussian_dp import delta_of, epsilon_of_mu, mu_of
-from pillar_core.accounting.gaussian_runs import epsilon, epsilon_against_steps, epsilon_of_gaussian, gaussian_run, noise_multiplier
+from pillar_core.accounting.gaussian_runs import (
+    SamplerCost,
+    epochs,
+    epsilon,
+    epsilon_against_steps,
+    epsilon_of_gaussian,
+    gaussian_run,
+    noise_multiplier,
+    samplers,
+)
 from pillar_core.accounting.risk import (
     GaussianSummary,
     Odds,
@@ -23,9 +32,8 @@ from pillar_core.accounting.risk import (
     tpr_at,
     trade_off,
 )
-from pillar_core.accounting.samplers import SamplerCost, epochs, samplers
 
-for _accountant in (auto.AUTO, pillar.PILLAR, prv.PRV, pld.PLD, rdp.RDP, rdp.OPACUS_RDP):
+for _accountant in (auto.AUTO, pillar.PILLAR, pld.PRV, pld.PLD, rdp.RDP, rdp.OPACUS_RDP):
     ACCOUNTANTS.register(_accountant)
 for _accountant in (gaussian_dp.GDP, gaussian_dp.ANALYTIC_GAUSSIAN, basic.BASIC):
     ACCOUNTANTS.register(_accountant)

@@ -9,8 +9,7 @@ from pillar_core.data.generators import disjunctions, drawn, gaussian_mixture, s
 from pillar_core.data.arrays import features
 from pillar_core.data.cards import DATASETS, DatasetCard, NoSettings, load_dataset
 from pillar_core.data.files import checked_features, read_features, read_parts, read_rows
-from pillar_core.data.images.candidates import load_candidate
-from pillar_core.data.images.loading import checked_images, load_images, read_images
+from pillar_core.data.images.loading import checked_images, load_candidate, load_images, read_images
 from pillar_core.data.matching import duplicates
 from pillar_core.data.places import forget, state_of
 from pillar_core.data.reports import Report

@@ -1,15 +1,144 @@
-"""The user's arrays as a checked `FeatureSet`. Every check happens here, at loading, for the curator's eyes."""
+"""The user's arrays as a checked `FeatureSet`, labels of any kind as codes 0 … C − 1. Every check happens here, at loading, for the
+curator's eyes."""
 
-from collections.abc import Sequence
+import dataclasses
+import math
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from pillar_core.arrays import Array
-from pillar_core.data import labels as labelling
+from pillar_core.data import room
 from pillar_core.data.wording import join
 from pillar_core.errors import DataError
 from pillar_core.types import FeatureSet
+
+MISSING = -1
+LARGEST_WHOLE = 2.0**53
+
+
+@dataclasses.dataclass(frozen=True)
+class Plain:
+    """Labels as one clean vector of numbers or words; `missing` marks rows without a label."""
+
+    values: Array
+    missing: Array
+
+
+def is_text(name: str) -> bool:
+    """Whether a name can be written to a file and sent to a browser: no half of a sign (a lone surrogate) is in it."""
+    return not any("\ud800" <= sign <= "\udfff" for sign in name)
+
+
+def plain(labels: Any, *, name: str) -> tuple[Plain | None, list[str]]:
+    """Labels as a vector (n,) of int64 or str, and the problems that prevent it."""
+    array = as_array(labels)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        return None, [f"{name} must be one label per row, shape (n,); got shape {array.shape}. For one-hot labels pass the column number."]
+    if array.dtype.kind in "biu":
+        return Plain(array.astype(np.int64), np.zeros(len(array), dtype=bool)), []
+    if array.dtype.kind == "f":
+        return _from_floats(array, name)
+    if array.dtype.kind in "OUS":
+        return _from_objects(array, name)
+    return None, [f"{name} must hold whole numbers or words; got dtype {array.dtype}."]
+
+
+def as_array(values: Any) -> Array:
+    """`values` as numpy has them; ragged or too deep lists as one object, which is neither number nor word.
+
+    Tensors leave their graph and device, sparse matrices become dense, frames of numbers and booleans are numbers with NaN in gaps.
+
+    Raises DataError: a sparse matrix that takes more memory than there is.
+    """
+    if hasattr(values, "toarray") and hasattr(values, "nnz"):
+        room.check_memory(f"A sparse matrix of shape {values.shape} takes", 4 * math.prod(values.shape))
+        return np.asarray(values.astype(np.float32).toarray())
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+        values = values.float() if str(values.dtype) == "torch.bfloat16" else values
+    if hasattr(values, "select_dtypes") and values.select_dtypes(["number", "bool", "boolean"]).shape == values.shape:
+        return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
+    try:
+        return np.asarray(values)
+    except ValueError:
+        return np.empty(0, dtype=object)
+
+
+def alike(names: Iterable[str]) -> tuple[tuple[str, ...], ...]:
+    """Labels that differ in nothing but small or large letters and outer blanks, each group sorted."""
+    groups: dict[str, set[str]] = {}
+    for name in names:
+        groups.setdefault(name.strip().casefold(), set()).add(name)
+    return tuple(tuple(sorted(group)) for group in groups.values() if len(group) > 1)
+
+
+def names_and_order(train: Plain, classes: tuple[str, ...] | None) -> tuple[tuple[str, ...], Array, list[str], list[str]]:
+    """(class names, label values in the order of their codes, problems, notes); the values are what `codes` looks up."""
+    present = np.unique(train.values[~train.missing])
+    numeric = present.dtype.kind == "i"
+    if classes is None:
+        names = tuple(str(value) for value in present)
+        identity = numeric and np.array_equal(present, np.arange(len(present)))
+        mapping = ", ".join(f"{value} → {code}" for code, value in enumerate(names[:20])) + (" …" if len(names) > 20 else "")
+        notes = [] if identity else [f"Labels were mapped in sorted order: {mapping}."]
+        notes += [f"Labels that differ by case or blanks alone: {join(map(repr, group))}. Are they one class?" for group in alike(names)]
+        return names, present, [], notes
+    names = classes
+    if len(set(names)) < len(names):
+        return names, present, [f"classes must differ from each other; got {join(names)}."], []
+    order = np.arange(len(names)) if numeric else np.array(names, dtype=str)
+    problems = []
+    unknown = [str(value) for value in present[~np.isin(present, order)]]
+    if unknown:
+        allowed = f"0 … {len(names) - 1} (one number per class)" if numeric else f"one of {join(names)}"
+        problems.append(f"y_train must be {allowed}; got {join(unknown)}. Correct the labels or the list of classes.")
+    values = set(present.tolist())
+    absent = [name for name, value in zip(names, order, strict=True) if value not in values]
+    return names, order, problems, [f"No train row has the class {join(absent)}."] if absent else []
+
+
+def codes(labels: Plain, order: Array) -> Array:
+    """(n,) int64 position of each label in `order`; `MISSING` where it is absent from it or has another type."""
+    if labels.values.dtype.kind != order.dtype.kind or not len(order):
+        return np.full(len(labels.values), MISSING, dtype=np.int64)
+    by_value = np.argsort(order, kind="stable")
+    place = np.minimum(np.searchsorted(order[by_value], labels.values), len(order) - 1)
+    positions = by_value[place]
+    return np.where((order[positions] == labels.values) & ~labels.missing, positions, MISSING).astype(np.int64)
+
+
+def _from_floats(array: Array, name: str) -> tuple[Plain | None, list[str]]:
+    missing = np.isnan(array)
+    bad = ~missing & ((array != np.rint(array)) | (np.abs(array) > LARGEST_WHOLE))
+    if bad.any():
+        rows = join(np.flatnonzero(bad))
+        return None, [
+            f"{name} must hold whole numbers or words; rows {rows} hold others. A regression target is no class: cut it into bins."
+        ]
+    return Plain(np.where(missing, 0, array).astype(np.int64), missing), []
+
+
+def decode_text(value: Any) -> Any:
+    """The value, or the text that its bytes hold."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def _from_objects(array: Array, name: str) -> tuple[Plain | None, list[str]]:
+    values = [decode_text(value) for value in array.tolist()]
+    missing = np.array([value is None or value == "" or (isinstance(value, float) and np.isnan(value)) for value in values], dtype=bool)
+    present = [value for value, gap in zip(values, missing, strict=True) if not gap]
+    if all(isinstance(value, str) for value in present):
+        return Plain(np.array(["" if gap else value for value, gap in zip(values, missing, strict=True)], dtype=str), missing), []
+    if all(isinstance(value, int | float | np.number) for value in present):
+        small = [np.inf if isinstance(value, int) and abs(value) > LARGEST_WHOLE else value for value in values]
+        return _from_floats(np.array([np.nan if gap else value for value, gap in zip(small, missing, strict=True)], dtype=float), name)
+    kinds = sorted({type(value).__name__ for value in present})
+    return None, [f"{name} must hold words or numbers, not both; got {', '.join(kinds)}."]
+
 
 CHUNK = 4_096
 ROWS_NAMED = 20
@@ -49,10 +178,10 @@ def check(
         problems.append(f"x_test must have as many columns as x_train, {train.shape[1]}; got {test.shape[1]}. Use one backbone for both.")
     if x_test is None and y_test is not None:
         problems.append("y_test came without x_test: give both, or neither.")
-    sizes = tuple(labelling.as_array(x).shape[:1] for x in (x_train, x_test))
+    sizes = tuple(as_array(x).shape[:1] for x in (x_train, x_test))
     names, y, y_of_test, more, notes = _labels(y_train, y_test if x_test is not None else None, classes, sizes)
     problems += more
-    if not all(labelling.is_text(name) for name in names):
+    if not all(is_text(name) for name in names):
         problems.append("a class name holds half a sign (a lone surrogate); write it as text.")
     if x_test is None and not is_divided_later:
         notes.append(NO_TEST)
@@ -63,7 +192,7 @@ def check(
 
 def matrix(values: Any, name: str) -> tuple[Array | None, list[str]]:
     """(n, d) float32 C-contiguous rows, None where `values` are none, and what is wrong with them."""
-    array = labelling.as_array(values)
+    array = as_array(values)
     if array.dtype.kind not in "biuf":
         return None, [
             f"{name} must hold numbers; got dtype {array.dtype}. Encode words as numbers, or give the whole table to load_features."
@@ -97,26 +226,26 @@ Outcome = tuple[tuple[str, ...], Array | None, Array | None, list[str], list[str
 
 def _labels(y_train: Any, y_test: Any, classes: Sequence[Any] | None, sizes: tuple[tuple[int, ...], tuple[int, ...]]) -> Outcome:
     """(class names, train codes, test codes, problems, notes)."""
-    declared = tuple(str(labelling.decode_text(name)) for name in (() if classes is None else classes))
+    declared = tuple(str(decode_text(name)) for name in (() if classes is None else classes))
     train, problems = _plain_or_none(y_train, sizes[0], "y_train")
     test, more = _plain_or_none(y_test, sizes[1], "y_test")
     problems += more
     anchor = train if y_train is not None else test
     if problems or anchor is None:
         return declared, None, None, problems, [] if problems else ["Rows are unlabelled: for methods that use unlabelled public data."]
-    names, order, problems, notes = labelling.names_and_order(anchor, None if classes is None else declared)
+    names, order, problems, notes = names_and_order(anchor, None if classes is None else declared)
     if not problems and len(order) < 2:
         problems = [f"labels must show at least two classes; every row has {join(names)}."]
     if y_train is None:
         notes.append("Train rows are unlabelled: for methods that use unlabelled public data.")
     if problems:
         return names, None, None, problems, notes
-    y = None if train is None else labelling.codes(train, order)
-    y_of_test = None if test is None else labelling.codes(test, order)
+    y = None if train is None else codes(train, order)
+    y_of_test = None if test is None else codes(test, order)
     if y is not None and len(y) and classes is not None and len(np.unique(y)) < 2:
         problems.append(f"y_train must show at least two classes; every row has {names[int(y[0])]}.")
     if test is not None and y_of_test is not None:
-        unknown = np.flatnonzero(y_of_test == labelling.MISSING)
+        unknown = np.flatnonzero(y_of_test == MISSING)
         if len(unknown):
             unknown_labels = join(sorted({str(value) for value in test.values[unknown]}))
             where = f"{unknown_labels} (rows {join(unknown)})"
@@ -124,10 +253,10 @@ def _labels(y_train: Any, y_test: Any, classes: Sequence[Any] | None, sizes: tup
     return names, y, y_of_test, problems, notes
 
 
-def _plain_or_none(labels: Any, size: tuple[int, ...], name: str) -> tuple[labelling.Plain | None, list[str]]:
+def _plain_or_none(labels: Any, size: tuple[int, ...], name: str) -> tuple[Plain | None, list[str]]:
     if labels is None:
         return None, []
-    vector, problems = labelling.plain(labels, name=name)
+    vector, problems = plain(labels, name=name)
     if vector is None:
         return None, problems
     if size and len(vector.values) != size[0]:

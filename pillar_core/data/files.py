@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from pillar_core.arrays import Array
-from pillar_core.data import arrays, frames, labels, tables
+from pillar_core.data import arrays, frames, tables
 from pillar_core.data.npz import KEYS, SAVED, arrays_of, read_npz, shapes_of
-from pillar_core.data.packing import pack
-from pillar_core.data.parts import Parts, open_source
+from pillar_core.data.parts import Parts, open_source, pack
 from pillar_core.data.wording import join
 from pillar_core.errors import DataError
 from pillar_core.types import Dataset, FeatureSet
@@ -66,7 +65,7 @@ def checked_features(parts: Parts, *, name: str) -> FeatureSet:
     if parts.holds_images:
         shape = np.shape(parts.x_train)[1:]
         raise DataError(f"the file holds images of shape {shape}, not features: read it with load_images, then choose a backbone.")
-    y = labels.as_array(parts.y_train)
+    y = arrays.as_array(parts.y_train)
     values = np.unique(y) if y.dtype.kind in "iuf" and parts.classes is None else np.empty(0)
     if len(values) > max(tables.MOST_CLASSES_OF_NUMBERS, y.size / 10) and values[-1] - values[0] >= len(values):
         raise DataError(tables.TOO_MANY_NUMBERS.format("the labels hold", len(values)))

@@ -16,9 +16,8 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.data import recipes, room, scratch
-from pillar_core.data.labels import as_array
-from pillar_core.data.packing import draw_of
-from pillar_core.data.parts import Parts
+from pillar_core.data.arrays import as_array
+from pillar_core.data.parts import Parts, draw_of
 from pillar_core.data.persons import persons_of
 from pillar_core.data.wording import join
 from pillar_core.errors import DataError

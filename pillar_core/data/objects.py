@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pillar_core.data import files, labels
+from pillar_core.data import arrays, files
 from pillar_core.data.images import loading as images
 from pillar_core.data.images.loading import checked_images
 from pillar_core.data.partition import SET_APART, with_drawn_test
@@ -73,11 +73,11 @@ def read_object(source: Any) -> Any:
         raise DataError(f"source must be {KINDS}; got {type(source).__name__}.")
     if is_table(rows):
         names = _class_names(classes, y)
-        y_values = labels.as_array(y) if names is None else np.asarray(names)[labels.as_array(y)]
+        y_values = arrays.as_array(y) if names is None else np.asarray(names)[arrays.as_array(y)]
         return rows.assign(**{str(getattr(y, "name", None) or "label"): y_values})
     if is_texts(rows):
         return table_of_texts(rows, y)
-    rows = labels.as_array(rows)
+    rows = arrays.as_array(rows)
     is_named = names is not None and rows.ndim == 2 and len(names) == rows.shape[1]
     parts = Parts(rows, y, classes=_class_names(classes, y), names=tuple(map(str, names)) if is_named else None)
     if parts.holds_images:
@@ -90,7 +90,7 @@ def read_array(content: Any, *, name: str) -> Dataset | FeatureSet:
 
     Raises DataError: no array, or one that holds Python objects.
     """
-    parts = Parts(array_of(content), notes=("A .npy file holds rows without labels. Give a pair (rows.npy, labels.npy) for both.",))
+    parts = Parts(array_of(content), notes=("A .npy file holds rows without labels. Give a pair (rows.npy, arrays.npy) for both.",))
     return checked_images(parts, name=name) if parts.holds_images else files.checked_features(parts, name=name)
 
 
@@ -106,7 +106,7 @@ def array_of(values: Any) -> Any:
 
 def _class_names(classes: Any, y: Any) -> list[str] | None:
     """scikit-learn's `target_names` where they name the codes 0 … C − 1; regression sets and words have none."""
-    codes = labels.as_array(y)
+    codes = arrays.as_array(y)
     is_coded = classes is not None and codes.dtype.kind in "iu" and codes.max(initial=-1) < len(classes)
     return list(map(str, classes)) if is_coded else None
 

@@ -22,8 +22,7 @@ from typing import Any, BinaryIO
 from pillar_core import installation, store
 from pillar_core.data import frames, objects, raw, room, tables
 from pillar_core.data.encoding import report_progress
-from pillar_core.data.packing import pack, unpack
-from pillar_core.data.parts import open_source
+from pillar_core.data.parts import open_source, pack, unpack
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import Cancelled, DataError, PillarError, memory_ran_out
 from pillar_core.store import codec

@@ -9,9 +9,8 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.data import cells
-from pillar_core.data.arrays import not_finite
+from pillar_core.data.arrays import alike, not_finite, plain
 from pillar_core.data.frames import notes_of
-from pillar_core.data.labels import alike, plain
 from pillar_core.data.partition import BY_COIN_NOTE, SET_APART, stratify, toss
 from pillar_core.data.parts import Parts
 from pillar_core.data.wording import join

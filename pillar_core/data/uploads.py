@@ -18,7 +18,7 @@ from pillar_core import mode, store, texts
 from pillar_core.data import places, reports, visitors
 from pillar_core.data.arrays import features
 from pillar_core.data.cards import DATASETS, load_dataset
-from pillar_core.data.packing import pack, unpack
+from pillar_core.data.parts import pack, unpack
 from pillar_core.errors import DataError, StoreError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.store import upkeep

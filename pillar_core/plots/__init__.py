@@ -5,12 +5,11 @@ Every figure carries `layout.meta["alt"]` and `layout.meta["caption"]`; colours,
 
 from pillar_core import checks
 from pillar_core.numerics import wilson
-from pillar_core.plots.accuracy import Here, accuracy_against_k
-from pillar_core.plots.answers import accuracy_by, total_budget
+from pillar_core.plots.accuracy import Here, accuracy_against_k, accuracy_heatmap
 from pillar_core.plots.bars import comparison, expected, overlay
 from pillar_core.plots.budgets import error_against_epsilon, mark_pins
 from pillar_core.plots.classes import class_balance, confusion, per_class, possible_answers
-from pillar_core.plots.effect import effect
+from pillar_core.plots.effect import accuracy_by, effect, total_budget
 from pillar_core.plots.evidence import (
     audit_power,
     individual_by_class,
@@ -29,7 +28,6 @@ from pillar_core.plots.geometry import (
     spectrum_and_gaps,
     xi_against_k,
 )
-from pillar_core.plots.heatmap import accuracy_heatmap
 from pillar_core.plots.hero import learning_hero
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.odds import guessed_right, odds_dots, one_in

@@ -1,9 +1,14 @@
-"""The effect of one thing that varies: a line per series over it, with intervals over seeds."""
+"""The effect of one thing that varies: a line per series over it, with intervals over seeds; a lesson's answer, marked where it stands."""
+
+import math
+from collections.abc import Mapping
 
 import pandas as pd
 import plotly.graph_objects as go
 
+from pillar_core.arrays import Json
 from pillar_core.plots import marks
+from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.theme import (
     INK,
     Mode,
@@ -11,6 +16,7 @@ from pillar_core.plots.theme import (
     class_symbols,
     fade,
     finish,
+    finish_by_name,
     in_order,
     log_ticks,
     method_style,
@@ -94,3 +100,92 @@ def _line(figure: go.Figure, rows: pd.DataFrame, name: str, style: dict[str, str
         customdata=rows["seeds"],
         hover="%{fullData.name}: %{y:.3g} at %{x}, n = %{customdata}",
     )
+
+
+def accuracy_by(
+    table: pd.DataFrame,
+    *,
+    x: str,
+    label: str,
+    title: str,
+    present: str | float | None = None,
+    words: Mapping[Json, str] | None = None,
+    value: str = "accuracy",
+    axis: str = "test accuracy, %",
+    scale: float = 100,
+    limit: str = "",
+    caption: str = "Real images; every point was trained just now or earlier on this machine.",
+    mode: Mode = "light",
+) -> go.Figure:
+    """Mean accuracy (percent) with intervals over seeds against one column: a line over numbers, bars over names.
+
+    table: one row per run with columns `x`, seed, accuracy in [0, 1]. here: the value of `x` to mark. words: names of its values.
+    Another `value` is drawn `scale` times as large along its own `axis`. limit: what the column of that name holds, as a dashed line.
+    """
+    means = over_seeds(table, by=[x], value=value, low=0, high=1 if scale == 100 else math.inf)
+    means = means.assign(**{name: scale * means[name] for name in ("mean", "low", "high")})
+    texts, unit = dict(words or {}), " %" if scale == 100 else ""
+    labels = [texts.get(value, f"{value:g}" if isinstance(value, int | float) else str(value)) for value in means[x]]
+    figure = go.Figure()
+    if texts:
+        figure.update_xaxes(categoryorder="array", categoryarray=list(texts.values()))
+        _bars(figure, means, labels, means[x] == present, unit, mode)
+    else:
+        ticks = log_ticks([float(value) for value in means[x]])
+        figure.update_xaxes(marks.log_axis(ticks, label))
+    if limit:
+        bound = scale * table.groupby(x)["limit"].mean()
+        muted = INK[mode].muted
+        marks.line(
+            figure, labels if texts else means[x], bound, muted, width=1.8, dash="dash", name=limit, hover=f"{limit}: %{{y:.3g}}{unit}"
+        )
+    if not texts:
+        _answer_line(figure, means, x, present, unit, mode)
+    top = 1.1 * max(means["mean"].max(), bound.max() if limit else 0)  # the mark's number needs room above it
+    figure.update_xaxes(title_text=label)
+    figure.update_yaxes(title_text=axis, rangemode="tozero", autorangeoptions_include=top)
+    figure.update_layout(showlegend=bool(limit), legend={"y": 1.0, "yanchor": "bottom"})
+    form = "{:.1f} percent" if unit else "{:.2g}"
+    points = "; ".join(f"{form.format(mean)} at {text}" for mean, text in zip(means["mean"], labels, strict=True))
+    seeds = f"{seeds_phrase(means['seeds'])}. " if "seed" in table and int(means["seeds"].max()) > 1 else ""
+    alt = f"{axis.removesuffix(', %').capitalize()} by {label}: {points}."
+    return finish(figure, title=title, caption=seeds + caption, alt=alt, mode=mode, height=400)
+
+
+def total_budget(table: pd.DataFrame, *, present: int, mode: Mode = "light") -> go.Figure:
+    """What repeated releases add up to: the plain sum of ε, and the upper bound that composition proves.
+
+    table: columns releases, total, sum. here: the number of releases to mark.
+    """
+    ink = INK[mode]
+    figure = go.Figure()
+    lines = (("sum", "plain sum of ε", ink.muted, "dash"), ("total", "proved by composition", INK[mode].accent, "solid"))
+    for name, label, colour, dash in lines:
+        words = f"%{{x}} models: ε = %{{y:.3g}}<extra>{label}</extra>"
+        marks.line(figure, table["releases"], table[name], colour, width=2.5, dash=dash, name=label, hover=words)
+    mark = table[table["releases"] == present]
+    style = {"size": 14, "symbol": "star", "color": marks.MARKED[mode]}
+    figure.add_scatter(x=mark["releases"], y=mark["total"], mode="markers", name="here", marker=style)
+    words = "; ".join(f"{row.releases:g} models: {row.total:.3g} instead of {row.sum:g}" for row in table.itertuples())
+    return finish_by_name(figure, "total_budget", mode=mode, summary=words)
+
+
+def _answer_line(figure: go.Figure, means: pd.DataFrame, x: str, present: object, unit: str, mode: Mode) -> None:
+    if not means["low"].isna().any():
+        marks.band(figure, means[x], means["low"], means["high"], INK[mode].accent, opacity=0.15)
+    hover = "%{x:g}: %{y:.3g}" + unit
+    marks.line(figure, means[x], means["mean"], INK[mode].accent, width=2.5, mode="lines+markers", hover=hover, showlegend=False)
+    mark = means[means[x] == present]
+    text = [f"{mean:.1f}{unit}" for mean in mark["mean"]]
+    style = {"size": 17, "symbol": "star", "color": marks.MARKED[mode]}
+    side = "left" if len(mark) and mark.index[-1] == means.index[-1] else "center"
+    shared = {"mode": "markers+text", "textposition": f"top {side}", "showlegend": False}
+    figure.add_scatter(x=mark[x], y=mark["mean"], marker=style, text=text, **shared)
+
+
+def _bars(figure: go.Figure, means: pd.DataFrame, labels: list[str], is_here: "pd.Series[bool]", unit: str, mode: Mode) -> None:
+    colours = [marks.MARKED[mode] if marked else fade(INK[mode].accent, 0.55) for marked in is_here]
+    text = [f"{mean:.1f}{unit}" for mean in means["mean"]]
+    style = {"text": text, "textfont": {"color": INK[mode].text, "size": 16}}
+    error = None if means["low"].isna().all() else marks.reach(means, INK[mode].text, scale=1)
+    figure.add_bar(x=labels, y=means["mean"], marker_color=colours, error_y=error, showlegend=False, **style)

@@ -16,7 +16,7 @@ from pillar_core.backbones import extract
 from pillar_core.backbones.cards import BACKBONES, identity_of
 from pillar_core.data import encoding, files, frames, objects, raw, recipes
 from pillar_core.data.encoding import TEXT
-from pillar_core.data.images.candidates import load_unlabelled
+from pillar_core.data.images.loading import load_unlabelled
 from pillar_core.data.npz import UNREADABLE
 from pillar_core.data.parts import place_of
 from pillar_core.data.wording import join

@@ -4,13 +4,11 @@ from pillar_core import checks
 from pillar_core.screening.batches import mixture
 from pillar_core.screening.gsd import gsd
 from pillar_core.screening.inspection import angles, order_kept, over_training, pairwise, reconstruction, spectra
-from pillar_core.screening.leep import negative_leep
 from pillar_core.screening.models import MODELS, GradientModel
-from pillar_core.screening.otdd import bures_wasserstein, otdd
 from pillar_core.screening.ranking import interval
+from pillar_core.screening.rivals import bures_wasserstein, negative_leep, otdd, task2vec_distance
 from pillar_core.screening.scores import SCORES, Need, Score
 from pillar_core.screening.screen import screen
-from pillar_core.screening.task2vec import task2vec_distance
 from pillar_core.screening.trim import Trimmed, trim
 
 __all__ = checks.public_names(__name__)

@@ -12,11 +12,11 @@ import numpy as np
 from pillar_core.arrays import Array
 from pillar_core.errors import DataError
 from pillar_core.registry import Registry, toml_tables
-from pillar_core.screening import leep, task2vec
+from pillar_core.screening import rivals
 from pillar_core.screening.batches import flat_pixels
 from pillar_core.screening.gsd import Gradients, Side
-from pillar_core.screening.otdd import otdd
 from pillar_core.screening.release import residual_of_moment, top_of
+from pillar_core.screening.rivals import otdd
 from pillar_core.subspace import projection_distance
 
 FLAT_SIDE = 16
@@ -63,7 +63,7 @@ class Seen:
         """The Task2Vec embedding of the first m rows."""
         if m not in self.embeddings:
             rows = self.side.data.x_train[self.side.chosen[self.repeat][:m]]
-            self.embeddings[m] = task2vec.embedding(rows, self.labels[:m], seed=self.side.seed, repeat=self.repeat)
+            self.embeddings[m] = rivals.embedding(rows, self.labels[:m], seed=self.side.seed, repeat=self.repeat)
         return self.embeddings[m]
 
 
@@ -149,6 +149,6 @@ _register(
 )
 _register("missed_energy", Need.GRADIENTS, value=projection_residual, moment=residual_of_moment)
 _register("gsd_pure", Need.GRADIENTS, directions=projection_distance)
-_register("task2vec", Need.LABELS, Need.NETWORK, value=lambda a, b, _, m: task2vec.task2vec_distance(a.fisher(m), b.fisher(m)))
+_register("task2vec", Need.LABELS, Need.NETWORK, value=lambda a, b, _, m: rivals.task2vec_distance(a.fisher(m), b.fisher(m)))
 _register("otdd", Need.LABELS, value=lambda a, b, _, m: otdd(a.flat[:m], a.labels[:m], b.flat[:m], b.labels[:m]))
-_register("leep", Need.LABELS, value=lambda a, b, _, m: leep.negative_leep(b.flat[:m], b.labels[:m], a.flat[:m], a.labels[:m]))
+_register("leep", Need.LABELS, value=lambda a, b, _, m: rivals.negative_leep(b.flat[:m], b.labels[:m], a.flat[:m], a.labels[:m]))

@@ -18,7 +18,7 @@ from pages.frame.navigation import PAGES
 from pages.frame.settings import Settings
 from pillar_core.errors import StoreError
 from pillar_core.runs import starter
-from pillar_core.studies.accuracy_costs import stages
+from pillar_core.studies.one_training import stages
 
 NAMES = [name for name, _, _ in PAGES]
 LONGEST_PAGE = 100

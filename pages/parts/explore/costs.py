@@ -10,7 +10,7 @@ from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pillar_core.plots.bars import part_costs
 from pillar_core.runs import sweep
-from pillar_core.studies.accuracy_costs import TITLES, accuracy_costs, has_parts, stages
+from pillar_core.studies.one_training import TITLES, accuracy_costs, has_parts, stages
 from pillar_core.types import Form, RunRecord
 
 SEEDS, FEW_SEEDS, SECONDS, OVERHEAD = 5, 3, 20.0, 0.35

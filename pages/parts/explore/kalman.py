@@ -6,9 +6,9 @@ from pages.frame import badges, core, memory, theme, words
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pillar_core import plots
-from pillar_core.studies import kalman_reasons
+from pillar_core.studies import one_training
 
-LEARNER = kalman_reasons.LEARNER
+LEARNER = one_training.LEARNER
 
 
 def panel(settings: Settings) -> None:
@@ -30,5 +30,5 @@ def panel(settings: Settings) -> None:
 
 
 @memory.of_rows(max_entries=8, show_spinner="Reading the run's own figures …")
-def _reasons(run_key: str, _settings: Settings) -> kalman_reasons.Reasons | None:
-    return kalman_reasons.reasons(core.spec(_settings), core.split(_settings))
+def _reasons(run_key: str, _settings: Settings) -> one_training.Reasons | None:
+    return one_training.reasons(core.spec(_settings), core.split(_settings))

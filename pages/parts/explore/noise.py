@@ -10,7 +10,7 @@ from pages.frame.settings import Settings
 from pillar_core.plots import Mode
 from pillar_core.plots.steps import training_in_steps
 from pillar_core.plots.theme import Figure
-from pillar_core.studies import training_steps as steps
+from pillar_core.studies import one_training as steps
 from pillar_core.types import Values
 
 

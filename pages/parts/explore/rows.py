@@ -15,8 +15,8 @@ from pages.parts.data import samples
 from pages.parts.explore import classes
 from pillar_core import plots
 from pillar_core.arrays import Array
-from pillar_core.studies import possible_models
-from pillar_core.studies.possible_models import DRAWS, EPSILONS, Models
+from pillar_core.studies import one_training
+from pillar_core.studies.one_training import DRAWS, EPSILONS, Models
 
 _SHOWN, _FIELDS = 20, 12
 
@@ -71,13 +71,13 @@ def _one_row(offered: list[int], tested: Array, labels: Array, settings: Setting
         title, hint = f"Train {DRAWS * len(EPSILONS)} possible models", f"{DRAWS} draws of the noise at each of three ε: experiments."
         st.button(title, icon=":material/scatter_plot:", key="train-possible", on_click=local.put, args=("possible-models", key), help=hint)
         return
-    table = possible_models.answers(_models(key, settings), numbers, data.classes)
+    table = one_training.answers(_models(key, settings), numbers, data.classes)
     show_figure(plots.possible_answers(table, label=label, mode=theme.mode()), table, FigureInfo("possible_answers", settings))
 
 
 @memory.of_rows(max_entries=1)
 def _features_of(drawn: str, shape: tuple[int, ...], settings: Settings) -> Array:
-    return possible_models.read_drawing(drawn, shape, backbone=core.features(settings).backbone)
+    return one_training.read_drawing(drawn, shape, backbone=core.features(settings).backbone)
 
 
 def _words(settings: Settings) -> str:
@@ -86,4 +86,4 @@ def _words(settings: Settings) -> str:
 
 @memory.of_rows(max_entries=2, show_spinner="Drawing possible models …")
 def _models(key_: str, _settings: Settings) -> Models:
-    return possible_models.possible_models(core.spec(_settings), core.split(_settings))
+    return one_training.possible_models(core.spec(_settings), core.split(_settings))

@@ -5,8 +5,8 @@ import math
 from collections.abc import Callable
 
 from pillar_core import accounting
+from pillar_core.accounting.gaussian_runs import TITLES, sampler_cost
 from pillar_core.accounting.rdp import LEAST_NOISE, USUAL_ORDERS, usual_epsilon
-from pillar_core.accounting.samplers import TITLES, sampler_cost
 from pillar_core.studies.check.script import Reading
 from pillar_core.studies.check.words import FIELDS, SAID
 from pillar_core.types import EpsilonBounds, NeighboringRelation, Values

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from pillar_core import accounting, checks
-from pillar_core.accounting.samplers import batches, sampler_cost
+from pillar_core.accounting.gaussian_runs import batches, sampler_cost
 from pillar_core.errors import PillarError, SettingError, UnsupportedError
 from pillar_core.studies.check.formulas import RELATIONS, SAMPLERS, Reported, noise_for, reported_by, solve_noise
 from pillar_core.studies.check.script import Reading, Value, read_script

@@ -12,7 +12,7 @@ from pillar_core.__main__ import main
 from pillar_core.data import recipes, uploads
 from pillar_core.data.arrays import features
 from pillar_core.data.encoding import NUMBERS, WORDS, Column, Recipe
-from pillar_core.data.packing import pack, unpack
+from pillar_core.data.parts import pack, unpack
 from pillar_core.errors import DataError, SettingError
 
 RECIPE = Recipe(

@@ -20,7 +20,7 @@ import pillar_core as pc
 from pillar_core import texts
 from pillar_core.__main__ import main
 from pillar_core.data import encoding, frames, matching, reader, recipes, scratch, uploads
-from pillar_core.data.packing import pack, unpack
+from pillar_core.data.parts import pack, unpack
 from pillar_core.data.sets import embedded
 from pillar_core.errors import Cancelled, DataError, MissingDependencyError
 from pillar_core.runs import loaded

@@ -27,8 +27,8 @@ from pillar_core.errors import JobError, SettingError, StoreError, UnknownNameEr
 from pillar_core.jobs import api as jobs
 from pillar_core.jobs import server as jobs_server
 from pillar_core.jobs import sweep as sweeps
-from pillar_core.jobs import tasks as jobs_tasks
 from pillar_core.jobs import workers as jobs_engine
+from pillar_core.jobs import workers as jobs_tasks
 from pillar_core.jobs.active import ActiveJob
 from pillar_core.jobs.kinds import sweep as jobs_sweep
 from pillar_core.jobs.state import Folder, Job, JobStatus

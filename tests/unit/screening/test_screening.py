@@ -19,8 +19,8 @@ from pillar_core.errors import DataError, SettingError, UnknownNameError, Unsupp
 from pillar_core.memo import Memo
 from pillar_core.rng import stream
 from pillar_core.screening import pretrained
-from pillar_core.screening.otdd import costs, transport_cost
 from pillar_core.screening.release import clip_rows, public_clip, release_moment, residual_of_moment
+from pillar_core.screening.rivals import costs, transport_cost
 from pillar_core.studies.screening import benefit as experiments
 from pillar_core.studies.screening.benefit import reconstruction_errors
 from pillar_core.subspace import top_directions
@@ -249,7 +249,7 @@ def test_transport_of_many_rows_is_exact(monkeypatch: pytest.MonkeyPatch) -> Non
     assert transport_cost(cost) == pytest.approx(np.square(np.sort(x) - np.sort(other)).mean() / 2, rel=1e-9)  # on a line: in order
     same = costs(x[:, None], np.zeros(1200, dtype=int), x[:, None], np.zeros(1200, dtype=int))
     assert transport_cost(same) == pytest.approx(0, abs=1e-9)
-    monkeypatch.setattr(sys.modules["pillar_core.screening.otdd"], "STEPS", 10)
+    monkeypatch.setattr(sys.modules["pillar_core.screening.rivals"], "STEPS", 10)
     with pytest.raises(DataError, match="was not found"), pytest.warns(UserWarning, match="numItermax"):
         transport_cost(cost)
 

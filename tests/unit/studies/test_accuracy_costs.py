@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 import pillar_core as pc
-from pillar_core.studies.accuracy_costs import TITLES, accuracy_costs, has_parts, stages
+from pillar_core.studies.one_training import TITLES, accuracy_costs, has_parts, stages
 
 
 @pytest.fixture(scope="module")

@@ -7,13 +7,13 @@ import pytest
 
 import pillar_core as pc
 from contract.cases import small_split
-from pillar_core.studies import kalman_reasons
+from pillar_core.studies import one_training
 from pillar_core.types import RunSpec
 
 
 def reasons(epsilon, **settings):
     split = small_split(n=1200, d=12)
-    found = kalman_reasons.reasons(RunSpec.of("pillar_kalman", epsilon=epsilon, **settings), split)
+    found = one_training.reasons(RunSpec.of("pillar_kalman", epsilon=epsilon, **settings), split)
     assert found is not None
     return split, found
 
@@ -56,4 +56,4 @@ def test_a_run_that_left_public_directions_aside_has_no_such_reasons():
     split = small_split(n=3000, d=60)
     far = np.random.default_rng(0).standard_normal((400, 60)).astype(np.float32)
     other = dataclasses.replace(split, public_x=far, public_y=None)
-    assert kalman_reasons.reasons(RunSpec.of("pillar_kalman", epsilon=0.5, k=10), other) is None
+    assert one_training.reasons(RunSpec.of("pillar_kalman", epsilon=0.5, k=10), other) is None

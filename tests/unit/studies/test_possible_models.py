@@ -10,33 +10,33 @@ import pytest
 import pillar_core as pc
 from pillar_core import plots
 from pillar_core.errors import DataError
-from pillar_core.studies import possible_models
+from pillar_core.studies import one_training
 from pillar_core.types import RunSpec
 
 
 def test_possible_models_differ_by_noise_alone() -> None:
     split = pc.split(pc.load_dataset("digits"), public_fraction=0.1, seed=0)
     spec = RunSpec.of("pillar", epsilon=1.0, k=8)
-    models = possible_models.possible_models(spec, split, (0.1, math.inf), 4)
+    models = one_training.possible_models(spec, split, (0.1, math.inf), 4)
     own = pc.run("pillar", split, epsilon=0.1, k=8).classifier
     weights = {epsilon: np.stack([model.weights for model in drawn]) for epsilon, drawn in models.items()}
     assert np.allclose(weights[0.1][0], own.weights, atol=1e-5)
     assert np.ptp(weights[math.inf], axis=0).max() < 1e-5
     assert len(np.unique(weights[0.1].reshape(4, -1), axis=0)) == 4
-    table = possible_models.answers(models, split.features.x_test[0], split.features.classes)
+    table = one_training.answers(models, split.features.x_test[0], split.features.classes)
     assert table.groupby("epsilon").size().to_dict() == {0.1: 4, math.inf: 4}
     assert table[np.isinf(table["epsilon"])]["class"].nunique() == 1
     with pytest.raises(DataError, match="seed"):
-        possible_models.possible_models(dataclasses.replace(spec, seed=None), split)
+        one_training.possible_models(dataclasses.replace(spec, seed=None), split)
 
 
 def test_a_drawing_is_read_as_the_row_whose_pixels_it_has_and_anything_else_is_refused() -> None:
     images, rows = pc.load_dataset("digits").x_test, pc.load_features(pc.load_dataset("digits")).x_test
     picture = base64.b64encode(images[7].tobytes()).decode()
-    assert np.array_equal(possible_models.read_drawing(picture, (8, 8), backbone="raw_pixels"), rows[7])
+    assert np.array_equal(one_training.read_drawing(picture, (8, 8), backbone="raw_pixels"), rows[7])
     for bad in (picture[4:], "<script>", ""):
         with pytest.raises(DataError, match="one grey value for each pixel"):
-            possible_models.read_drawing(bad, (8, 8), backbone="raw_pixels")
+            one_training.read_drawing(bad, (8, 8), backbone="raw_pixels")
 
 
 def test_every_model_is_one_dot_and_names_with_markup_are_text() -> None:

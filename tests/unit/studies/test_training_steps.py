@@ -5,7 +5,7 @@ import pytest
 
 import pillar_core as pc
 from pillar_core.errors import UnsupportedError
-from pillar_core.studies.training_steps import TrainingSteps, training_steps
+from pillar_core.studies.one_training import TrainingSteps, training_steps
 from pillar_core.types import FeatureSet, RunSpec, SemiPrivateSplit
 
 

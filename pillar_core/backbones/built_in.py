@@ -1,10 +1,23 @@
-"""Encoders of texts, as `pillar_core.texts` makes them: for columns and lists of texts, without a device."""
+"""What needs no weights of its own: numbers as they are, the pixels of images, and texts as `pillar_core.texts` makes them numbers."""
 
 import numpy as np
 
 from pillar_core import texts
 from pillar_core.arrays import Array
 from pillar_core.backbones.cards import BACKBONES, Backbone, Encoder, card_of
+
+BACKBONES.register(card_of("identity", open=lambda name, work: Encoder(lambda x: np.ascontiguousarray(x, dtype=np.float32))))
+
+
+def _flat(images: Array) -> Array:
+    """(n, h · w[· 3]) float32 in [0, 1]."""
+    rows = images.reshape(len(images), -1).astype(np.float32)
+    rows /= np.float32(255)
+    return rows
+
+
+BACKBONES.register(card_of("raw_pixels", open=lambda name, work: Encoder(_flat)))
+
 
 BACKBONES.register(card_of(texts.NAME, sha256=texts.SHA256[texts.WEIGHTS], open=lambda name, work: Encoder(texts.encode)))
 
