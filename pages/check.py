@@ -1,7 +1,7 @@
 """Check my run: the certified ε of your own training, what your library reports, and what to change."""
 
 from pages.frame import failures, local, navigation, words
-from pages.parts.check import model, views
+from pages.parts.check import views
 
 navigation.begin()
 
@@ -9,7 +9,7 @@ words.title("check")
 start = local.choice("check-start")
 with failures.show_refusal("This run cannot be checked."):
     if start == "model":
-        model.panel()
+        views.panel()
     else:
         script = local.text("check-script") if start == "script" else ""
         numbers = views.inputs(views.read(script), has_script=start == "script")

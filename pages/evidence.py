@@ -6,9 +6,9 @@ import streamlit as st
 
 from pages.frame import failures, local, navigation, receipts, session, words
 from pages.parts.evidence import attacks as evidence_attacks
+from pages.parts.evidence import attacks as evidence_reconstruction
+from pages.parts.evidence import attacks as evidence_score
 from pages.parts.evidence import audits as evidence_audits
-from pages.parts.evidence import reconstruction as evidence_reconstruction
-from pages.parts.evidence import score as evidence_score
 from pages.parts.learn import lesson
 from pillar_core import mode
 from pillar_core.errors import PillarError

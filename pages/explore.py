@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.frame import failures, history, navigation, receipts, session, words
-from pages.parts.explore import curves, release, result, tuning, views
+from pages.parts.explore import curves, release, result, views
 from pages.parts.learn import lesson
 from pillar_core.studies.tuning.ways import Choosing
 
@@ -16,8 +16,8 @@ lesson.banner(settings)
 with failures.show_refusal("This run could not be trained."):
     if not receipts.look(settings):
         st.stop()
-    record = tuning.record(settings)
-    if tuning.chosen_by() is Choosing.RULES:
+    record = release.record(settings)
+    if release.chosen_by() is Choosing.RULES:
         history.add(settings, record)
     odds_place = result.summary(record, settings)
     view = views.choice(settings)
@@ -30,4 +30,4 @@ with failures.show_refusal("This run could not be trained."):
             curves.take_along(settings)
     if record.guarantee.covers_choice:
         release.panel(settings)
-tuning.switch()
+release.switch()

@@ -1,14 +1,14 @@
 """Theory lab: sample sizes of every theorem with its ranges checked, and playgrounds whose truth is known."""
 
 from pages.frame import failures, local, navigation, session, words
-from pages.parts.theory import playgrounds, theorems
+from pages.parts.theory import theorems
 
 navigation.begin()
 settings = session.current()
 
 _VIEWS = {
-    "mixture": playgrounds.mixture,
-    "disjunctions": playgrounds.disjunctions,
+    "mixture": theorems.mixture,
+    "disjunctions": theorems.disjunctions,
     "theorems": theorems.draw,
 }
 

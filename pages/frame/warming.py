@@ -13,7 +13,7 @@ _FIRST = (
     "pages.frame.sidebar",
     "pages.frame.figures",
     "pages.parts.explore.release",
-    "pages.parts.explore.tuning",
+    "pages.parts.explore.release",
     "pages.parts.explore.views",
 )
 _LATER = "torch"

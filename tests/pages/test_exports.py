@@ -17,7 +17,7 @@ import pillar_core as pc
 from page_reading import Start, bring_on_data, linked
 from pages.frame import core, exports, figures, report
 from pages.frame.settings import Settings
-from pages.parts.runs import exports as runs_exports
+from pages.parts.runs import results as runs_exports
 from pillar_core import rng
 from pillar_core.__main__ import main
 from pillar_core.data import uploads

@@ -14,7 +14,7 @@ from pages.frame import core
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pages.parts.compare import comparison
-from pages.parts.runs import exports as runs_exports
+from pages.parts.runs import results as runs_exports
 from pillar_core.jobs.sweep import sweep
 from pillar_core.runs import records
 from pillar_core.studies import papers

@@ -1,4 +1,5 @@
-"""Bring your own rows, private and public: a dry run that says what is wrong, which rows become public, and where the data would lie."""
+"""Bring your own rows, private and public: a dry run that says what is wrong, which rows become public, where the data would lie;
+and one line for each set that came, by whichever page, to use it or to forget it."""
 
 import dataclasses
 from pathlib import Path
@@ -6,18 +7,64 @@ from pathlib import Path
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import exports, failures, local, memory, plain, session, words
+from pages.frame import core, exports, failures, local, memory, plain, session, words
 from pages.frame import settings as codec
-from pages.frame.settings import PART, Settings
-from pages.parts.data import brought, kept, wizard
+from pages.frame.settings import AUTO, PART, Settings
+from pages.parts.data import brought, wizard
 from pages.parts.data.brought import FILE, File
 from pillar_core import mode
 from pillar_core.data import frames, npz, reader, reports, uploads
+from pillar_core.data.files import npz_of
 from pillar_core.data.partition import with_tossed_test
 from pillar_core.data.parts import open_source
+from pillar_core.data.uploads import Upload
 from pillar_core.errors import DataError
 from pillar_core.runs import splitting
+from pillar_core.runs.repeated import file_of
 from pillar_core.types import Dataset, FeatureSet
+
+
+def brought_panel(settings: Settings) -> None:
+    """The sets that are kept, with their buttons."""
+    for upload in uploads.list_uploads():
+        with st.container(border=True, key=f"kept-{uploads.key_of(upload.name)}"):
+            st.text(upload.title)
+            st.caption(plain.text(upload.understood) or _facts(upload))
+            with st.container(horizontal=True, gap="small"):
+                _buttons(upload, settings)
+
+
+def _facts(upload: Upload) -> str:
+    shape = " × ".join(map(str, upload.shape))
+    labels = f"{upload.n_classes:,} classes" if upload.is_labelled else "no labels, so they can only be public"
+    rows = f"{upload.n_train:,} train and {upload.n_test:,} test rows"
+    return f"{rows} · {shape} {'pixels' if upload.kind == uploads.IMAGES else 'features'} · {labels}"
+
+
+def _buttons(upload: Upload, settings: Settings) -> None:
+    key, is_private, is_public = uploads.key_of(upload.name), upload.name == settings.data, upload.name == settings.public
+    style = local.element("kept-private", of=key, label="Private now" if is_private else "Use as private")
+    changes = {"data": upload.name, "public": PART, "backbone": AUTO}
+    st.button(**style, on_click=session.change, kwargs=changes, disabled=is_private or not upload.is_labelled)
+    style = local.element("kept-public", of=key, label="Public now" if is_public else "Use as public")
+    is_unfit = is_private or is_public or not core.may_be_public(upload, settings)
+    st.button(**style, on_click=session.change, kwargs={"public": upload.name}, disabled=is_unfit)
+    style = local.element("kept-save", of=key)
+    st.download_button(**style, data=lambda: npz_of(uploads.load(upload.name)), file_name=file_of(upload.name))
+    place = {"key": "forget", "label": "Forget this data set"} if is_private else {}
+    st.button(**local.element("kept-forget", of=key, **place), on_click=forget, args=(upload.name,))
+
+
+def forget(name: str) -> None:
+    """A callback: the rows leave the disk and the memory, and no setting names them any more."""
+    splitting.forget_data(name)
+    memory.forget(uploads.key_of(name), memory.FILES)
+    settings = session.current()
+    if settings.data == name:
+        session.change(data=Settings().data, public=PART, backbone=AUTO)
+    elif settings.public == name:
+        session.change(public=PART)
+    session.note("The rows and their features were deleted from the cache and from memory.")
 
 
 def panel(settings: Settings) -> bool:
@@ -32,7 +79,7 @@ def panel(settings: Settings) -> bool:
     words.say("where_rows_lie")
     if codec.is_stored("data", settings.data):
         st.success("**Your rows are the private data** of every page now: **Explore** trains on them.", icon=":material/lock:")
-    kept.panel(settings)
+    brought_panel(settings)
     with failures.show_refusal(
         "This file cannot be read.", advice="Bring another file. A public table of words needs the private one beside it."
     ):

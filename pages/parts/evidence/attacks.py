@@ -1,22 +1,108 @@
-"""The Evidence page's attacks on one run: membership inference under the guarantee's ceiling, and individual privacy by row."""
+"""The Evidence page's attacks: on one run, membership inference under the guarantee's ceiling and individual privacy by row; what the best
+informed attacker sees of one image in one release; and what a score without noise tells about one private row."""
+
+import dataclasses
+import math
 
 import pandas as pd
 import streamlit as st
 
-from pages.frame import badges, core, local, memory, odds, plain, theme, words
+from pages.frame import badges, core, local, memory, navigation, odds, plain, theme, words
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pillar_core import accounting, plots
 from pillar_core.auditing.membership import FEWEST_ALARMS
+from pillar_core.data import uploads
 from pillar_core.ledger import of_person
 from pillar_core.methods import METHODS
 from pillar_core.numerics import round_up
 from pillar_core.studies import privacy_tables
 from pillar_core.studies.evidence import attacks as evidence
-from pillar_core.studies.evidence import one_run
+from pillar_core.studies.evidence import one_run, reconstruction, score_leak
 from pillar_core.studies.evidence.attacks import Attack
 from pillar_core.studies.evidence.one_run import Individuals
-from pillar_core.types import Form, RunRecord
+from pillar_core.studies.evidence.reconstruction import Reconstruction
+from pillar_core.studies.evidence.score_leak import ScoreLeak
+from pillar_core.types import Dataset, Form, RunRecord
+
+
+def leak(settings: Settings) -> None:
+    """Three readings of one released distance by two attackers, beside the published attack."""
+    words.say("score", st.markdown)
+    if not core.split(settings).facts.n_public:
+        st.info("There are no public rows to score against: choose some in the sidebar.", icon=":material/info:")
+        return
+    study = _score_leak(settings)
+    sure, table = study.table.iloc[0], study.table.set_index(["attacker", "sees"])["success"]
+    badges.show_row(*badges.DIAGNOSTIC)
+    numbers = {
+        "distance": f"{study.distance:.4f}",
+        "moves": f"{study.largest_movement:.2g}",
+        "sure": f"{100 * sure['success']:.0f} %",
+        "paper": f"{100 * table.iloc[-1]:.1f} %",
+    }
+    words.metrics("score", numbers, k=score_leak.K, rows=study.rows)
+    title = "Without noise, the score gives away one row to anyone who knows the rest"
+    drawn = plots.right_guesses(study.table, mode=theme.mode(), published=score_leak.PUBLISHED, title=title)
+    show_figure(drawn, study.table, FigureInfo("score_leak", settings))
+    left, right = st.columns([3, 1], vertical_alignment="center")
+    words.say("score_published", left.caption)
+    with right:
+        navigation.link("screen", "Screen with a paid score")
+
+
+@memory.of_rows(max_entries=8, show_spinner="Attacking the score …", by=core.split_key)
+def _score_leak(settings: Settings) -> ScoreLeak:
+    split = core.split(settings)
+    return score_leak.score_leak(split.features.x_train[split.private], split.public_x, seed=settings.seed)
+
+
+_SHOWN = (math.inf, 10.0, 1.0, 0.1)
+_CHOICES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, math.inf)
+_IMAGES = 20
+
+
+def image(settings: Settings) -> None:
+    """The strip of pictures with a slider for ε, for images that anybody may see."""
+    st.markdown(
+        "A learner releases one noisy sum of rows for each class (DP-LS). The attacker knows **all other rows**, the class and every "
+        "parameter, takes the other rows off, and keeps the image plus the noise. Nobody can see more in this release."
+    )
+    data = core.raw(settings)
+    if uploads.names_in([settings.data]) or not (isinstance(data, Dataset) and data.is_images):
+        st.info("This view shows private images, so it takes sets of images that are public anyway: choose one.", icon=":material/image:")
+        return
+    left, right = st.columns(2)
+    with left:
+        epsilon = float(local.slider("image-epsilon", _CHOICES, title=plots.epsilon_value))
+    with right:
+        row = int(local.slider("image-row", range(1, _IMAGES + 1))) - 1
+    pixels = dataclasses.replace(settings, backbone="raw_pixels", method=reconstruction.LEARNER, epsilon=epsilon)
+    seen = _reconstruct(row, pixels)
+    line = seen.table.set_index("epsilon").loc[epsilon]
+    badges.show_row(*badges.DIAGNOSTIC)
+    numbers = {
+        "noise": f"{line['noise_std']:.3g}",
+        "correlation": f"{line['correlation']:.2f}",
+        "right": f"{100 * line['right']:.1f} %",
+        "allowed": f"{100 * line['allowed']:.1f} %",
+    }
+    words.metrics("image", numbers, candidates=seen.candidates, epsilon=plots.epsilon_label(epsilon))
+    drawn = plots.reconstruction_strip(
+        seen.table, seen.image, seen.pictures, candidates=seen.candidates, present=epsilon, mode=theme.mode()
+    )
+    show_figure(drawn, seen.table, FigureInfo("reconstruction", pixels))
+    st.caption(
+        "Clipping takes the image's brightness, so pictures have an average one. A learner of several steps releases more, within its ε."
+    )
+
+
+@memory.of_rows(max_entries=16, show_spinner="Taking off all other rows …")
+def _reconstruct(row: int, settings: Settings) -> Reconstruction:
+    epsilons = sorted({*_SHOWN, settings.epsilon}, reverse=True)
+    counted: Form = {"delta": settings.delta, "relation": settings.relation, "seed": settings.seed}
+    return reconstruction.reconstruct(core.split(settings), epsilons, row=row, **counted)
+
 
 _SHOWN_IMAGES = 10
 

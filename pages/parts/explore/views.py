@@ -1,23 +1,95 @@
-"""What Explore draws below the result: curves over k, the whole plane, classes, odds, reasons."""
+"""What Explore draws below the result: curves over k and over ε, the whole plane, classes, odds, reasons."""
 
 import functools
+import math
 
 import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, history, memory, navigation, odds, plain, session, theme, words
+from pages.frame import badges, core, history, jobs, memory, navigation, odds, plain, session, theme, words
 from pages.frame import settings as codec
 from pages.frame.figures import FigureInfo, show_figure, take_point
 from pages.frame.settings import Settings
-from pages.parts.explore import budgets, classes, costs, kalman, noise, result, rows
+from pages.parts.explore import classes, costs, noise, result
 from pages.parts.explore.curves import Curves, method_of, read
 from pillar_core import plots, store
 from pillar_core.params import params_of
 from pillar_core.plots import accuracy, k_curves
+from pillar_core.plots.budgets import budget_curve
+from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.theme import Figure
 from pillar_core.runs import sweep
+from pillar_core.studies import one_training
+from pillar_core.studies.budget_curves import RUNS, fit_budget_curve
 from pillar_core.types import Form, RunRecord
+
+_DRAWN = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 2.0, 3.0, 5.0, 8.0)
+_NAME = "accuracy_over_epsilon"
+
+
+def budget_panel(record: RunRecord, settings: Settings) -> None:
+    """Every run at hand over ε, the curve through three of them, and the button that trains what is missing, cheapest first."""
+    if not pc.METHODS[settings.method].is_private:
+        st.info("This learner spends no ε: its accuracy is the same at each.", icon=":material/horizontal_rule:")
+        return
+    grid = {**core.axes(settings), **core.public_axis(settings), "method": settings.method, "epsilon": list(_DRAWN)}
+    grid |= {"k": settings.k} if core.has_k(settings.method) and not settings.is_rule_k else {}
+    grid["seed"] = list(range(settings.seed, settings.seed + settings.seeds))
+    forms = [form for _, form in core.find_runs([grid]).values()]
+    trained = [form for form in forms if form is not None]
+    metric = core.metric(settings)
+    runs = [(form["cell"]["epsilon"], form["metrics"][metric]) for form in trained if not form.get("error")]
+    known = over_seeds(pd.DataFrame(runs, columns=["epsilon", "accuracy"]), by=["epsilon"], value="accuracy", low=0, high=1)
+    fitted = known.iloc[sorted({int((known["epsilon"] / budget).map(math.log).abs().argmin()) for budget in RUNS if len(known)})]
+    curve, band = None, "Three different ε make a curve."
+    if len(fitted) == len(RUNS):
+        fit = fit_budget_curve(list(fitted["epsilon"]), list(fitted["mean"]), n_classes=record.facts.n_classes)
+        enough = f"wide enough for {fit.inside} of {fit.sets} other sets{'' if metric == 'accuracy' else ', whose curves are of accuracy'}"
+        curve, band = fit.table(_DRAWN), f"Band: ± {100 * fit.half_width:.1f} points around a curve through three of them, {enough}."
+    if len(known):
+        star = (settings.epsilon, record.metrics[metric]) if metric in record.metrics and math.isfinite(settings.epsilon) else None
+        figure = budget_curve(known, curve, _DRAWN, band=band, present=star, measure=metric.replace("_", " "), mode=theme.mode())
+        seeds = (int(known["seeds"].min()), int(known["seeds"].max()))
+        info = FigureInfo(_NAME, settings, [*badges.DIAGNOSTIC, *([] if curve is None else [badges.FITTED])], seeds)
+        show_figure(figure, known, info, on_select=functools.partial(take_point, _NAME, epsilon=float))
+        ends = f" Below ε = {fitted['epsilon'].min():g} nothing is drawn: there such fits miss by far more." if curve is not None else ""
+        st.caption(f"Click a point to take its ε.{ends}")
+    if curve is None:
+        title = f"Train at ε = {', '.join(f'{epsilon:g}' for epsilon in RUNS)}, and draw the whole curve"
+        first = grid | {"epsilon": list(RUNS), "seed": settings.seed}
+        is_there = [form is not None for _, form in core.find_runs([first]).values()]
+        jobs.sweeps(first, title=title, cached=sum(is_there), total=len(is_there), key="budgets")
+    elif len(trained) < len(forms):
+        title = f"Measure the curve: {len(_DRAWN)} ε × {settings.seeds} seeds"
+        jobs.sweeps(grid, title=title, cached=len(trained), total=len(forms), key="budgets")
+
+
+LEARNER = one_training.LEARNER
+
+
+def panel(settings: Settings) -> None:
+    """The three pictures of the run that the settings describe."""
+    st.markdown("## Why it works")
+    reasons = _reasons(core.run_key(settings), settings)
+    if reasons is None:
+        st.caption("This run left the public directions aside, for its private rows spread elsewhere: there is no prior to show.")
+        return
+    reached = " → ".join(f"{100 * part:.1f} %" for part in reasons.accuracies or ())
+    fields = {"rows": len(reasons.believed), "effective": reasons.effective, "reached": f" Test accuracy {reached}." if reached else ""}
+    for column, (name, drawing) in zip(st.columns(3), words.WORDS["kalman"].items(), strict=True):
+        table, style = getattr(reasons, name), drawing | {"caption": drawing["caption"].format_map(fields)}
+        provenance = [badges.PRIVATE, *([badges.NON_PRIVATE] if name == "distilled" and reached else []), badges.EXPERIMENT]
+        with column:
+            figure = plots.by_direction(table, **style, mode=theme.mode())
+            show_figure(figure, table, FigureInfo(f"kalman_{name}", settings, provenance))
+    words.say("kalman")
+
+
+@memory.of_rows(max_entries=8, show_spinner="Reading the run's own figures …")
+def _reasons(run_key: str, _settings: Settings) -> one_training.Reasons | None:
+    return one_training.reasons(core.spec(_settings), core.split(_settings))
+
 
 NEEDS_CURVES = ("k", "plane")
 """The views that are drawn from the grid of runs."""
@@ -41,7 +113,7 @@ def draw(view: str, curves: Curves, record: RunRecord, settings: Settings) -> No
         case "k":
             _over_k(curves, record, settings)
         case "epsilon":
-            budgets.panel(record, settings)
+            budget_panel(record, settings)
         case "plane":
             _plane(curves, record, settings)
         case "costs":
@@ -49,9 +121,9 @@ def draw(view: str, curves: Curves, record: RunRecord, settings: Settings) -> No
         case "noise":
             noise.panel(settings)
         case "classes":
-            classes.panel(record, settings)
+            classes.class_panel(record, settings)
         case "rows":
-            rows.panel(settings)
+            classes.row_panel(settings)
         case "odds":
             _odds(record, settings)
         case _:
@@ -91,7 +163,7 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
         label = f"How near the classes lie in k = {star.k} directions: margins before and after the projection"
         navigation.link("geometry", label, icon=":material/bar_chart:", changes={"controls": "geometry-view:margins"})
     if record.method == "pillar":
-        changes = {"method": kalman.LEARNER, "k": codec.RULE, "view": "why"}
+        changes = {"method": LEARNER, "k": codec.RULE, "view": "why"}
         navigation.link("explore", "No k to choose: PILLAR Kalman at the same ε, and why it works", changes=changes)
 
 
@@ -146,8 +218,8 @@ def _why(record: RunRecord, settings: Settings) -> None:
         for line in record.notes:
             st.caption(plain.text(line))
     st.caption(f"{pc.METHODS[record.method].title}: {pc.METHODS[record.method].source}.")
-    if record.method == kalman.LEARNER:
-        kalman.panel(settings)
+    if record.method == LEARNER:
+        panel(settings)
 
 
 def _settings_table(record: RunRecord) -> pd.DataFrame:

@@ -1,4 +1,8 @@
-"""The lesson: guess, reveal, move the one control, go on; and on Explore the task that a step sends along."""
+"""The lesson: guess, reveal, move the one control, go on; and on Explore the task that a step sends along. Before and after it, three
+questions show what the class learnt about the risk that an ε leaves.
+
+After Nanayakkara et al., "What are the chances? Explaining the epsilon parameter in differential privacy", USENIX Security 2023, who
+measure objective risk comprehension; the items are our own."""
 
 import dataclasses
 from typing import Any, Literal
@@ -10,11 +14,69 @@ from pages.frame import badges, copying, local, memory, navigation, session, the
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pages.parts.explore import noise
-from pages.parts.learn import classroom, questions
+from pages.parts.learn import classroom
 from pages.parts.learn.steps import LESSONS, Lesson, Step, of_number, step_of
 from pillar_core import plots
 from pillar_core.plots.theme import Figure
 from pillar_core.types import Form
+
+_NONE = -1
+_TITLES = {"before": "Three questions before you start", "after": "The same three questions again"}
+_SOURCE = (
+    "Questions of our own, after [Nanayakkara et al. 2023](https://www.usenix.org/conference/usenixsecurity23/presentation/nanayakkara)."
+)
+
+
+def ask(lesson: Lesson, when: str) -> None:
+    """The questions `when`, "before" or "after", until they are answered; open in a class."""
+    with st.expander(_TITLES[when], icon=":material/quiz:", expanded=when == "after" or classroom.is_open()):
+        if local.value(_done_key(lesson, when), 0):
+            _show_answers(lesson, when)
+            return
+        with st.form(f"questions-{when}-{lesson.first}", border=False):
+            for place, question in enumerate(lesson.questions):
+                key = local.unlinked_key(classroom.answer_name(lesson, when, place), "Answers stay in each student's own tab.")
+                st.radio(question.ask, range(len(question.options)), index=None, format_func=question.options.__getitem__, key=key)
+            st.form_submit_button("Answer", on_click=_keep, args=(lesson, when), help="What is left open counts as not known.")
+        st.caption(_SOURCE)
+
+
+def forget(lesson: Lesson) -> None:
+    """Clears the answers."""
+    for when in classroom.WHEN:
+        local.put(_done_key(lesson, when), 0)
+
+
+def _show_answers(lesson: Lesson, when: str) -> None:
+    if when == "before":
+        st.markdown("Noted. They come again at the end of the lesson.")
+        return
+    for place, question in enumerate(lesson.questions):
+        mark = "check" if _given(lesson, when, place) == question.answer else "lightbulb"
+        st.markdown(f":material/{mark}: {question.ask} **{question.options[question.answer]}**")
+    before, after = (
+        sum(_given(lesson, when, place) == question.answer for place, question in enumerate(lesson.questions)) for when in classroom.WHEN
+    )
+    asked_first = local.value(_done_key(lesson, "before"), 0)
+    st.markdown(f"**{after} of {len(lesson.questions)} right**" + (f", {before} before the lesson." if asked_first else "."))
+
+
+def _keep(lesson: Lesson, when: str) -> None:
+    for place in range(len(lesson.questions)):
+        name = classroom.answer_name(lesson, when, place)
+        chosen = st.session_state.get(name)
+        local.put(name, _NONE if chosen is None else chosen)
+        classroom.count(name, local.value(name, _NONE))
+    local.put(_done_key(lesson, when), 1)
+
+
+def _given(lesson: Lesson, when: str, place: int) -> int:
+    return int(local.value(classroom.answer_name(lesson, when, place), _NONE))
+
+
+def _done_key(lesson: Lesson, when: str) -> str:
+    return f"lesson-asked-{lesson.first}-{when}"
+
 
 Kind = Literal["primary", "secondary", "tertiary"]
 
@@ -45,7 +107,7 @@ def step(settings: Settings) -> None:
     lesson, current = of_number(settings.lesson)
     this, place = step_of(current), lesson.numbers.index(current) + 1
     if place == 1:
-        questions.ask(lesson, "before")
+        ask(lesson, "before")
     st.progress(place / len(lesson.steps), text=f"Step {place} of {len(lesson.steps)}")
     st.header(this.title, anchor=False)
     st.markdown(this.story)
@@ -98,7 +160,7 @@ def _ending(lesson: Lesson) -> None:
         st.code(f"{lesson.title}: {score} {''.join('🟪' if hit else '⬜' for hit in hits)}", language=None)
         first, hint = dataclasses.replace(session.current(), lesson=lesson.first), "Opens at the first step; no guesses in it."
         copying.button("Copy a link to the lesson", first, key="copy-lesson", hint=hint, page="learn")
-    questions.ask(lesson, "after")
+    ask(lesson, "after")
 
 
 def _choose_lesson(key: str) -> None:
@@ -111,7 +173,7 @@ def _reset(lesson: Lesson) -> None:
     for place in lesson.numbers:
         local.put(f"lesson-guess-{place}", -1)
         local.put(f"lesson-shown-{place}", 0)
-    questions.forget(lesson)
+    forget(lesson)
     session.change(lesson=lesson.first)
 
 

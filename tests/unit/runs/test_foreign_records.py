@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import pillar_core as pc
-from pages.parts.runs import exports
+from pages.parts.runs import results
 from pillar_core import store
 from pillar_core.runs import records
 
@@ -35,9 +35,9 @@ def test_exports_run_nothing_of_a_record(own: dict[str, Any], tmp_path: Path) ->
     store.default().put_json("record", "forged", forged)
     runs = records.all_runs()
     assert len(runs) == 2
-    lines = [line for line in exports.command(runs).split("\n") if not line.startswith("python ")]
+    lines = [line for line in results.command(runs).split("\n") if not line.startswith("python ")]
     subprocess.run(["sh", "-c", "\n".join(lines)], cwd=tmp_path, check=True)
-    cells = json.loads(exports.notebook(runs))["cells"]
+    cells = json.loads(results.notebook(runs))["cells"]
     tree = ast.parse(cells[1]["source"])
     calls = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     assert calls == {"json.loads", "pd.concat", "pc.sweep"}
