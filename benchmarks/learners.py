@@ -18,8 +18,8 @@ from typing import Any
 import torch
 
 from pillar_core import rng
-from pillar_core.engine.embedding import AnchorBasis, embedded_sums
 from pillar_core.engine.mixed import head_residuals, preconditioned_sum
+from pillar_core.methods.public_subspace.gep import AnchorBasis, embedded_sums
 from pillar_core.subspace import anchor_coefficients, rank_one_gram
 
 CLASSES, ANCHORS, DIRECTIONS, REPEATS = 10, 500, 100, 5

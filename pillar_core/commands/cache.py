@@ -8,7 +8,7 @@ import pandas as pd
 from pillar_core import store
 from pillar_core.commands.options import Commands, printable
 from pillar_core.errors import StoreError
-from pillar_core.runs import records, trackers
+from pillar_core.runs import records
 
 UNITS = {"kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
@@ -104,6 +104,6 @@ def _import(options: argparse.Namespace) -> int:
 
 
 def _write_runs(options: argparse.Namespace) -> int:
-    write = {"csv": trackers.write_csv, "mlflow": trackers.write_mlflow}[options.format]
+    write = {"csv": records.write_csv, "mlflow": records.write_mlflow}[options.format]
     print(f"{write(records.all_runs(), options.output)} runs written to {options.output}")
     return 0

@@ -12,7 +12,7 @@ from pillar_core import store
 from pillar_core.__main__ import main
 from pillar_core.commands.cache import byte_count, size_words
 from pillar_core.errors import StoreError
-from pillar_core.runs import records, trackers
+from pillar_core.runs import records
 
 
 @pytest.fixture
@@ -107,8 +107,8 @@ def test_mlflow_lists_the_runs_with_their_bounds(own_cache: object, tmp_path: Pa
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     pc.sweep(GRID)
     runs = records.all_runs()
-    assert [trackers.write_mlflow(runs, tmp_path / "mlruns") for _ in range(2)] == [2, 0], "refused runs and known ones are left out"
-    assert trackers.write_mlflow(runs.iloc[:0], tmp_path / "none") == 0
+    assert [records.write_mlflow(runs, tmp_path / "mlruns") for _ in range(2)] == [2, 0], "refused runs and known ones are left out"
+    assert records.write_mlflow(runs.iloc[:0], tmp_path / "none") == 0
     client = mlflow.MlflowClient((tmp_path / "mlruns").as_uri())
     listed = client.search_runs([experiment.experiment_id for experiment in client.search_experiments()])
     trained = runs[runs["error_message"].isna()].set_index("key")

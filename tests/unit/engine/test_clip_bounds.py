@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from pillar_core.engine.embedding import AnchorBasis, embedded_sums
 from pillar_core.engine.gradient import clipped_sum, squared_lengths, within_unit_ball
 from pillar_core.engine.halfspaces import clipped_joint_sum, logistic
 from pillar_core.engine.mixed import clipped_difference_sum, preconditioned_sum
+from pillar_core.methods.public_subspace.gep import AnchorBasis, embedded_sums
 
 D, C = 8192, 3
 SMALLEST_CLIP = 1e-6

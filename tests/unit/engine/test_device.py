@@ -10,11 +10,11 @@ from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTens
 
 from pillar_core import rng
 from pillar_core.engine import Head, HeadPlan, train, train_heads, training_device
-from pillar_core.engine.embedding import AnchorBasis, embedded_sums
 from pillar_core.engine.halfspaces import clipped_joint_sum, logistic
 from pillar_core.engine.mixed import clipped_difference_sum, preconditioned_sum
 from pillar_core.errors import SettingError
 from pillar_core.ledger import Ledger
+from pillar_core.methods.public_subspace.gep import AnchorBasis, embedded_sums
 from pillar_core.rng import DeviceStream, Streams
 
 H, C, N, K = 3, 4, 50, 7

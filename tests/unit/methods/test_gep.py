@@ -10,11 +10,11 @@ import torch
 import pillar_core as pc
 from contract.cases import small_split
 from pillar_core import rng
-from pillar_core.engine.embedding import AnchorBasis, embedded_sums, part_factors
 from pillar_core.engine.mixed import head_residuals
 from pillar_core.errors import DataError
 from pillar_core.ledger import Ledger, event_counts
 from pillar_core.methods import METHODS
+from pillar_core.methods.public_subspace.gep import AnchorBasis, embedded_sums, part_factors
 from pillar_core.runs.run import solve
 from pillar_core.subspace import anchor_coefficients, rank_one_gram
 
