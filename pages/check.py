@@ -9,7 +9,7 @@ words.title("check")
 start = local.choice("check-start")
 with failures.show_refusal("This run cannot be checked."):
     if start == "model":
-        views.panel()
+        views.model_panel()
     else:
         script = local.text("check-script") if start == "script" else ""
         numbers = views.inputs(views.read(script), has_script=start == "script")

@@ -6,8 +6,6 @@ import streamlit as st
 
 from pages.frame import failures, local, navigation, receipts, session, words
 from pages.parts.evidence import attacks as evidence_attacks
-from pages.parts.evidence import attacks as evidence_reconstruction
-from pages.parts.evidence import attacks as evidence_score
 from pages.parts.evidence import audits as evidence_audits
 from pages.parts.learn import lesson
 from pillar_core import mode
@@ -23,8 +21,8 @@ words.title("evidence")
 VIEWS = {
     "attack": evidence_attacks.attack,
     "rows": evidence_attacks.exposed_rows,
-    "image": evidence_reconstruction.image,
-    "score": evidence_score.leak,
+    "image": evidence_attacks.image,
+    "score": evidence_attacks.leak,
     "audit": evidence_audits.audit,
     "sabotage": evidence_audits.fault_injection,
     "blind": evidence_audits.blind_spots,

@@ -4,7 +4,6 @@ import streamlit as st
 
 from pages.frame import failures, navigation, receipts, session, words
 from pages.parts.runs import jobs as runs_jobs
-from pages.parts.runs import jobs as runs_plan
 from pages.parts.runs import papers as runs_papers
 from pages.parts.runs import results as runs_results
 from pillar_core.runs import records
@@ -19,7 +18,7 @@ with failures.show_refusal("The runs could not be read."):
         runs = records.all_runs()
     view = runs_results.view(settings.runs)
     if view == "plan":
-        runs_plan.builder(settings, runs)
+        runs_jobs.builder(settings, runs)
     elif view == "jobs":
         runs_jobs.panel()
     elif receipts.look(settings):

@@ -22,7 +22,7 @@ from pillar_core.studies import check
 from pillar_core.types import Form
 
 
-def panel() -> None:
+def model_panel() -> None:
     """The place to drop a zip, and what it states."""
     if mode.binds():
         st.info(f"This is a public server: it takes no files. {mode.ADVICE}", icon=":material/public:")

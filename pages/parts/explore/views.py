@@ -24,11 +24,12 @@ from pillar_core.studies import one_training
 from pillar_core.studies.budget_curves import RUNS, fit_budget_curve
 from pillar_core.types import Form, RunRecord
 
+NEEDS_CURVES = ("k", "plane")
+"""The views that are drawn from the grid of runs."""
 _DRAWN = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 2.0, 3.0, 5.0, 8.0)
-_NAME = "accuracy_over_epsilon"
 
 
-def budget_panel(record: RunRecord, settings: Settings) -> None:
+def _budgets(record: RunRecord, settings: Settings) -> None:
     """Every run at hand over ε, the curve through three of them, and the button that trains what is missing, cheapest first."""
     if not pc.METHODS[settings.method].is_private:
         st.info("This learner spends no ε: its accuracy is the same at each.", icon=":material/horizontal_rule:")
@@ -51,8 +52,8 @@ def budget_panel(record: RunRecord, settings: Settings) -> None:
         star = (settings.epsilon, record.metrics[metric]) if metric in record.metrics and math.isfinite(settings.epsilon) else None
         figure = budget_curve(known, curve, _DRAWN, band=band, present=star, measure=metric.replace("_", " "), mode=theme.mode())
         seeds = (int(known["seeds"].min()), int(known["seeds"].max()))
-        info = FigureInfo(_NAME, settings, [*badges.DIAGNOSTIC, *([] if curve is None else [badges.FITTED])], seeds)
-        show_figure(figure, known, info, on_select=functools.partial(take_point, _NAME, epsilon=float))
+        info = FigureInfo("accuracy_over_epsilon", settings, [*badges.DIAGNOSTIC, *([] if curve is None else [badges.FITTED])], seeds)
+        show_figure(figure, known, info, on_select=functools.partial(take_point, info.name, epsilon=float))
         ends = f" Below ε = {fitted['epsilon'].min():g} nothing is drawn: there such fits miss by far more." if curve is not None else ""
         st.caption(f"Click a point to take its ε.{ends}")
     if curve is None:
@@ -65,10 +66,7 @@ def budget_panel(record: RunRecord, settings: Settings) -> None:
         jobs.sweeps(grid, title=title, cached=len(trained), total=len(forms), key="budgets")
 
 
-LEARNER = one_training.LEARNER
-
-
-def panel(settings: Settings) -> None:
+def _why_it_works(settings: Settings) -> None:
     """The three pictures of the run that the settings describe."""
     st.markdown("## Why it works")
     reasons = _reasons(core.run_key(settings), settings)
@@ -91,10 +89,6 @@ def _reasons(run_key: str, _settings: Settings) -> one_training.Reasons | None:
     return one_training.reasons(core.spec(_settings), core.split(_settings))
 
 
-NEEDS_CURVES = ("k", "plane")
-"""The views that are drawn from the grid of runs."""
-
-
 def choice(settings: Settings) -> str:
     """The view that is chosen; it is part of the link."""
     hint = "Each view is drawn from the same run and the same curves; the choice is part of the link."
@@ -113,7 +107,7 @@ def draw(view: str, curves: Curves, record: RunRecord, settings: Settings) -> No
         case "k":
             _over_k(curves, record, settings)
         case "epsilon":
-            budget_panel(record, settings)
+            _budgets(record, settings)
         case "plane":
             _plane(curves, record, settings)
         case "costs":
@@ -163,7 +157,7 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
         label = f"How near the classes lie in k = {star.k} directions: margins before and after the projection"
         navigation.link("geometry", label, icon=":material/bar_chart:", changes={"controls": "geometry-view:margins"})
     if record.method == "pillar":
-        changes = {"method": LEARNER, "k": codec.RULE, "view": "why"}
+        changes = {"method": one_training.LEARNER, "k": codec.RULE, "view": "why"}
         navigation.link("explore", "No k to choose: PILLAR Kalman at the same ε, and why it works", changes=changes)
 
 
@@ -218,8 +212,8 @@ def _why(record: RunRecord, settings: Settings) -> None:
         for line in record.notes:
             st.caption(plain.text(line))
     st.caption(f"{pc.METHODS[record.method].title}: {pc.METHODS[record.method].source}.")
-    if record.method == LEARNER:
-        panel(settings)
+    if record.method == one_training.LEARNER:
+        _why_it_works(settings)
 
 
 def _settings_table(record: RunRecord) -> pd.DataFrame:
