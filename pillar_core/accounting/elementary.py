@@ -10,19 +10,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from pillar_core import events
 from pillar_core.errors import SettingError
-from pillar_core.events import (
-    ComposedDpEvent,
-    ExponentialMechanismEvent,
-    GaussianDpEvent,
-    GaussianRelease,
-    LaplaceDpEvent,
-    NonPrivateDpEvent,
-    NoOpDpEvent,
-    PoissonSampledDpEvent,
-    PureEvent,
-    SelfComposedDpEvent,
-)
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import DpEvent
 from pillar_core.types import NeighboringRelation
@@ -124,18 +113,18 @@ def gaussian_events(noise_multiplier: float, sampling_probability: float, steps:
 
 def _elementary_events(event: DpEvent, times: int) -> Iterator[tuple[DpEvent, int]]:
     match event:
-        case NoOpDpEvent():
+        case events.NoOpDpEvent():
             return
-        case ComposedDpEvent():
+        case events.ComposedDpEvent():
             for part in event.events:
                 yield from _elementary_events(part, times)
-        case SelfComposedDpEvent():
+        case events.SelfComposedDpEvent():
             count = event.count
             if not (count >= 0 and count == int(count)):
                 raise SettingError(f"an event's count must be a whole number of at least 0; got {count!r}.")
             if count:
                 yield from _elementary_events(event.event, times * int(count))
-        case PoissonSampledDpEvent():
+        case events.PoissonSampledDpEvent():
             probability = event.sampling_probability
             if not 0 <= probability <= 1:
                 raise SettingError(f"sampling_probability must be in [0, 1]; got {probability!r}.")
@@ -151,29 +140,29 @@ def _release(event: DpEvent, relation: NeighboringRelation) -> ElementaryRelease
     """One elementary event as a release; None for an event outside our vocabulary."""
     replace = relation is REPLACE_ONE
     match event:
-        case NonPrivateDpEvent():
+        case events.NonPrivateDpEvent():
             return ElementaryRelease(Kind.PURE, math.inf)
-        case GaussianDpEvent():
+        case events.GaussianDpEvent():
             return ElementaryRelease(Kind.GAUSSIAN, _ratio(2.0 if replace else 1.0, event.noise_multiplier))
-        case GaussianRelease():
+        case events.GaussianRelease():
             factor = _at_least_zero(event.replace_one_factor, "replace_one_factor")
             return ElementaryRelease(Kind.GAUSSIAN, _ratio(factor if replace else 1.0, event.noise_multiplier))
-        case LaplaceDpEvent():
+        case events.LaplaceDpEvent():
             return ElementaryRelease(Kind.LAPLACE, _ratio(2.0 if replace else 1.0, event.noise_multiplier))
-        case ExponentialMechanismEvent():
+        case events.ExponentialMechanismEvent():
             return ElementaryRelease(Kind.EXPONENTIAL, _epsilon(event, replace))
-        case PureEvent():
+        case events.PureEvent():
             return ElementaryRelease(Kind.PURE, _epsilon(event, replace), delta=_at_least_zero(event.delta, "delta"))
-        case PoissonSampledDpEvent():
+        case events.PoissonSampledDpEvent():
             return _sampled_release(event, relation)
     return None
 
 
-def _sampled_release(event: PoissonSampledDpEvent, relation: NeighboringRelation) -> ElementaryRelease | None:
+def _sampled_release(event: events.PoissonSampledDpEvent, relation: NeighboringRelation) -> ElementaryRelease | None:
     """One release made of everything that was computed from one Poisson sample; None where no formula covers it."""
     probability = float(event.sampling_probability)
     parts = list(_elementary_events(event.event, 1))
-    gaussians = ((part, times) for part, times in parts if isinstance(part, GaussianDpEvent | GaussianRelease))
+    gaussians = ((part, times) for part, times in parts if isinstance(part, events.GaussianDpEvent | events.GaussianRelease))
     ratios = [(_ratio(1.0, part.noise_multiplier), times) for part, times in gaussians]
     if not parts:
         return ElementaryRelease(Kind.PURE, 0.0)
@@ -199,7 +188,7 @@ def _canonical_releases(counts: dict[ElementaryRelease, int]) -> tuple[Elementar
     return tuple(sampled) if full == 0 else (ElementaryRelease(Kind.GAUSSIAN, math.sqrt(full)), *sampled)
 
 
-def _epsilon(event: ExponentialMechanismEvent | PureEvent, replace: bool) -> float:
+def _epsilon(event: events.ExponentialMechanismEvent | events.PureEvent, replace: bool) -> float:
     add_remove, replace_one = (_at_least_zero(value, "epsilon") for value in (event.epsilon_add_remove, event.epsilon_replace_one))
     return replace_one if replace else add_remove
 

@@ -10,23 +10,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.arrays import Json
-from pillar_core.plots import k_curves, marks
+from pillar_core.plots import k_curves, marks, theme
 from pillar_core.plots.intervals import best, over_seeds, runs_without_k
-from pillar_core.plots.theme import (
-    ACCURACY_SCALE,
-    INK,
-    Mode,
-    as_text,
-    class_symbols,
-    end_labels,
-    epsilon_colour,
-    epsilon_label,
-    fade,
-    finish_by_name,
-    method_style,
-    pin_colour,
-    seeds_phrase,
-)
 
 _NEAR_END, _ASIDE = 0.8, -70
 """Share of the k axis after which “you are here” would cover the labels at the curves' ends, and its shift there in pixels."""
@@ -47,7 +32,7 @@ class Here:
 def accuracy_against_k(
     table: pd.DataFrame,
     *,
-    mode: Mode = "light",
+    mode: theme.Mode = "light",
     method: str = "pillar",
     present: Here | None = None,
     pinned: pd.DataFrame | None = None,
@@ -71,7 +56,7 @@ def accuracy_against_k(
 def accuracy_curves(
     table: pd.DataFrame,
     *,
-    mode: Mode,
+    mode: theme.Mode,
     method: str,
     budget: float | None,
     pinned: pd.DataFrame | None,
@@ -90,15 +75,15 @@ def accuracy_curves(
     points = pd.concat(curves.values()) if curves else pd.DataFrame(columns=["k", "mean", "seeds"])
     span = _k_span(points, pinned, reach)
     roof = runs_without_k(table, k_curves.CEILING)
-    ends = _level(figure, roof, name="no privacy", colour=method_style(k_curves.CEILING).colour(mode), dash="dash", span=span)
+    ends = _level(figure, roof, name="no privacy", colour=theme.method_style(k_curves.CEILING).colour(mode), dash="dash", span=span)
     rows = table[table["method"] == k_curves.PUBLIC_ALONE]
-    colour = method_style(k_curves.PUBLIC_ALONE).colour(mode)
+    colour = theme.method_style(k_curves.PUBLIC_ALONE).colour(mode)
     ends += _level(figure, rows, name="public rows alone", colour=colour, dash="dashdot", span=span)
     if zero_shot is not None:
-        ends += _line(figure, 100 * zero_shot, name="class names alone", colour=INK[mode].text, dash="longdashdot", span=span)
+        ends += _line(figure, 100 * zero_shot, name="class names alone", colour=theme.INK[mode].text, dash="longdashdot", span=span)
     k_curves.without_noise(figure, table, mode=mode)
     bests: list[str] = []
-    for symbol, (epsilon, curve) in zip(class_symbols(len(curves)), curves.items(), strict=True):
+    for symbol, (epsilon, curve) in zip(theme.class_symbols(len(curves)), curves.items(), strict=True):
         _curve(figure, curve, epsilon=epsilon, mode=mode, symbol=symbol)
         bests.append(_best(figure, curve, epsilon=epsilon, mode=mode))
     if pinned is not None and len(pinned):
@@ -107,21 +92,23 @@ def accuracy_curves(
     ends += [k_curves.end(curve, epsilon, mode) for epsilon, curve in curves.items()]
     focus = budget if budget in curves else min(curves, default=math.inf)
     rows = table[(table["method"] == k_curves.FLOOR) & (table["epsilon"] == focus)]
-    ends += _level(figure, rows, name=f"no projection, {epsilon_label(focus)}", colour=epsilon_colour(focus, mode), dash="dot", span=span)
+    ends += _level(
+        figure, rows, name=f"no projection, {theme.epsilon_label(focus)}", colour=theme.epsilon_colour(focus, mode), dash="dot", span=span
+    )
     drawn = [y for _, y, _, _ in ends] + [100 * float(mean) for mean in points["mean"]]
     if majority is not None and 100 * majority > min(drawn, default=100.0) - _NEAR_LEVEL:
         drawn.append(100 * majority)
-        ends += _line(figure, 100 * majority, name="largest class", colour=INK[mode].muted, dash="longdash", span=span)
-    end_labels(figure, ends, low=min(drawn, default=0.0), high=max(drawn, default=1.0), height=290)
+        ends += _line(figure, 100 * majority, name="largest class", colour=theme.INK[mode].muted, dash="longdash", span=span)
+    theme.end_labels(figure, ends, low=min(drawn, default=0.0), high=max(drawn, default=1.0), height=290)
     k_curves.k_axis(figure, [float(k) for k in points["k"]], title="k, directions kept (log scale)", largest=k_max or span[1])
     figure.update_xaxes(range=k_curves.axis_range((1.0, k_max or span[1]) if not curves else span))
     if not curves:
         figure.update_yaxes(range=[0, 102])
-    words = {"seeds": seeds_phrase(points["seeds"]), "alt": _alt(len(curves), bests, roof)}
-    return finish_by_name(figure, "accuracy_against_k", mode=mode, **words)
+    words = {"seeds": theme.seeds_phrase(points["seeds"]), "alt": _alt(len(curves), bests, roof)}
+    return theme.finish_by_name(figure, "accuracy_against_k", mode=mode, **words)
 
 
-def runs(figure: go.Figure, *, present: Here | None = None, history: pd.DataFrame | None = None, mode: Mode = "light") -> marks.Looks:
+def runs(figure: go.Figure, *, present: Here | None = None, history: pd.DataFrame | None = None, mode: theme.Mode = "light") -> marks.Looks:
     """Single runs as Plotly's JSON, `data` and `annotations`, to lie on top of `accuracy_curves`: they alone change when a slider
     moves. Plain values: a trace object of Plotly costs a move more than the rest of the chart.
     """
@@ -148,8 +135,8 @@ def _k_span(curves: pd.DataFrame, pinned: pd.DataFrame | None, reach: float | No
     return (min(values), max(values)) if values else (1.0, 10.0)
 
 
-def _curve(figure: go.Figure, curve: pd.DataFrame, *, epsilon: float, mode: Mode, symbol: str) -> None:
-    colour = epsilon_colour(epsilon, mode)
+def _curve(figure: go.Figure, curve: pd.DataFrame, *, epsilon: float, mode: theme.Mode, symbol: str) -> None:
+    colour = theme.epsilon_colour(epsilon, mode)
     k_curves.band(figure, curve, colour, opacity=0.16)
     hover = [_hover(row) for row in curve.itertuples()]
     marks.line(
@@ -159,21 +146,21 @@ def _curve(figure: go.Figure, curve: pd.DataFrame, *, epsilon: float, mode: Mode
         colour,
         width=2.6,
         mode="lines+markers",
-        name=epsilon_label(epsilon),
+        name=theme.epsilon_label(epsilon),
         legendgroup=f"{epsilon:g}",
         text=hover,
         marker={"symbol": symbol, "size": 7, "color": colour},
         showlegend=False,
-        hover="%{text}<extra>" + epsilon_label(epsilon) + "</extra>",
+        hover="%{text}<extra>" + theme.epsilon_label(epsilon) + "</extra>",
     )
 
 
-def _best(figure: go.Figure, curve: pd.DataFrame, *, epsilon: float, mode: Mode) -> str:
+def _best(figure: go.Figure, curve: pd.DataFrame, *, epsilon: float, mode: theme.Mode) -> str:
     if curve.empty:
         return ""
     top = best(curve)
-    marks.ring(figure, top["k"], 100 * top["mean"], epsilon_colour(epsilon, mode), size=17, legendgroup=f"{epsilon:g}")
-    return f"{epsilon_label(epsilon)}: best k {top['k']:g} with {100 * top['mean']:.1f} percent"
+    marks.ring(figure, top["k"], 100 * top["mean"], theme.epsilon_colour(epsilon, mode), size=17, legendgroup=f"{epsilon:g}")
+    return f"{theme.epsilon_label(epsilon)}: best k {top['k']:g} with {100 * top['mean']:.1f} percent"
 
 
 def _level(
@@ -196,8 +183,8 @@ def _line(
     return [(span[1], level, f"{name}: {level:.1f} %", colour)]
 
 
-def _ghost(figure: go.Figure, pinned: pd.DataFrame, letter: str, *, mode: Mode) -> None:
-    ink, colour = INK[mode], pin_colour(letter, mode)
+def _ghost(figure: go.Figure, pinned: pd.DataFrame, letter: str, *, mode: theme.Mode) -> None:
+    ink, colour = theme.INK[mode], theme.pin_colour(letter, mode)
     curve = over_seeds(pinned, by=["k"], value="accuracy", low=0, high=1).sort_values("k")
     marks.line(
         figure,
@@ -214,10 +201,12 @@ def _ghost(figure: go.Figure, pinned: pd.DataFrame, letter: str, *, mode: Mode) 
         hover=f"{letter}, k = %{{x}}: %{{y:.1f}} %<extra>pinned {letter}</extra>",
     )
     place = curve.iloc[len(curve) * (1 + "ABC".index(letter)) // 4]
-    marks.note(figure, math.log10(place["k"]), 100 * place["mean"], f"pinned {letter}", colour, yshift=16, bgcolor=fade(ink.surface, 0.7))
+    marks.note(
+        figure, math.log10(place["k"]), 100 * place["mean"], f"pinned {letter}", colour, yshift=16, bgcolor=theme.fade(ink.surface, 0.7)
+    )
 
 
-def _history(history: pd.DataFrame, *, mode: Mode) -> list[marks.Looks]:
+def _history(history: pd.DataFrame, *, mode: theme.Mode) -> list[marks.Looks]:
     """Single runs by budget, joined in the order of k: a curve in the making."""
     budgets: dict[float, list[tuple[float, float]]] = {}
     for epsilon, k, accuracy in zip(history["epsilon"].tolist(), history["k"].tolist(), history["accuracy"].tolist(), strict=True):
@@ -228,24 +217,24 @@ def _history(history: pd.DataFrame, *, mode: Mode) -> list[marks.Looks]:
             "x": [k for k, _ in sorted(points)],
             "y": [accuracy for _, accuracy in sorted(points)],
             "mode": "lines+markers",
-            "line": {"color": fade(epsilon_colour(epsilon, mode), 0.35), "width": 1.4, "dash": "dot"},
-            "marker": {"size": 7, "color": fade(epsilon_colour(epsilon, mode), 0.65), "symbol": "circle"},
-            "name": f"your runs, {epsilon_label(epsilon)}",
-            "hovertemplate": f"k = %{{x}}: %{{y:.1f}} %<extra>one run of yours, {epsilon_label(epsilon)}</extra>",
+            "line": {"color": theme.fade(theme.epsilon_colour(epsilon, mode), 0.35), "width": 1.4, "dash": "dot"},
+            "marker": {"size": 7, "color": theme.fade(theme.epsilon_colour(epsilon, mode), 0.65), "symbol": "circle"},
+            "name": f"your runs, {theme.epsilon_label(epsilon)}",
+            "hovertemplate": f"k = %{{x}}: %{{y:.1f}} %<extra>one run of yours, {theme.epsilon_label(epsilon)}</extra>",
         }
         for epsilon, points in sorted(budgets.items())
     ]
 
 
-def _star(present: Here, *, mode: Mode) -> marks.Looks:
+def _star(present: Here, *, mode: theme.Mode) -> marks.Looks:
     """The star of the present settings."""
-    colour, label = epsilon_colour(present.epsilon, mode), as_text(present.label)
+    colour, label = theme.epsilon_colour(present.epsilon, mode), theme.as_text(present.label)
     return {
         "type": "scatter",
         "x": [present.k],
         "y": [100 * present.accuracy],
         "mode": "markers",
-        "marker": {"size": 19, "color": colour, "symbol": "star", "line": {"width": 1.6, "color": INK[mode].surface}},
+        "marker": {"size": 19, "color": colour, "symbol": "star", "line": {"width": 1.6, "color": theme.INK[mode].surface}},
         "showlegend": False,
         "name": label,
         "legendgroup": f"{present.epsilon:g}",
@@ -254,16 +243,16 @@ def _star(present: Here, *, mode: Mode) -> marks.Looks:
     }
 
 
-def _note(figure: go.Figure, present: Here, *, mode: Mode) -> marks.Looks:
+def _note(figure: go.Figure, present: Here, *, mode: theme.Mode) -> marks.Looks:
     """The star's label, which stands to the left of it where the curves have theirs to the right."""
-    ink = INK[mode]
+    ink = theme.INK[mode]
     drawn = [float(k) for trace in figure.data for k in (min(trace.x), max(trace.x))] or [present.k]
     is_near_end = max(drawn) > min(drawn) and math.log(present.k / min(drawn)) > _NEAR_END * math.log(max(drawn) / min(drawn))
     return {
         "x": math.log10(present.k),
         "y": 100 * present.accuracy,
-        "text": f"<b>{as_text(present.label)}</b>",
-        "bgcolor": fade(ink.surface, 0.7),
+        "text": f"<b>{theme.as_text(present.label)}</b>",
+        "bgcolor": theme.fade(ink.surface, 0.7),
         "showarrow": True,
         "arrowhead": 0,
         "arrowcolor": ink.muted,
@@ -290,7 +279,7 @@ _MOST_LABELLED_CELLS = 120
 
 
 def accuracy_heatmap(
-    table: pd.DataFrame, *, mode: Mode = "light", method: str = "pillar", present: tuple[int, float] | None = None
+    table: pd.DataFrame, *, mode: theme.Mode = "light", method: str = "pillar", present: tuple[int, float] | None = None
 ) -> go.Figure:
     """Mean test accuracy (percent) by k and ε; each cell tells its half-width, frames mark the ridge k*(ε).
 
@@ -303,7 +292,7 @@ def accuracy_heatmap(
     known: list[Any] = list(cells.itertuples())
     points = {(float(cell.epsilon), float(cell.k)): cell for cell in known}
     grid = [[points.get((float(epsilon), float(k))) for k in ks] for epsilon in budgets]
-    style: marks.Looks = {"texttemplate": "%{text}", "hover": "%{hovertext}", "colorscale": ACCURACY_SCALE}
+    style: marks.Looks = {"texttemplate": "%{text}", "hover": "%{hovertext}", "colorscale": theme.ACCURACY_SCALE}
     style["customdata"] = [[[float(k), float(epsilon)] for k in ks] for epsilon in budgets]
     style["text"] = [[_label(cell) if len(cells) <= _MOST_LABELLED_CELLS else "" for cell in line] for line in grid]
     style["hovertext"] = [[_cell_hover(cell) for cell in line] for line in grid]
@@ -317,8 +306,8 @@ def accuracy_heatmap(
     figure.update_xaxes(categoryarray=columns)
     figure.update_yaxes(categoryarray=rows)
     summary = "; ".join(f"epsilon {top['epsilon']:g}: best k {top['k']:g}, {100 * top['mean']:.1f} percent" for top in ridge)
-    fields = {"seeds": seeds_phrase(cells["seeds"]), "ks": len(ks), "budgets": len(budgets), "summary": summary}
-    return finish_by_name(figure, "accuracy_heatmap", mode=mode, **fields)
+    fields = {"seeds": theme.seeds_phrase(cells["seeds"]), "ks": len(ks), "budgets": len(budgets), "summary": summary}
+    return theme.finish_by_name(figure, "accuracy_heatmap", mode=mode, **fields)
 
 
 def _outline(figure: go.Figure, column: int, row: int, *, colour: str, dash: str, inset: float, width: float = 2.6) -> None:

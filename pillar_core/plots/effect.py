@@ -7,21 +7,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.arrays import Json
-from pillar_core.plots import marks
+from pillar_core.plots import marks, theme
 from pillar_core.plots.intervals import over_seeds
-from pillar_core.plots.theme import (
-    INK,
-    Mode,
-    categorical,
-    class_symbols,
-    fade,
-    finish,
-    finish_by_name,
-    in_order,
-    log_ticks,
-    method_style,
-    seeds_phrase,
-)
 
 DASHED = "non_private"
 
@@ -29,7 +16,7 @@ DASHED = "non_private"
 def effect(
     lines: pd.DataFrame,
     *,
-    mode: Mode = "light",
+    mode: theme.Mode = "light",
     title: str,
     x_title: str = "",
     y_title: str = "test accuracy, %",
@@ -58,31 +45,31 @@ def effect(
             "text": printed["series"],
             "hover": "%{text}: %{y:.1f} published",
         }
-        marks.dots(figure, printed["x"], scale * printed["published"], INK[mode].text, size=13, **looks)
-    ticks = log_ticks([float(x) for x in known["x"]]) if x_log and len(known) else None
+        marks.dots(figure, printed["x"], scale * printed["published"], theme.INK[mode].text, size=13, **looks)
+    ticks = theme.log_ticks([float(x) for x in known["x"]]) if x_log and len(known) else None
     named = [f"{x:g}" for x in ticks] if ticks else None
     figure.update_xaxes(type="log" if x_log else "linear", tickvals=ticks, ticktext=named, title_text=x_title)
     figure.update_yaxes(title_text=y_title, ticksuffix=" ")
     figure.update_layout(legend={"orientation": "h", "y": -0.22})
     few = wanted_seeds is not None and bool((known["seeds"] < wanted_seeds).any())
-    caption = f"{seeds_phrase(known['seeds'])}." + (f" Open marks: fewer than {wanted_seeds} seeds so far." if few else "")
+    caption = f"{theme.seeds_phrase(known['seeds'])}." + (f" Open marks: fewer than {wanted_seeds} seeds so far." if few else "")
     summary = "; ".join(f"{row.series} at {row.x}: {scale * float(row.mean):.3g}" for row in known.itertuples(index=False))  # type: ignore[arg-type]  # a column of numbers
-    return finish(figure, title=title, caption=caption, alt=f"{title}. {y_title}: {summary}.", mode=mode, height=520)
+    return theme.finish(figure, title=title, caption=caption, alt=f"{title}. {y_title}: {summary}.", mode=mode, height=520)
 
 
 def _series(known: pd.DataFrame) -> list[str]:
     """The series in the order of their learners, then of their rows."""
     first = known.drop_duplicates("series")
-    return [name for method in in_order(first["method"]) for name in first.loc[first["method"] == method, "series"]]
+    return [name for method in theme.in_order(first["method"]) for name in first.loc[first["method"] == method, "series"]]
 
 
-def _style(known: pd.DataFrame, rows: pd.DataFrame, place: int, count: int, mode: Mode) -> dict[str, str]:
+def _style(known: pd.DataFrame, rows: pd.DataFrame, place: int, count: int, mode: theme.Mode) -> dict[str, str]:
     method = str(rows["method"].iloc[0])
-    style = method_style(method)
+    style = theme.method_style(method)
     if known.loc[known["method"] == method, "series"].nunique() == 1:
         return {"colour": style.colour(mode), "dash": style.dash, "symbol": style.symbol.removesuffix("-open")}
     dash = "dash" if method == DASHED else "solid"
-    return {"colour": categorical(count, mode)[place], "dash": dash, "symbol": class_symbols(count)[place]}
+    return {"colour": theme.categorical(count, mode)[place], "dash": dash, "symbol": theme.class_symbols(count)[place]}
 
 
 def _line(figure: go.Figure, rows: pd.DataFrame, name: str, style: dict[str, str], scale: float, wanted_seeds: int | None) -> None:
@@ -93,7 +80,7 @@ def _line(figure: go.Figure, rows: pd.DataFrame, name: str, style: dict[str, str
         scale * rows["mean"],
         style["colour"],
         dash=style["dash"],
-        error_y=marks.reach(rows, fade(style["colour"], 0.7), scale=scale, width=3),
+        error_y=marks.reach(rows, theme.fade(style["colour"], 0.7), scale=scale, width=3),
         mode="lines+markers",
         name=name,
         marker={"symbol": symbols, "size": 9, "line": {"width": 1.6}},
@@ -115,7 +102,7 @@ def accuracy_by(
     scale: float = 100,
     limit: str = "",
     caption: str = "Real images; every point was trained just now or earlier on this machine.",
-    mode: Mode = "light",
+    mode: theme.Mode = "light",
 ) -> go.Figure:
     """Mean accuracy (percent) with intervals over seeds against one column: a line over numbers, bars over names.
 
@@ -131,11 +118,11 @@ def accuracy_by(
         figure.update_xaxes(categoryorder="array", categoryarray=list(texts.values()))
         _bars(figure, means, labels, means[x] == present, unit, mode)
     else:
-        ticks = log_ticks([float(value) for value in means[x]])
+        ticks = theme.log_ticks([float(value) for value in means[x]])
         figure.update_xaxes(marks.log_axis(ticks, label))
     if limit:
         bound = scale * table.groupby(x)["limit"].mean()
-        muted = INK[mode].muted
+        muted = theme.INK[mode].muted
         marks.line(
             figure, labels if texts else means[x], bound, muted, width=1.8, dash="dash", name=limit, hover=f"{limit}: %{{y:.3g}}{unit}"
         )
@@ -147,19 +134,19 @@ def accuracy_by(
     figure.update_layout(showlegend=bool(limit), legend={"y": 1.0, "yanchor": "bottom"})
     form = "{:.1f} percent" if unit else "{:.2g}"
     points = "; ".join(f"{form.format(mean)} at {text}" for mean, text in zip(means["mean"], labels, strict=True))
-    seeds = f"{seeds_phrase(means['seeds'])}. " if "seed" in table and int(means["seeds"].max()) > 1 else ""
+    seeds = f"{theme.seeds_phrase(means['seeds'])}. " if "seed" in table and int(means["seeds"].max()) > 1 else ""
     alt = f"{axis.removesuffix(', %').capitalize()} by {label}: {points}."
-    return finish(figure, title=title, caption=seeds + caption, alt=alt, mode=mode, height=400)
+    return theme.finish(figure, title=title, caption=seeds + caption, alt=alt, mode=mode, height=400)
 
 
-def total_budget(table: pd.DataFrame, *, present: int, mode: Mode = "light") -> go.Figure:
+def total_budget(table: pd.DataFrame, *, present: int, mode: theme.Mode = "light") -> go.Figure:
     """What repeated releases add up to: the plain sum of ε, and the upper bound that composition proves.
 
     table: columns releases, total, sum. here: the number of releases to mark.
     """
-    ink = INK[mode]
+    ink = theme.INK[mode]
     figure = go.Figure()
-    lines = (("sum", "plain sum of ε", ink.muted, "dash"), ("total", "proved by composition", INK[mode].accent, "solid"))
+    lines = (("sum", "plain sum of ε", ink.muted, "dash"), ("total", "proved by composition", theme.INK[mode].accent, "solid"))
     for name, label, colour, dash in lines:
         words = f"%{{x}} models: ε = %{{y:.3g}}<extra>{label}</extra>"
         marks.line(figure, table["releases"], table[name], colour, width=2.5, dash=dash, name=label, hover=words)
@@ -167,14 +154,14 @@ def total_budget(table: pd.DataFrame, *, present: int, mode: Mode = "light") -> 
     style = {"size": 14, "symbol": "star", "color": marks.MARKED[mode]}
     figure.add_scatter(x=mark["releases"], y=mark["total"], mode="markers", name="here", marker=style)
     words = "; ".join(f"{row.releases:g} models: {row.total:.3g} instead of {row.sum:g}" for row in table.itertuples())
-    return finish_by_name(figure, "total_budget", mode=mode, summary=words)
+    return theme.finish_by_name(figure, "total_budget", mode=mode, summary=words)
 
 
-def _answer_line(figure: go.Figure, means: pd.DataFrame, x: str, present: object, unit: str, mode: Mode) -> None:
+def _answer_line(figure: go.Figure, means: pd.DataFrame, x: str, present: object, unit: str, mode: theme.Mode) -> None:
     if not means["low"].isna().any():
-        marks.band(figure, means[x], means["low"], means["high"], INK[mode].accent, opacity=0.15)
+        marks.band(figure, means[x], means["low"], means["high"], theme.INK[mode].accent, opacity=0.15)
     hover = "%{x:g}: %{y:.3g}" + unit
-    marks.line(figure, means[x], means["mean"], INK[mode].accent, width=2.5, mode="lines+markers", hover=hover, showlegend=False)
+    marks.line(figure, means[x], means["mean"], theme.INK[mode].accent, width=2.5, mode="lines+markers", hover=hover, showlegend=False)
     mark = means[means[x] == present]
     text = [f"{mean:.1f}{unit}" for mean in mark["mean"]]
     style = {"size": 17, "symbol": "star", "color": marks.MARKED[mode]}
@@ -183,9 +170,9 @@ def _answer_line(figure: go.Figure, means: pd.DataFrame, x: str, present: object
     figure.add_scatter(x=mark[x], y=mark["mean"], marker=style, text=text, **shared)
 
 
-def _bars(figure: go.Figure, means: pd.DataFrame, labels: list[str], is_here: "pd.Series[bool]", unit: str, mode: Mode) -> None:
-    colours = [marks.MARKED[mode] if marked else fade(INK[mode].accent, 0.55) for marked in is_here]
+def _bars(figure: go.Figure, means: pd.DataFrame, labels: list[str], is_here: "pd.Series[bool]", unit: str, mode: theme.Mode) -> None:
+    colours = [marks.MARKED[mode] if marked else theme.fade(theme.INK[mode].accent, 0.55) for marked in is_here]
     text = [f"{mean:.1f}{unit}" for mean in means["mean"]]
-    style = {"text": text, "textfont": {"color": INK[mode].text, "size": 16}}
-    error = None if means["low"].isna().all() else marks.reach(means, INK[mode].text, scale=1)
+    style = {"text": text, "textfont": {"color": theme.INK[mode].text, "size": 16}}
+    error = None if means["low"].isna().all() else marks.reach(means, theme.INK[mode].text, scale=1)
     figure.add_bar(x=labels, y=means["mean"], marker_color=colours, error_y=error, showlegend=False, **style)

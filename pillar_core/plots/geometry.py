@@ -9,29 +9,14 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from pillar_core.plots import marks
-from pillar_core.plots.theme import (
-    INK,
-    LOOKS,
-    Mode,
-    as_text,
-    categorical,
-    class_symbols,
-    end_labels,
-    fade,
-    finish,
-    finish_by_name,
-    log_ticks,
-    method_style,
-    pin_colour,
-)
+from pillar_core.plots import marks, theme
 
-BASES: dict[str, tuple[str, str, str]] = {name: tuple(looks) for name, looks in LOOKS["bases"].items()}
+BASES: dict[str, tuple[str, str, str]] = {name: tuple(looks) for name, looks in theme.LOOKS["bases"].items()}
 """Basis → the method whose colour it wears, its dash, its name on the figure."""
 _BINS = 48
 
 
-def xi_against_k(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = None, subject: str = "") -> go.Figure:
+def xi_against_k(table: pd.DataFrame, *, mode: theme.Mode = "light", k: int | None = None, subject: str = "") -> go.Figure:
     """Mean ξ_k over pairs of classes with the range over pairs as a band, one line per basis; `k` is marked.
 
     table: columns basis (a key of BASES), k, mean, low, high, pairs, in [0, 1]. The band is no interval of uncertainty: it
@@ -42,7 +27,7 @@ def xi_against_k(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = N
     ends, summary = [], []
     for name in names:
         style, dash, label = BASES[name]
-        colour = pin_colour("A", mode) if name == "pinned" else method_style(style).colour(mode)
+        colour = theme.pin_colour("A", mode) if name == "pinned" else theme.method_style(style).colour(mode)
         rows = table[table["basis"] == name].sort_values("k")
         if (rows["high"] > rows["low"]).any() and name == names[0]:
             marks.band(figure, rows["k"], rows["low"], rows["high"], colour, opacity=0.14)
@@ -51,17 +36,17 @@ def xi_against_k(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = N
         ends.append((float(table["k"].max()), float(rows["mean"].iloc[-1]), label, colour))
         points = rows.iloc[sorted({0, len(rows) // 2, len(rows) - 1})].to_dict("records")
         summary.append(f"{label}: " + ", ".join(f"{row['mean']:.2f} at k = {row['k']:g}" for row in points))
-    end_labels(figure, ends, low=0.0, high=1.0, height=350)
+    theme.end_labels(figure, ends, low=0.0, high=1.0, height=350)
     _beyond(figure, table, names[0], mode)
     _mark(figure, k, mode, top=1.02)
-    ticks = marks.round_ticks(float(table["k"].min()), float(table["k"].max())) or log_ticks([float(k) for k in table["k"]])
+    ticks = marks.round_ticks(float(table["k"].min()), float(table["k"].max())) or theme.log_ticks([float(k) for k in table["k"]])
     figure.update_xaxes(marks.log_axis(ticks, "k, directions kept (log scale)"))
     pairs = int(table["pairs"].max())
     about = {"subject": subject, "pairs": pairs, "plural": "s" if pairs > 1 else "", "summary": "; ".join(summary)}
-    return finish_by_name(figure, "xi_against_k", mode=mode, **about)
+    return theme.finish_by_name(figure, "xi_against_k", mode=mode, **about)
 
 
-def margin_histogram(table: pd.DataFrame, *, mode: Mode = "light", k: int, d: int, classes: tuple[str, str]) -> go.Figure:
+def margin_histogram(table: pd.DataFrame, *, mode: theme.Mode = "light", k: int, d: int, classes: tuple[str, str]) -> go.Figure:
     """Two histograms of cosine margins, one above the other: with all features, then in k directions; a colour for each class.
 
     table: columns class, whole, projected, above 0 on the side of the first of `classes`. A non-private diagnostic.
@@ -70,17 +55,17 @@ def margin_histogram(table: pd.DataFrame, *, mode: Mode = "light", k: int, d: in
     values = table[["whole", "projected"]].to_numpy()
     edges = np.linspace(float(values.min()), float(values.max()), _BINS + 1)
     for place, column in enumerate(("whole", "projected"), start=1):
-        for name, colour in zip(classes, categorical(2, mode), strict=True):
+        for name, colour in zip(classes, theme.categorical(2, mode), strict=True):
             counts, _ = np.histogram(table.loc[table["class"] == name, column], bins=edges)
             looks: marks.Looks = {"name": name, "showlegend": place == 1, "legendgroup": name, "row": place, "col": 1}
-            hover = f"%{{y}} rows of {as_text(name)} near %{{x:.2f}}"
+            hover = f"%{{y}} rows of {theme.as_text(name)} near %{{x:.2f}}"
             marks.histogram(figure, edges, counts, colour, opacity=0.6, hover=hover, **looks)
         label = f"all {d:,} features" if place == 1 else f"k = {k} directions"
-        figure.add_vline(x=0, line={"color": INK[mode].text, "width": 1.4}, row=place, col=1)
+        figure.add_vline(x=0, line={"color": theme.INK[mode].text, "width": 1.4}, row=place, col=1)
         figure.update_yaxes(title_text=label, showgrid=False, row=place, col=1)
     title = margin_headline(table, k=k, first=classes[0])
-    figure.update_xaxes(title_text=f"← {as_text(classes[1])}   cosine margin   {as_text(classes[0])} →", row=2, col=1)
-    return finish_by_name(figure, "margin_histogram", mode=mode, title=title, rows=len(table), a=classes[0], b=classes[1])
+    figure.update_xaxes(title_text=f"← {theme.as_text(classes[1])}   cosine margin   {theme.as_text(classes[0])} →", row=2, col=1)
+    return theme.finish_by_name(figure, "margin_histogram", mode=mode, title=title, rows=len(table), a=classes[0], b=classes[1])
 
 
 def margin_headline(table: pd.DataFrame, *, k: int, first: str) -> str:
@@ -90,9 +75,9 @@ def margin_headline(table: pd.DataFrame, *, k: int, first: str) -> str:
     return f"In k = {k} directions {projected} of {len(table):,} rows lie on the wrong side, with all features {whole}"
 
 
-def spectrum_and_gaps(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = None, rows: int = 0) -> go.Figure:
+def spectrum_and_gaps(table: pd.DataFrame, *, mode: theme.Mode = "light", k: int | None = None, rows: int = 0) -> go.Figure:
     """Three panels over k: eigenvalues, cumulative energy, gaps Δ_k; `k` is marked. table: see `geometry.spectrum`."""
-    colour, figure = INK[mode].accent, make_subplots(cols=3, horizontal_spacing=0.1)
+    colour, figure = theme.INK[mode].accent, make_subplots(cols=3, horizontal_spacing=0.1)
     panels = (
         ("eigenvalue", "direction %{x}: variance %{y:.3g}", "eigenvalue λ_k"),
         ("cumulative", "first %{x}: %{y:.1f} % of the energy", "energy held, %"),
@@ -104,9 +89,9 @@ def spectrum_and_gaps(table: pd.DataFrame, *, mode: Mode = "light", k: int | Non
             y=100 * table[name] if place == 2 else table[name].where(table[name] > 0),  # what a logarithmic axis can show
             mode="lines" if place < 3 else "markers",
             line={"color": colour, "width": 2.4},
-            marker={"size": 4, "color": fade(colour, 0.7)},
+            marker={"size": 4, "color": theme.fade(colour, 0.7)},
             fill="tozeroy" if place == 2 else None,
-            fillcolor=fade(colour, 0.12),
+            fillcolor=theme.fade(colour, 0.12),
             hovertemplate=hover + "<extra></extra>",
             row=1,
             col=place,
@@ -119,22 +104,22 @@ def spectrum_and_gaps(table: pd.DataFrame, *, mode: Mode = "light", k: int | Non
         figure.add_vline(x=k, line={"color": marks.MARKED[mode], "width": 1.6, "dash": "dot"})
         line = table.iloc[k - 1]
         summary = f" At k = {k}: {100 * line['cumulative']:.1f} % of the energy, gap {line['gap']:.2g}."
-    return finish_by_name(figure, "spectrum_and_gaps", mode=mode, rows=rows, directions=len(table), summary=summary)
+    return theme.finish_by_name(figure, "spectrum_and_gaps", mode=mode, rows=rows, directions=len(table), summary=summary)
 
 
-def _beyond(figure: go.Figure, table: pd.DataFrame, name: str, mode: Mode) -> None:
+def _beyond(figure: go.Figure, table: pd.DataFrame, name: str, mode: theme.Mode) -> None:
     """Greys out the k that the first basis does not reach, and says why."""
     last, top = float(table.loc[table["basis"] == name, "k"].max()), float(table["k"].max())
     if top <= 1.3 * last:
         return
-    ink = INK[mode]
-    figure.add_vrect(x0=last, x1=top, fillcolor=fade(ink.muted, 0.1), line_width=0, layer="below")
+    ink = theme.INK[mode]
+    figure.add_vrect(x0=last, x1=top, fillcolor=theme.fade(ink.muted, 0.1), line_width=0, layer="below")
     marks.note(
         figure, math.log10(math.sqrt(last * top)), 0.99, f"beyond {last:g}:<br>no {BASES[name][2]} left", ink.muted, size=12, yanchor="top"
     )
 
 
-def _mark(figure: go.Figure, k: int | None, mode: Mode, *, top: float) -> None:
+def _mark(figure: go.Figure, k: int | None, mode: theme.Mode, *, top: float) -> None:
     if k is None:
         return
     figure.add_vline(x=k, line={"color": marks.MARKED[mode], "width": 1.6, "dash": "dot"})
@@ -142,10 +127,17 @@ def _mark(figure: go.Figure, k: int | None, mode: Mode, *, top: float) -> None:
 
 
 def by_direction(
-    table: pd.DataFrame, labels: Mapping[str, str], *, title: str, y_title: str, caption: str, y_log: bool = False, mode: Mode = "light"
+    table: pd.DataFrame,
+    labels: Mapping[str, str],
+    *,
+    title: str,
+    y_title: str,
+    caption: str,
+    y_log: bool = False,
+    mode: theme.Mode = "light",
 ) -> go.Figure:
     """Two or three columns of `labels` over the column `direction`: a line, a dotted line and points. Their numbers are at least 0."""
-    ink = INK[mode]
+    ink = theme.INK[mode]
     styles = (("lines", ink.accent, "solid"), ("lines", ink.text, "dot"), ("markers", ink.muted, "solid"))
     figure = go.Figure()
     for (column, label), (shape, colour, dash) in zip(labels.items(), styles, strict=False):
@@ -165,14 +157,14 @@ def by_direction(
     alt = f"{title}. Over {len(table)} directions: " + "; ".join(
         f"{label} from {float(table[column].iloc[0]):.3g} to {float(table[column].iloc[-1]):.3g}" for column, label in labels.items()
     )
-    return finish(figure, title=title, caption=caption, alt=alt, mode=mode, height=380, line=44)
+    return theme.finish(figure, title=title, caption=caption, alt=alt, mode=mode, height=380, line=44)
 
 
 _MOST_CLASSES = 12
 _COLOURED_OF_MANY = 6
 
 
-def map_2d(table: pd.DataFrame, *, answered_by: str = "", mode: Mode = "light") -> go.Figure:
+def map_2d(table: pd.DataFrame, *, answered_by: str = "", mode: theme.Mode = "light") -> go.Figure:
     """Points in the plane, one per public row, whose number is its customdata; answered_by: whose answers the classes are.
 
     table: columns x, y and class (text; empty where there is no label), perhaps text, what a row says. Beyond twelve classes only the
@@ -185,11 +177,11 @@ def map_2d(table: pd.DataFrame, *, answered_by: str = "", mode: Mode = "light") 
     figure = go.Figure()
     rest = table[~labels.isin(frequent)]
     if len(rest):
-        _points(figure, rest, name=f"{labels.nunique() - len(frequent)} other classes", colour=INK[mode].grid, symbol="circle")
-    for name, colour, symbol in zip(order, categorical(len(order), mode), class_symbols(len(order)), strict=True):
+        _points(figure, rest, name=f"{labels.nunique() - len(frequent)} other classes", colour=theme.INK[mode].grid, symbol="circle")
+    for name, colour, symbol in zip(order, theme.categorical(len(order), mode), theme.class_symbols(len(order)), strict=True):
         _points(figure, table[labels == name], name=name or "no label", colour=colour, symbol=symbol)
-    colours = f"Coloured by what {as_text(answered_by)} says." if answered_by else "Public only."
-    return finish_by_name(figure, "map_2d", mode=mode, rows=len(table), classes=labels.nunique(), colours=colours)
+    colours = f"Coloured by what {theme.as_text(answered_by)} says." if answered_by else "Public only."
+    return theme.finish_by_name(figure, "map_2d", mode=mode, rows=len(table), classes=labels.nunique(), colours=colours)
 
 
 def _points(figure: go.Figure, rows: pd.DataFrame, *, name: str, colour: str, symbol: str) -> None:

@@ -5,36 +5,24 @@ import math
 import pandas as pd
 import plotly.graph_objects as go
 
-from pillar_core.plots import marks
+from pillar_core.plots import marks, theme
 from pillar_core.plots.intervals import best, over_seeds
-from pillar_core.plots.theme import (
-    INK,
-    Mode,
-    categorical,
-    class_symbols,
-    epsilon_colour,
-    epsilon_label,
-    fade,
-    finish_by_name,
-    method_style,
-    seeds_phrase,
-)
 
 _NOISE = {"light": "#6A4FB3", "dark": "#B7A6FF"}
 _LOSS = {"light": "#C98A00", "dark": "#F6BE4A"}
 
 
-def projection_gains(table: pd.DataFrame, *, spearman: float, mode: Mode = "light", present: float | None = None) -> go.Figure:
+def projection_gains(table: pd.DataFrame, *, spearman: float, mode: theme.Mode = "light", present: float | None = None) -> go.Figure:
     """Points that projecting gained on each set and budget, against the noise over the rows of a class; `here` is the present ratio.
 
     table: columns set, epsilon, ratio, gain, low, high.
     """
-    figure, ink = go.Figure(), INK[mode]
+    figure, ink = go.Figure(), theme.INK[mode]
     names = list(dict.fromkeys(table["set"]))
-    for name, colour, symbol in zip(names, categorical(len(names), mode), class_symbols(len(names)), strict=True):
+    for name, colour, symbol in zip(names, theme.categorical(len(names), mode), theme.class_symbols(len(names)), strict=True):
         rows = table[table["set"] == name]
-        style: marks.Looks = {"symbol": symbol, "name": name, "text": rows["epsilon"].map(epsilon_label)}
-        style["error_y"] = marks.reach(rows, fade(colour, 0.5), value="gain", scale=1, width=0)
+        style: marks.Looks = {"symbol": symbol, "name": name, "text": rows["epsilon"].map(theme.epsilon_label)}
+        style["error_y"] = marks.reach(rows, theme.fade(colour, 0.5), value="gain", scale=1, width=0)
         marks.dots(figure, rows["ratio"], rows["gain"], colour, size=10, hover=f"{name}, %{{text}}: %{{y:+.1f}}", **style)
     figure.add_hline(y=0, line={"color": ink.muted, "width": 1.2})
     if present is not None:
@@ -48,7 +36,7 @@ def projection_gains(table: pd.DataFrame, *, spearman: float, mode: Mode = "ligh
     means = {name: table.loc[near, "gain"].mean() for name, near in sides.items()}
     gains = {f"{name}_cells": f"{int((table.loc[near, 'low'] > 0).sum())} of {int(near.sum())}" for name, near in sides.items()}
     fields = {"spearman": spearman, "cells": len(table), "title": gains_headline(table), **means, **gains}
-    return finish_by_name(figure, "projection_gains", mode=mode, **fields)
+    return theme.finish_by_name(figure, "projection_gains", mode=mode, **fields)
 
 
 def gains_headline(table: pd.DataFrame) -> str:
@@ -60,14 +48,14 @@ def gains_headline(table: pd.DataFrame) -> str:
 
 
 def predicted_accuracy(
-    predicted: pd.DataFrame, measured: pd.DataFrame | None = None, *, mode: Mode = "light", k: int | None = None
+    predicted: pd.DataFrame, measured: pd.DataFrame | None = None, *, mode: theme.Mode = "light", k: int | None = None
 ) -> go.Figure:
     """Where 100 % goes at one ε: an area lost to the projection, one lost to the noise, the rest predicted right.
 
     predicted: columns k, accuracy, lost_to_projection, lost_to_noise for one ε, with that column. measured: runs at that ε
     (columns k, seed, accuracy), drawn as points with their intervals. Rings mark the best predicted and measured k.
     """
-    ink, epsilon = INK[mode], float(predicted["epsilon"].iloc[0])
+    ink, epsilon = theme.INK[mode], float(predicted["epsilon"].iloc[0])
     rows = predicted.sort_values("k", ignore_index=True)
     peak = best(rows, "accuracy")
     clean, noisy = 100 * (1 - rows["lost_to_projection"]), 100 * rows["accuracy"]
@@ -75,8 +63,8 @@ def predicted_accuracy(
     for top, bottom, colour in ((pd.Series(100.0, index=rows.index), clean, _LOSS[mode]), (clean, noisy, _NOISE[mode])):
         marks.band(figure, rows["k"], bottom, top, colour, opacity=0.22)
     _draw_prediction(figure, rows["k"], clean, _LOSS[mode], "dash", "predicted without noise")
-    _draw_prediction(figure, rows["k"], noisy, epsilon_colour(epsilon, mode), "solid", f"predicted at {epsilon_label(epsilon)}")
-    marks.ring(figure, peak["k"], 100 * peak["accuracy"], epsilon_colour(epsilon, mode), size=20, hover="best predicted k: %{x}")
+    _draw_prediction(figure, rows["k"], noisy, theme.epsilon_colour(epsilon, mode), "solid", f"predicted at {theme.epsilon_label(epsilon)}")
+    marks.ring(figure, peak["k"], 100 * peak["accuracy"], theme.epsilon_colour(epsilon, mode), size=20, hover="best predicted k: %{x}")
     summary, caption = (
         f"Best predicted k {peak['k']:g}.",
         "A model, not a bound. No run is drawn yet: measure the curves.",
@@ -99,7 +87,7 @@ def predicted_accuracy(
         top = best(means)
         marks.ring(figure, top["k"], 100 * top["mean"], ink.text, size=20, hover="best measured k: %{x}")
         summary += f" Best measured k {top['k']:g} with {100 * top['mean']:.1f} percent."
-        caption = f"Lines: a model, not a bound. Points: {seeds_phrase(means['seeds'])}; the best is chosen on test rows."
+        caption = f"Lines: a model, not a bound. Points: {theme.seeds_phrase(means['seeds'])}; the best is chosen on test rows."
         low = min(low, 100 * float(means["mean"].min()))
     floor = max(0.0, low - 6)
     _areas(figure, rows, clean, noisy, floor, mode)
@@ -109,18 +97,20 @@ def predicted_accuracy(
     figure.update_xaxes(marks.log_axis(marks.round_ticks(first, last), "k, directions kept (log scale)"))
     figure.update_xaxes(range=[math.log10(first) - 0.03, math.log10(last) + 0.03])
     figure.update_yaxes(range=[floor, 100])
-    return finish_by_name(figure, "predicted_accuracy", mode=mode, budget=epsilon_label(epsilon), summary=summary, caption=caption)
+    return theme.finish_by_name(
+        figure, "predicted_accuracy", mode=mode, budget=theme.epsilon_label(epsilon), summary=summary, caption=caption
+    )
 
 
-def best_k_against_epsilon(predicted: pd.DataFrame, measured: pd.DataFrame | None = None, *, mode: Mode = "light") -> go.Figure:
+def best_k_against_epsilon(predicted: pd.DataFrame, measured: pd.DataFrame | None = None, *, mode: theme.Mode = "light") -> go.Figure:
     """The best k of each ε, predicted as a line and measured as points, with all k within one point of accuracy.
 
     predicted, measured: columns epsilon, k, low, high; finite ε only are drawn.
     """
-    ink = INK[mode]
+    ink = theme.INK[mode]
     line = predicted[predicted["epsilon"].map(math.isfinite)].sort_values("epsilon")
     figure = go.Figure()
-    colour = method_style("pillar").colour(mode)
+    colour = theme.method_style("pillar").colour(mode)
     steps = _steps(line)
     marks.band(figure, steps["epsilon"], steps["low"], steps["high"], colour, opacity=0.13)
     hover = "ε = %{x}: best k = %{y}<extra>predicted</extra>"
@@ -133,7 +123,7 @@ def best_k_against_epsilon(predicted: pd.DataFrame, measured: pd.DataFrame | Non
             figure,
             points["epsilon"],
             points["k"],
-            [epsilon_colour(float(value), mode) for value in points["epsilon"]],
+            [theme.epsilon_colour(float(value), mode) for value in points["epsilon"]],
             size=11,
             edge=(2, ink.surface),
             name="measured",
@@ -144,7 +134,7 @@ def best_k_against_epsilon(predicted: pd.DataFrame, measured: pd.DataFrame | Non
         caption = "Line: a model. Points: the best measured k, chosen on test rows. Band and bars: every k within one point of accuracy."
     figure.update_xaxes(marks.log_axis([0.1, 0.3, 1, 3, 8], "ε (log scale), more privacy to the left"))
     figure.update_yaxes(marks.log_axis(marks.round_ticks(1, 2 * float(line["k"].max())), "best k (log scale)"))
-    return finish_by_name(figure, "best_k_against_epsilon", mode=mode, summary=summary, caption=caption)
+    return theme.finish_by_name(figure, "best_k_against_epsilon", mode=mode, summary=summary, caption=caption)
 
 
 def _steps(line: pd.DataFrame) -> dict[str, list[float]]:
@@ -163,7 +153,7 @@ def _draw_prediction(figure: go.Figure, x: pd.Series, y: pd.Series, colour: str,
     marks.line(figure, x, y, colour, width=2.8, dash=dash, name=name, hover=f"{name}: %{{y:.1f}} % at k = %{{x}}")
 
 
-def _areas(figure: go.Figure, rows: pd.DataFrame, clean: pd.Series, noisy: pd.Series, floor: float, mode: Mode) -> None:
+def _areas(figure: go.Figure, rows: pd.DataFrame, clean: pd.Series, noisy: pd.Series, floor: float, mode: theme.Mode) -> None:
     """Names inside the two areas, where they are tallest."""
     widest = int((clean - noisy).to_numpy().argmax())
     lowest, top, bottom = float(clean.iloc[0]), float(clean.iloc[widest]), float(noisy.iloc[widest])

@@ -7,20 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pandas as pd
 import plotly.graph_objects as go
 
-from pillar_core.plots import marks
+from pillar_core.plots import marks, theme
 from pillar_core.plots.intervals import over_seeds
-from pillar_core.plots.theme import (
-    ACCURACY_SCALE,
-    INK,
-    Mode,
-    categorical,
-    class_symbols,
-    epsilon_colour,
-    epsilon_label,
-    fade,
-    finish_by_name,
-    seeds_phrase,
-)
 
 if TYPE_CHECKING:
     Row = pd.Series[Any]
@@ -52,7 +40,7 @@ def ranking(
     table: pd.DataFrame,
     *,
     score: ScoreAxis | None = None,
-    mode: Mode = "light",
+    mode: theme.Mode = "light",
     titles: Mapping[str, str] | None = None,
     private: str = "the private set",
     random_subspaces: float | None = None,
@@ -67,7 +55,7 @@ def ranking(
     that is noise, `yardstick` the one that is no public set: both are drawn in grey, and neither can be the title's nearest.
     """
     is_kept = _is_kept(score)
-    ink, names = INK[mode], list(table.sort_values("rank")["public"])
+    ink, names = theme.INK[mode], list(table.sort_values("rank")["public"])
     labels = [(titles or {}).get(name, name) for name in names]
     rows = _shown(table.set_index("public").loc[names], score)
     form = "{:.0f} %" if is_kept else "{:.2f}"
@@ -77,7 +65,7 @@ def ranking(
         row = rows.loc[name]
         colour = ink.muted if name in (noise_images, yardstick) else ink.accent
         is_first = name == real[0]
-        marks.line(figure, [0, row["value"]], [label, label], fade(colour, 0.28), width=9)
+        marks.line(figure, [0, row["value"]], [label, label], theme.fade(colour, 0.28), width=9)
         marks.dots(
             figure,
             [row["value"]],
@@ -103,7 +91,7 @@ def ranking(
     marks.names_axis(figure, labels, tickfont={"size": 14, "color": ink.text})
     verdict = _verdict(rows.loc[real], [labels[names.index(name)] for name in real], table.attrs.get("rivals"), is_kept)
     budget = float(table["epsilon_upper"].iloc[0])
-    return finish_by_name(
+    return theme.finish_by_name(
         figure,
         "ranking",
         mode=mode,
@@ -118,27 +106,27 @@ def ranking(
     )
 
 
-def angles(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None) -> go.Figure:
+def angles(table: pd.DataFrame, *, mode: theme.Mode = "light", titles: Mapping[str, str] | None = None) -> go.Figure:
     """Principal angles with the private directions, one line a set. table: columns public, index, degrees."""
     figure = lines_of_sets(table, by="public", x="index", y="degrees", mode=mode, titles=titles, hover="direction %{x}: %{y:.0f}°")
     means = table.groupby("public")["degrees"].mean().sort_values()
     summary = "; ".join(f"{(titles or {}).get(str(name), str(name))} {value:.0f}" for name, value in means.items())
-    return finish_by_name(figure, "angles", mode=mode, summary=summary)
+    return theme.finish_by_name(figure, "angles", mode=mode, summary=summary)
 
 
 def gradient_spectra(
-    table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None, k: int | None = None
+    table: pd.DataFrame, *, mode: theme.Mode = "light", titles: Mapping[str, str] | None = None, k: int | None = None
 ) -> go.Figure:
     """Singular values of the gradients as shares of the largest, logarithmic. table: columns set, index, value."""
     words, positive = "direction %{x}: %{y:.3g} of the largest", table[table["value"] > 0]
     figure = lines_of_sets(positive, by="set", x="index", y="value", mode=mode, titles=titles, hover=words)
     if k is not None:
-        figure.add_vline(x=k, line={"color": INK[mode].muted, "width": 1.5, "dash": "dot"})
+        figure.add_vline(x=k, line={"color": theme.INK[mode].muted, "width": 1.5, "dash": "dot"})
     fields = {"sets": table["set"].nunique(), "directions": int(table["index"].max())}
-    return finish_by_name(figure, "gradient_spectra", mode=mode, marked=f"; dotted: k = {k}" if k else "", **fields)
+    return theme.finish_by_name(figure, "gradient_spectra", mode=mode, marked=f"; dotted: k = {k}" if k else "", **fields)
 
 
-def distance_map(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None) -> go.Figure:
+def distance_map(table: pd.DataFrame, *, mode: theme.Mode = "light", titles: Mapping[str, str] | None = None) -> go.Figure:
     """All pairs of sets as a heatmap, similar sets side by side. table: columns first, second, value in [0, 1]."""
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
@@ -153,10 +141,10 @@ def distance_map(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[s
     names = [square.index[place] for place in order]
     labels = [(titles or {}).get(name, name) for name in names]
     values = square.loc[names, names].to_numpy()
-    scale = [[1 - float(place), colour] for place, colour in reversed(ACCURACY_SCALE)]
+    scale = [[1 - float(place), colour] for place, colour in reversed(theme.ACCURACY_SCALE)]
     looks: marks.Looks = {"zmin": 0, "zmax": 1, "colorscale": scale, "texttemplate": "%{z:.2f}"}
     figure = marks.cells(labels, labels, values, hover="%{y} – %{x}: %{z:.3f}", **looks)
-    return finish_by_name(figure, "distance_map", mode=mode, sets=len(names), names=", ".join(labels))
+    return theme.finish_by_name(figure, "distance_map", mode=mode, sets=len(names), names=", ".join(labels))
 
 
 def score_against_accuracy(
@@ -165,7 +153,7 @@ def score_against_accuracy(
     agreement: Row,
     *,
     score: ScoreAxis | None = None,
-    mode: Mode = "light",
+    mode: theme.Mode = "light",
     titles: Mapping[str, str] | None = None,
     baseline: float | None = None,
     learner: str = "",
@@ -175,7 +163,7 @@ def score_against_accuracy(
     means = over_seeds(accuracy, by=["public"], value="accuracy", low=0, high=1).set_index("public")
     rows = _shown(table[table["public"].isin(means.index)].sort_values("rank"), score)
     figure = go.Figure()
-    colours, symbols = categorical(len(rows), mode), class_symbols(len(rows))
+    colours, symbols = theme.categorical(len(rows), mode), theme.class_symbols(len(rows))
     for (_, row), colour, symbol in zip(rows.iterrows(), colours, symbols, strict=True):
         label = (titles or {}).get(row["public"], row["public"])
         marks.dots(
@@ -188,20 +176,22 @@ def score_against_accuracy(
             mode="markers+text",
             text=[f"  {label}"],
             textposition="middle right",
-            error_y=marks.reach(means.loc[[row["public"]]], fade(colour, 0.7), thickness=1.5),
+            error_y=marks.reach(means.loc[[row["public"]]], theme.fade(colour, 0.7), thickness=1.5),
             hover=f"{label}<br>score %{{x:.3f}}<br>accuracy %{{y:.1f}} %",
         )
     if baseline is not None:
-        figure.add_hline(y=100 * baseline, line={"color": INK[mode].muted, "width": 1.5, "dash": "dot"}, annotation_text="no public data")
+        figure.add_hline(
+            y=100 * baseline, line={"color": theme.INK[mode].muted, "width": 1.5, "dash": "dot"}, annotation_text="no public data"
+        )
     span = max(float(rows["value"].max() - rows["value"].min()), 1e-9)
     figure.update_xaxes(range=[rows["value"].min() - 0.06 * span, rows["value"].max() + ROOM_FOR_NAMES * span])
     figure.update_xaxes(title_text=_axis_title(score, table))
     figure.update_yaxes(title_text=f"test accuracy{f' of {learner}' if learner else ''} with it, %")
     verdict = f"Spearman {agreement['spearman']:.2f}, permutation p = {agreement['p_value']:.3f}, {agreement['sets']:.0f} sets"
-    return finish_by_name(figure, "score_against_accuracy", mode=mode, verdict=verdict, sets=len(rows))
+    return theme.finish_by_name(figure, "score_against_accuracy", mode=mode, verdict=verdict, sets=len(rows))
 
 
-def public_rows(table: pd.DataFrame, *, titles: Mapping[str, str] | None = None, mode: Mode = "light") -> go.Figure:
+def public_rows(table: pd.DataFrame, *, titles: Mapping[str, str] | None = None, mode: theme.Mode = "light") -> go.Figure:
     """Accuracy against the number of public rows, near and foreign ones, each ε in its colour, with theory's n·ε as dashes.
 
     table: columns private, n_private, public, n_public, epsilon, seed, accuracy of one private set. titles: of the sets.
@@ -211,7 +201,7 @@ def public_rows(table: pd.DataFrame, *, titles: Mapping[str, str] | None = None,
     means = over_seeds(table, by=["public", "epsilon", "n_public"], value="accuracy", low=0, high=1)
     for _, rows in means.groupby(["public", "epsilon"], sort=False):
         public, epsilon = rows["public"].iloc[0], float(rows["epsilon"].iloc[0])
-        colour, name = epsilon_colour(epsilon, mode), f"{words.get(public, public)}, {epsilon_label(epsilon)}"
+        colour, name = theme.epsilon_colour(epsilon, mode), f"{words.get(public, public)}, {theme.epsilon_label(epsilon)}"
         marks.line(
             figure,
             rows["n_public"],
@@ -220,7 +210,7 @@ def public_rows(table: pd.DataFrame, *, titles: Mapping[str, str] | None = None,
             dash="solid" if public == private else "dot",
             mode="lines+markers",
             name=name,
-            error_y=marks.reach(rows, fade(colour, 0.7), width=3),
+            error_y=marks.reach(rows, theme.fade(colour, 0.7), width=3),
             hover=f"{name}: %{{y:.1f}} % with %{{x:,}} public rows",
         )
         ends = rows.iloc[[0, -1]]
@@ -230,8 +220,8 @@ def public_rows(table: pd.DataFrame, *, titles: Mapping[str, str] | None = None,
         if public == private:
             figure.add_vline(x=n_private * epsilon, line={"color": colour, "width": 1.4, "dash": "dash"})
     figure.update_xaxes(marks.log_axis(sorted(set(means["n_public"])), "public rows (log scale)", form=","))
-    about = {"rows": n_private, "private": words.get(private, private), "seeds": seeds_phrase(means["seeds"])}
-    return finish_by_name(figure, "public_rows", mode=mode, summary="; ".join(summary), **about)
+    about = {"rows": n_private, "private": words.get(private, private), "seeds": theme.seeds_phrase(means["seeds"])}
+    return theme.finish_by_name(figure, "public_rows", mode=mode, summary="; ".join(summary), **about)
 
 
 def _is_kept(score: ScoreAxis | None) -> bool:
@@ -267,12 +257,12 @@ def _verdict(rows: pd.DataFrame, labels: list[str], tied: Sequence[str] | None, 
 
 
 def lines_of_sets(
-    table: pd.DataFrame, *, by: str, x: str, y: str, mode: Mode, titles: Mapping[str, str] | None, hover: str, size: int = 6
+    table: pd.DataFrame, *, by: str, x: str, y: str, mode: theme.Mode, titles: Mapping[str, str] | None, hover: str, size: int = 6
 ) -> go.Figure:
     """A line for each of the sets that column `by` names, with its title."""
     figure = go.Figure()
     names = list(dict.fromkeys(table[by]))
-    for name, colour, symbol in zip(names, categorical(len(names), mode), class_symbols(len(names)), strict=True):
+    for name, colour, symbol in zip(names, theme.categorical(len(names), mode), theme.class_symbols(len(names)), strict=True):
         rows, label = table[table[by] == name], (titles or {}).get(name, name)
         style: marks.Looks = {"mode": "lines+markers" if len(rows) <= 24 else "lines", "marker": {"size": size, "symbol": symbol}}
         marks.line(figure, rows[x], rows[y], colour, width=2, name=label, hover=f"{label}, {hover}", **style)
@@ -288,7 +278,7 @@ _LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
 def order_over_training(
-    table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None, order_kept: float | None = None
+    table: pd.DataFrame, *, mode: theme.Mode = "light", titles: Mapping[str, str] | None = None, order_kept: float | None = None
 ) -> go.Figure:
     """Distances while a model is trained on the private rows. table: columns public, step, value, accuracy; order_kept: share of
     pairs of sets that stay in order."""
@@ -296,20 +286,20 @@ def order_over_training(
     last = table[table["step"] == table["step"].max()]
     fields = {"percent": 100 * float(last["accuracy"].iloc[0]), "sets": table["public"].nunique(), "steps": int(table["step"].max())}
     words = "" if order_kept is None else f"{100 * order_kept:.0f} % of the pairs stay in the order of step 0. "
-    return finish_by_name(figure, "order_over_training", mode=mode, order=words, **fields)
+    return theme.finish_by_name(figure, "order_over_training", mode=mode, order=words, **fields)
 
 
-def captured_gradients(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None) -> go.Figure:
+def captured_gradients(table: pd.DataFrame, *, mode: theme.Mode = "light", titles: Mapping[str, str] | None = None) -> go.Figure:
     """Relative reconstruction error of the private gradient at each step of AdaMix. table: columns public, step, error."""
     figure = _by_step(table, "error", mode, titles)
     means = table.groupby("public")["error"].mean().sort_values()
     words = "; ".join(f"{(titles or {}).get(str(name), str(name))} {value:.2f}" for name, value in means.items())
-    return finish_by_name(figure, "captured_gradients", mode=mode, steps=int(table["step"].max()) + 1, summary=words)
+    return theme.finish_by_name(figure, "captured_gradients", mode=mode, steps=int(table["step"].max()) + 1, summary=words)
 
 
-def reconstruction_bound(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None) -> go.Figure:
+def reconstruction_bound(table: pd.DataFrame, *, mode: theme.Mode = "light", titles: Mapping[str, str] | None = None) -> go.Figure:
     """Lemma 4.1 beside what it bounds. table: columns public, k, error, bound, in units of the largest singular value."""
-    ink, rows = INK[mode], table.sort_values("error")
+    ink, rows = theme.INK[mode], table.sort_values("error")
     labels = [(titles or {}).get(name, name) for name in rows["public"]]
     figure = go.Figure()
     for column, label, symbol, colour in (
@@ -322,15 +312,15 @@ def reconstruction_bound(table: pd.DataFrame, *, mode: Mode = "light", titles: M
     k = int(rows["k"].iloc[0])
     fields = {"k": k, "next": str(k + 1).translate(_LOWERED), "loosest": float((rows["bound"] / rows["error"].clip(lower=1e-12)).median())}
     fields |= {f"{name}s": f"{rows[name].min():.2f} to {rows[name].max():.2f}" for name in ("error", "bound")}
-    return finish_by_name(figure, "reconstruction_bound", mode=mode, height=200 + 40 * len(rows), sets=len(rows), **fields)
+    return theme.finish_by_name(figure, "reconstruction_bound", mode=mode, height=200 + 40 * len(rows), sets=len(rows), **fields)
 
 
-def _by_step(table: pd.DataFrame, value: str, mode: Mode, titles: Mapping[str, str] | None) -> go.Figure:
+def _by_step(table: pd.DataFrame, value: str, mode: theme.Mode, titles: Mapping[str, str] | None) -> go.Figure:
     figure = lines_of_sets(
         table[table["public"] != RANDOM], by="public", x="step", y=value, mode=mode, titles=titles, hover="step %{x}: %{y:.3f}", size=7
     )
     random = table[table["public"] == RANDOM]
     if len(random):
         words = f"{RANDOM}, step %{{x}}: %{{y:.3f}}"
-        marks.line(figure, random["step"], random[value], INK[mode].muted, width=2, dash="dot", name=RANDOM, hover=words)
+        marks.line(figure, random["step"], random[value], theme.INK[mode].muted, width=2, dash="dot", name=RANDOM, hover=words)
     return figure

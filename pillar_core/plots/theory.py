@@ -8,29 +8,15 @@ import plotly.graph_objects as go
 
 from pillar_core import checks
 from pillar_core.arrays import Array
-from pillar_core.plots import marks
+from pillar_core.plots import marks, theme
 from pillar_core.plots.intervals import over_seeds
-from pillar_core.plots.theme import (
-    INK,
-    LOOKS,
-    Mode,
-    categorical,
-    class_symbols,
-    end_labels,
-    epsilon_colour,
-    epsilon_label,
-    fade,
-    finish_by_name,
-    method_style,
-    seeds_phrase,
-)
 
-_RATES: dict[str, list[str]] = LOOKS["rates"]
-_SIDES: dict[str, list[str]] = LOOKS["projections"]
-_AXES: dict[str, str] = LOOKS["axes"]
+_RATES: dict[str, list[str]] = theme.LOOKS["rates"]
+_SIDES: dict[str, list[str]] = theme.LOOKS["projections"]
+_AXES: dict[str, str] = theme.LOOKS["axes"]
 
 
-def rates(table: pd.DataFrame, *, mode: Mode = "light", present: float | None = None) -> go.Figure:
+def rates(table: pd.DataFrame, *, mode: theme.Mode = "light", present: float | None = None) -> go.Figure:
     """Private rows that each approach needs along one input, on log axes. table: columns axis, x, method, form, rows."""
     figure, ends, summary = go.Figure(), [], []
     axis = str(table["axis"].iloc[0])
@@ -39,22 +25,22 @@ def rates(table: pd.DataFrame, *, mode: Mode = "light", present: float | None = 
         rows = finite[finite["method"] == name]
         if rows.empty:
             continue
-        colour = method_style(style).colour(mode)
+        colour = theme.method_style(style).colour(mode)
         hover, width = f"{name}: %{{y:.3g}} rows at %{{x:.3g}}<extra>{rows['form'].iloc[0]}</extra>", 3.4 if name == "PILLAR" else 2.2
         marks.line(figure, rows["x"], rows["rows"], colour, width=width, dash=dash, name=name, hover=hover)
         last = rows.iloc[-1]
         ends.append((float(last["x"]), math.log10(float(last["rows"])), name, colour))
         summary.append(f"{name} {float(last['rows']):.2g} at {float(last['x']):g}")
     low, high = (math.log10(float(value)) for value in (finite["rows"].min(), finite["rows"].max())) if len(finite) else (0.0, 1.0)
-    end_labels(figure, ends, low=low, high=high, height=360)
+    theme.end_labels(figure, ends, low=low, high=high, height=360)
     if present is not None:
-        figure.add_vline(x=present, line={"color": INK[mode].muted, "width": 1.4, "dash": "dot"})
+        figure.add_vline(x=present, line={"color": theme.INK[mode].muted, "width": 1.4, "dash": "dot"})
     figure.update_xaxes(title_text=f"{_AXES.get(axis, axis)} (log scale)")
-    return finish_by_name(figure, "rates", mode=mode, summary="; ".join(summary))
+    return theme.finish_by_name(figure, "rates", mode=mode, summary="; ".join(summary))
 
 
 def mixture_errors(
-    table: pd.DataFrame, curve: pd.DataFrame | None = None, *, mode: Mode = "light", floor: float | None = None
+    table: pd.DataFrame, curve: pd.DataFrame | None = None, *, mode: theme.Mode = "light", floor: float | None = None
 ) -> go.Figure:
     """Error against private rows, predicted as lines and measured as points with intervals, with and without projection.
 
@@ -63,7 +49,7 @@ def mixture_errors(
     """
     figure, summary, ends = go.Figure(), [], []
     for name, (style, dash, title) in _SIDES.items():
-        rows, colour = table[table["projection"] == name], method_style(style).colour(mode)
+        rows, colour = table[table["projection"] == name], theme.method_style(style).colour(mode)
         drawn = rows if curve is None else curve[curve["projection"] == name]
         line = drawn.groupby("n_private", as_index=False)["predicted"].mean()
         words: marks.Looks = {"name": f"{title}, predicted", "hover": "predicted %{y:.2f} % at %{x:,} rows"}
@@ -75,7 +61,7 @@ def mixture_errors(
             100 * means["mean"],
             colour,
             size=10,
-            edge=(1.6, INK[mode].surface),
+            edge=(1.6, theme.INK[mode].surface),
             name=f"{title}, measured",
             error_y=marks.reach(means, colour, thickness=1.4, width=4),
             hover="measured %{y:.2f} % at %{x:,} rows",
@@ -83,16 +69,16 @@ def mixture_errors(
         summary.append(f"{title}: {100 * float(means['mean'].iloc[0]):.1f} to {100 * float(means['mean'].iloc[-1]):.1f} percent")
         ends.append((float(line["n_private"].iloc[-1]), 100 * float(line["predicted"].iloc[-1]), title, colour))
     if floor is not None:
-        figure.add_hline(y=100 * floor, line={"color": INK[mode].muted, "width": 1.4, "dash": "dot"})
+        figure.add_hline(y=100 * floor, line={"color": theme.INK[mode].muted, "width": 1.4, "dash": "dot"})
         place: marks.Looks = {"xref": "paper", "xanchor": "left", "xshift": 8, "yanchor": "top"}
-        marks.note(figure, 0, 100 * floor, f"best possible: {100 * floor:.2g} %", INK[mode].muted, **place)
-    end_labels(figure, ends, low=-4, high=60, height=340)
+        marks.note(figure, 0, 100 * floor, f"best possible: {100 * floor:.2g} %", theme.INK[mode].muted, **place)
+    theme.end_labels(figure, ends, low=-4, high=60, height=340)
     figure.update_xaxes(marks.log_axis(sorted(set(table["n_private"])), "private rows (log scale)", form=","))
     seeds = table.groupby(["projection", "n_private"])["seed"].nunique()
-    return finish_by_name(figure, "mixture_errors", mode=mode, seeds=seeds_phrase(seeds), summary="; ".join(summary))
+    return theme.finish_by_name(figure, "mixture_errors", mode=mode, seeds=theme.seeds_phrase(seeds), summary="; ".join(summary))
 
 
-def rows_against_dimension(table: pd.DataFrame, *, mode: Mode = "light", present: int | None = None) -> go.Figure:
+def rows_against_dimension(table: pd.DataFrame, *, mode: theme.Mode = "light", present: int | None = None) -> go.Figure:
     """Private rows needed for one error against d, log-log. table: columns d, projection, rows; infinite rows are left out."""
     figure, summary = go.Figure(), []
     finite = table[table["rows"].map(math.isfinite)]
@@ -101,22 +87,24 @@ def rows_against_dimension(table: pd.DataFrame, *, mode: Mode = "light", present
         rows = finite[finite["projection"] == name].sort_values("d")
         if rows.empty:
             continue
-        colour = method_style(style).colour(mode)
+        colour = theme.method_style(style).colour(mode)
         marks.line(figure, rows["d"], rows["rows"], colour, width=3, dash=dash, name=title, hover="d = %{x:,}: %{y:,.0f} rows")
         first, last = float(rows["rows"].iloc[0]), float(rows["rows"].iloc[-1])
         ends.append((float(rows["d"].iloc[-1]), math.log10(last), title, colour))
         summary.append(f"{title}: {first:.0f} rows at d = {rows['d'].iloc[0]:g}, {last:.0f} at {rows['d'].iloc[-1]:g}")
     if len(finite):
-        end_labels(figure, ends, low=math.log10(float(finite["rows"].min())), high=math.log10(float(finite["rows"].max())), height=290)
+        theme.end_labels(
+            figure, ends, low=math.log10(float(finite["rows"].min())), high=math.log10(float(finite["rows"].max())), height=290
+        )
     if present is not None:
-        figure.add_vline(x=present, line={"color": INK[mode].muted, "width": 1.4, "dash": "dot"})
+        figure.add_vline(x=present, line={"color": theme.INK[mode].muted, "width": 1.4, "dash": "dot"})
     figure.update_xaxes(marks.log_axis([8, 32, 128, 512, 2048], "d, dimension of the rows (log scale)", form="d"))
     ticks = [10.0**power for power in range(9) if 10.0**power <= 2 * float(finite["rows"].max())]
     figure.update_yaxes(marks.log_axis(ticks, "private rows needed (log scale)", form=",.0f"))
-    return finish_by_name(figure, "rows_against_dimension", mode=mode, summary="; ".join(summary))
+    return theme.finish_by_name(figure, "rows_against_dimension", mode=mode, summary="; ".join(summary))
 
 
-def choice_errors(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
+def choice_errors(table: pd.DataFrame, *, mode: theme.Mode = "light") -> go.Figure:
     """Expected error of the exponential mechanism's choice against labelled rows, one line per ε.
 
     table: columns epsilon, n_private, seed, error. NaN errors (too many components) are left out.
@@ -124,10 +112,10 @@ def choice_errors(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
     figure, ends, summary = go.Figure(), [], []
     means = over_seeds(table, by=["epsilon", "n_private"], value="error", low=0, high=1)
     for epsilon in sorted(means["epsilon"].unique()):
-        rows, colour = means[means["epsilon"] == epsilon], epsilon_colour(float(epsilon), mode)
+        rows, colour = means[means["epsilon"] == epsilon], theme.epsilon_colour(float(epsilon), mode)
         band = rows.dropna(subset=["low", "high"])
         marks.band(figure, band["n_private"], 100 * band["low"], 100 * band["high"], colour, opacity=0.14)
-        label, keywords = epsilon_label(float(epsilon)), marks.Looks(mode="lines+markers", marker={"size": 7})
+        label, keywords = theme.epsilon_label(float(epsilon)), marks.Looks(mode="lines+markers", marker={"size": 7})
         hover = f"{label}: %{{y:.2f}} % with %{{x:,}} rows"
         marks.line(figure, rows["n_private"], 100 * rows["mean"], colour, width=2.6, hover=hover, **keywords)
         first, last = (100 * float(rows["mean"].iloc[place]) for place in (0, -1))
@@ -138,7 +126,7 @@ def choice_errors(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
     counts = sorted(set(table["n_private"]))
     figure.update_xaxes(marks.log_axis(counts, "labelled private rows (log scale)", form=","))
     figure.update_xaxes(range=[math.log10(min(counts)) - 0.45, math.log10(max(counts)) + 0.08])
-    return finish_by_name(figure, "choice_errors", mode=mode, seeds=seeds_phrase(means["seeds"]), summary="; ".join(summary))
+    return theme.finish_by_name(figure, "choice_errors", mode=mode, seeds=theme.seeds_phrase(means["seeds"]), summary="; ".join(summary))
 
 
 def circle(count: int, *, centre: tuple[float, float], radius: float) -> Array:
@@ -157,23 +145,23 @@ def component_graph(
     *,
     k: int,
     n_unlabelled: int,
-    mode: Mode = "light",
+    mode: theme.Mode = "light",
 ) -> go.Figure:
     """Variables 0 … k − 1 (in the disjunction) on the left ring, the others on the right.
 
     labels: (d,) component of each variable, the largest component 0. edges: (e, 2). At most 4,000 edges are drawn.
     """
     labels, edges = checks.arrays("d, e 2", labels=labels, edges=edges)
-    ink, figure = INK[mode], go.Figure()
+    ink, figure = theme.INK[mode], go.Figure()
     component_of = np.asarray(labels)
     left, right = circle(k, centre=(0.0, 0.0), radius=1.0), circle(len(component_of) - k, centre=(2.7, 0.0), radius=1.0)
     places = np.concatenate([left, right])
     drawn = edges[:: max(1, -(-len(edges) // _MOST_EDGES))]
     lines = np.full((3 * len(drawn), 2), np.nan)
     lines[0::3], lines[1::3] = places[drawn[:, 0]], places[drawn[:, 1]]
-    marks.line(figure, lines[:, 0], lines[:, 1], fade(ink.muted, 0.16 if len(drawn) > 400 else 0.32), width=1)
+    marks.line(figure, lines[:, 0], lines[:, 1], theme.fade(ink.muted, 0.16 if len(drawn) > 400 else 0.32), width=1)
     count = int(component_of.max()) + 1
-    colours, symbols = categorical(max(count, 1), mode), class_symbols(max(count, 1))
+    colours, symbols = theme.categorical(max(count, 1), mode), theme.class_symbols(max(count, 1))
     for component in range(count):
         rows = np.flatnonzero(component_of == component)
         is_named = component < _MOST_NAMED
@@ -192,7 +180,7 @@ def component_graph(
         marks.note(figure, x, -1.32, text, ink.muted, size=14)
     first_sizes = ", ".join(map(str, np.bincount(component_of)[:8])) + (" …" if count > 8 else "")
     plural = "s" if count != 1 else ""
-    return finish_by_name(
+    return theme.finish_by_name(
         figure,
         "component_graph",
         mode=mode,

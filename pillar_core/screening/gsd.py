@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pillar_core import checks
+from pillar_core import checks, subspace
 from pillar_core.deferred import torch
 from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
@@ -19,14 +19,6 @@ from pillar_core.memo import Memo
 from pillar_core.params import Param
 from pillar_core.screening.batches import chosen_rows, random_labels, require_images
 from pillar_core.screening.models import Chunks, GradientModel, Start, model_of
-from pillar_core.subspace import (
-    GRAM_PARAMETERS,
-    Directions,
-    gram,
-    projection_distance,
-    streamed_directions,
-    top_directions,
-)
 from pillar_core.types import Dataset
 
 K = Param("k", int, 16, "Directions that are compared.", low=1, high=1024, unit="directions", log=True)
@@ -59,7 +51,7 @@ def gsd(
     require_one_width([private, public], chosen)
     m = min(n_examples, len(private.x_train), len(public.x_train))
     first, second = (Side(data, chosen, n_examples, seed).gradients(0, m) for data in (private, public))
-    return projection_distance(first.directions(k).basis, second.directions(k).basis, normalised=normalised)
+    return subspace.projection_distance(first.directions(k).basis, second.directions(k).basis, normalised=normalised)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -81,7 +73,7 @@ class Gradients:
     @property
     def fits(self) -> bool:
         """Whether the rows are kept in memory."""
-        return self.width <= GRAM_PARAMETERS
+        return self.width <= subspace.GRAM_PARAMETERS
 
     @cached_property
     def rows(self) -> "torch.Tensor":
@@ -92,16 +84,16 @@ class Gradients:
     @cached_property
     def products(self) -> "torch.Tensor":
         """(m, m) float32 Gram matrix."""
-        return gram(self.rows)
+        return subspace.gram(self.rows)
 
-    def directions(self, k: int, m: int | None = None) -> Directions:
+    def directions(self, k: int, m: int | None = None) -> subspace.Directions:
         """The top k directions of the first m rows, computed once: exact through the Gram matrix, or where wide a randomised SVD."""
         count = self.m if m is None else m
 
-        def compute() -> Directions:
+        def compute() -> subspace.Directions:
             if self.fits:
-                return top_directions(self.rows[:count], k, products=self.products[:count, :count])
-            return streamed_directions(lambda: _take_rows(self.chunks(), count), k, seed=self.seed)
+                return subspace.top_directions(self.rows[:count], k, products=self.products[:count, :count])
+            return subspace.streamed_directions(lambda: _take_rows(self.chunks(), count), k, seed=self.seed)
 
         return compute() if self.made_of is None else _DIRECTIONS.get((self.made_of, k, count), compute)
 
