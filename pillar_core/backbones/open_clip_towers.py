@@ -3,7 +3,6 @@
 `text_embeddings` gives class names in the same space (`text.py`).
 """
 
-import difflib
 import functools
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,9 @@ from pillar_core.backbones.names import address, is_plain
 from pillar_core.backbones.preparing import Preparing, three
 from pillar_core.backbones.weights import hub_file
 from pillar_core.deferred import torch
-from pillar_core.errors import SettingError, UnknownNameError
+from pillar_core.errors import SettingError
 from pillar_core.extras import needed
+from pillar_core.registry import unknown_name
 
 FAMILY = "open_clip"
 FILE = "open_clip_model.safetensors"
@@ -49,8 +49,7 @@ def _preparing(name: str) -> Preparing:
 def _config(model: str) -> dict[str, Any]:
     known = _open_clip().list_models()
     if model not in known:  # open_clip itself would take hf-hub:… and local-dir:…, an address and a folder
-        near = difflib.get_close_matches(model, known, n=3, cutoff=0.5)
-        raise UnknownNameError(f"open_clip has no model {model!r}. Near: {', '.join(near) or 'none'}; all: open_clip.list_models().")
+        raise unknown_name("model of open_clip", model, known)
     return dict(_open_clip().get_model_config(model))
 
 

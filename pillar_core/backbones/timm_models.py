@@ -4,12 +4,11 @@ Weights come from a local file (weights=FILE, in the name or beside it), else fr
 Options of the name prepare images or are arguments of the model: `timm:mobilenetv2_100?pad_type=same&mean=0.5&std=0.5`.
 """
 
-import difflib
 import functools
 import inspect
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from pillar_core.backbones import weights as files
 from pillar_core.backbones.cards import BACKBONES, FACTS, Backbone, Encoder, Work, card_of, card_with_options
@@ -18,8 +17,8 @@ from pillar_core.backbones.names import address, is_plain
 from pillar_core.backbones.preparing import Preparing, three
 from pillar_core.backbones.weights import hub_file
 from pillar_core.deferred import torch
-from pillar_core.errors import SettingError, UnknownNameError
-from pillar_core.registry import toml_tables
+from pillar_core.errors import SettingError
+from pillar_core.registry import toml_tables, unknown_name
 
 FAMILY = "timm"
 LINKABLE = ("pad_type", "global_pool", "img_size", "dynamic_img_size", "output_stride", "drop_rate", "drop_path_rate", "act_layer")
@@ -89,14 +88,11 @@ def _facts(model: str) -> Any:
     timm = _timm()
     known = timm.list_models()
     try:
-        return timm.get_pretrained_cfg(model, allow_unregistered=model.split(".")[0] not in known) or _unknown(model, known)
+        if facts := timm.get_pretrained_cfg(model, allow_unregistered=model.split(".")[0] not in known):
+            return facts
     except RuntimeError:
-        return _unknown(model, timm.list_models(f"{model.split('.')[0]}.*", pretrained=True) or known)
-
-
-def _unknown(model: str, known: list[str]) -> NoReturn:
-    near = difflib.get_close_matches(model, known, n=3, cutoff=0.3)
-    raise UnknownNameError(f"timm has no model {model!r}. Near: {', '.join(near) or 'none'}; all: timm.list_models(pretrained=True).")
+        known = timm.list_models(f"{model.split('.')[0]}.*", pretrained=True) or known
+    raise unknown_name("model of timm", model, known)
 
 
 @functools.lru_cache(maxsize=1)

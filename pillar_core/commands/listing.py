@@ -2,7 +2,6 @@
 
 import argparse
 import dataclasses
-import difflib
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,11 +10,10 @@ from pillar_core.accounting import ACCOUNTANTS
 from pillar_core.backbones import BACKBONES
 from pillar_core.commands.options import Commands, as_lines
 from pillar_core.data import DATASETS
-from pillar_core.errors import UnknownNameError
 from pillar_core.jobs import JOB_KINDS
 from pillar_core.methods import METHODS
 from pillar_core.metrics import METRICS
-from pillar_core.registry import Registry
+from pillar_core.registry import Registry, unknown_name
 from pillar_core.screening import MODELS, SCORES
 from pillar_core.studies.compare.views import COMPARE_VIEWS
 from pillar_core.studies.papers import TABLES
@@ -44,9 +42,7 @@ def command(options: argparse.Namespace) -> int:
         return 0
     matches = [(registry.noun, registry[options.what]) for registry in _REGISTRIES if options.what in registry]
     if not matches:
-        near = difflib.get_close_matches(options.what, [*WHAT, *(name for registry in _REGISTRIES for name in registry)], cutoff=0.5)
-        hint = f"Did you mean {', '.join(near)}?" if near else f"Lists: {', '.join(WHAT)}."
-        raise UnknownNameError(f"Nothing is named {options.what!r}. {hint}")
+        raise unknown_name("item or list", options.what, [*WHAT, *(name for registry in _REGISTRIES for name in registry)])
     for kind, item in matches:
         print(f"{item.title} ({kind})\n{as_lines(_facts(item))}\n")
     return 0

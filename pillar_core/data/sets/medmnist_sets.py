@@ -5,7 +5,6 @@ split carves its own.
 """
 
 import dataclasses
-import difflib
 import functools
 from typing import Any
 
@@ -18,7 +17,7 @@ from pillar_core.data.npz import read_npz
 from pillar_core.data.parts import Parts
 from pillar_core.data.sets.listed_sets import FINDINGS, Findings, FindingsSettings
 from pillar_core.errors import DataError, UnknownNameError
-from pillar_core.registry import toml_tables
+from pillar_core.registry import toml_tables, unknown_name
 from pillar_core.types import Dataset
 
 PREFIX = "medmnist"
@@ -68,8 +67,7 @@ def _family(name: str) -> DatasetCard:
         return _card(member)
     if member.endswith("3d"):
         raise UnknownNameError(f"{name!r} holds volumes, not images; the two-dimensional sets are {', '.join(NAMES)}.")
-    near = difflib.get_close_matches(member.lower(), NAMES, n=3, cutoff=0.5)
-    raise UnknownNameError(f"There is no dataset named {name!r}. Known: {', '.join(f'{PREFIX}:{match}' for match in near or NAMES)}.")
+    raise unknown_name("dataset of medmnist", member.lower(), NAMES)
 
 
 DATASETS.register_family(PREFIX, _family)

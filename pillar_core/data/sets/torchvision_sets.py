@@ -4,7 +4,6 @@ torchvision says which files to fetch and compares their checksums, `downloading
 class folders (train/ and test/) is accepted in place of torchvision's layout.
 """
 
-import difflib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,8 +13,8 @@ from pillar_core.data.images import layouts
 from pillar_core.data.images.layouts import LAYOUTS, TorchvisionLayout
 from pillar_core.data.images.loading import build, load_images
 from pillar_core.data.places import RootSettings
-from pillar_core.errors import DataError, UnknownNameError
-from pillar_core.registry import toml_tables
+from pillar_core.errors import DataError
+from pillar_core.registry import toml_tables, unknown_name
 from pillar_core.types import Dataset
 
 PREFIX = "torchvision"
@@ -64,11 +63,7 @@ def _family(name: str) -> DatasetCard:
     member = name.removeprefix(f"{PREFIX}:")
     if member in NAMES:
         return _card(member)
-    near = difflib.get_close_matches(member.lower(), NAMES, n=3, cutoff=0.5)
-    raise UnknownNameError(
-        f"There is no dataset named {name!r}. "
-        + (f"Did you mean {', '.join(f'{PREFIX}:{match}' for match in near)}?" if near else f"torchvision's, here: {', '.join(NAMES)}.")
-    )
+    raise unknown_name("dataset of torchvision", member.lower(), NAMES)
 
 
 DATASETS.register_family(PREFIX, _family)

@@ -174,9 +174,9 @@ def test_a_file_whose_features_mix_the_images_of_a_batch_is_refused(tmp_path: Pa
 @pytest.mark.parametrize(
     ("name", "error", "says"),
     [
-        ("timm:resnet5000", UnknownNameError, "timm has no model"),
-        ("timm:resnet50.nobodys_tag", UnknownNameError, "timm has no model"),
-        ("open_clip:ViT-Z-1", UnknownNameError, "open_clip has no model"),
+        ("timm:resnet5000", UnknownNameError, "no model of timm.* Did you mean resnet50"),
+        ("timm:resnet50.nobodys_tag", UnknownNameError, "no model of timm"),
+        ("open_clip:ViT-Z-1", UnknownNameError, "no model of open_clip"),
         ("open_clip:ViT-B-32?pretrained=nobody", SettingError, "pretrained must be one of"),
         ("open_clip:ViT-B-32?depth=3", SettingError, "no option depth"),
         ("onnx:/no/such.onnx", SettingError, "there is no /no/such.onnx"),
