@@ -21,8 +21,8 @@ import numpy as np
 from pillar_core.data import cells
 from pillar_core.data.wording import join
 from pillar_core.deferred import pandas as pd
-from pillar_core.errors import DataError, MissingDependencyError
-from pillar_core.extras import how_to_get
+from pillar_core.errors import DataError
+from pillar_core.extras import needed
 
 TEXTS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
 SUFFIXES = (*TEXTS, ".parquet", ".feather", ".arrow", ".jsonl", ".xlsx")
@@ -290,16 +290,11 @@ def _wider(content: io.BytesIO | Path, how: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read_excel(content: io.BytesIO | Path) -> pd.DataFrame:
-    try:
-        with pd.ExcelFile(content) as book:
-            first, *others = book.sheet_names
-            frame = pd.read_excel(book, keep_default_na=False, na_values=[""])
-            _refuse_repeated(pd.read_excel(book, header=None, nrows=1, dtype=str, keep_default_na=False).to_numpy().ravel())
-        frame.attrs["notes"] = [f"The sheet {first!r} was read; left out: {join(others)}."] if others else []
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"reading xlsx needs {how_to_get(error)}. Or save the sheet as csv (File, Save as, CSV UTF-8)."
-        ) from error
+    with needed("reading xlsx (the sheet saved as CSV UTF-8 will do instead)"), pd.ExcelFile(content) as book:
+        first, *others = book.sheet_names
+        frame = pd.read_excel(book, keep_default_na=False, na_values=[""])
+        _refuse_repeated(pd.read_excel(book, header=None, nrows=1, dtype=str, keep_default_na=False).to_numpy().ravel())
+    frame.attrs["notes"] = [f"The sheet {first!r} was read; left out: {join(others)}."] if others else []
     return _dates_as_text(frame)
 
 

@@ -22,7 +22,7 @@ from pillar_core import store
 from pillar_core.data import downloading
 from pillar_core.data.parts import IMAGE_ENDINGS, place_of
 from pillar_core.errors import DataError, MissingDependencyError, PillarError
-from pillar_core.extras import how_to_get
+from pillar_core.extras import how_to_get, needed
 from pillar_core.fingerprint import fingerprint
 from pillar_core.params import Param, setting
 from pillar_core.store.files import try_lock, waiting_for
@@ -118,11 +118,10 @@ def readable(place: Path) -> Iterator[None]:
     Raises DataError: any such error. MissingDependencyError: a package that the reader needs is absent.
     """
     try:
-        yield
+        with needed(f"reading {place}"):
+            yield
     except PillarError:
         raise
-    except ImportError as error:
-        raise MissingDependencyError(f"reading {place} needs {how_to_get(error)}.") from error
     except READING_FAILS + foreign() as error:
         raise DataError(
             f"{place} cannot be read as this data set ({error}): files are damaged, incomplete or arranged differently. "
