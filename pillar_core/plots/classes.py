@@ -111,7 +111,7 @@ def confusion(table: pd.DataFrame, *, classes: Sequence[str], mode: Mode = "ligh
 def possible_answers(table: pd.DataFrame, *, label: str = "", mode: Mode = "light") -> go.Figure:
     """Every possible model as a dot at the class that it answers, a line of dots for each ε; the row's own class stands out.
 
-    table: columns epsilon, draw, class; from `studies.possible_models.answers`. label: the row's class, "" where it is not known.
+    table: columns epsilon, draw, class; from `studies.one_training.answers`. label: the row's class, "" where it is not known.
     """
     names = [str(name) for name in table["class"].value_counts().index]
     names = sorted({*names, label} - {""}, key=lambda name: (name != label, names.index(name) if name in names else -1))
