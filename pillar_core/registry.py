@@ -16,7 +16,7 @@ import functools
 import importlib.metadata
 import threading
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -111,7 +111,7 @@ class Registry(Mapping[str, T]):
             prefix, colon, rest = name.partition(":")
             if colon and rest and prefix in self._families:
                 return self._built.get(name, lambda: self._families[prefix](name))
-        raise unknown_name(self.noun, name, self._items, others=[f"{prefix}:…" for prefix in self._families])
+        raise unknown_name(self.noun, name, self._items, listed=[*self._items, *(f"{prefix}:…" for prefix in self._families)])
 
     def __contains__(self, name: object) -> bool:
         if not isinstance(name, str):
@@ -161,10 +161,10 @@ class Registry(Mapping[str, T]):
             self._plugged.add(entry)
 
 
-def unknown_name(noun: str, name: object, known: Iterable[str], *, others: Sequence[str] = ()) -> UnknownNameError:
-    """The error for a name that is none of `known`: it says the nearest of them, else the first hundred and `others`."""
-    near = difflib.get_close_matches(str(name)[:80], known := list(known), n=3, cutoff=0.5)
-    hint = f"Did you mean {', '.join(near)}?" if near else f"Known: {', '.join([*known[:100], *others])}."
+def unknown_name(noun: str, name: object, known: Collection[str], *, listed: Collection[str] = ()) -> UnknownNameError:
+    """The error for a name that is none of `known`: it says the nearest of them, else the first hundred of what is `listed` or known."""
+    near = difflib.get_close_matches(str(name)[:80], known, n=3, cutoff=0.5)
+    hint = f"Did you mean {', '.join(near)}?" if near else f"Known: {', '.join([*(listed or known)][:100])}."
     return UnknownNameError(f"There is no {noun} named {shown(name)}. {hint}")
 
 

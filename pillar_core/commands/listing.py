@@ -42,7 +42,7 @@ def command(options: argparse.Namespace) -> int:
         return 0
     matches = [(registry.noun, registry[options.what]) for registry in _REGISTRIES if options.what in registry]
     if not matches:
-        raise unknown_name("item or list", options.what, [*WHAT, *(name for registry in _REGISTRIES for name in registry)])
+        raise unknown_name("item or list", options.what, [*WHAT, *(name for registry in _REGISTRIES for name in registry)], listed=WHAT)
     for kind, item in matches:
         print(f"{item.title} ({kind})\n{as_lines(_facts(item))}\n")
     return 0

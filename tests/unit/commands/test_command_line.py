@@ -50,7 +50,7 @@ def test_epsilon_and_noise_are_inverse(capsys):
         (["sweep", "/no/such/grid.yaml"], "cannot be read"),
         (["predict", "/no/such/model", "/no/such/rows.npz"], "no file"),
         (["list", "scoers"], "Did you mean scores"),
-        (["list", "?!"], "Lists: methods"),
+        (["list", "?!"], "Known: methods"),
     ],
 )
 def test_refusals_exit_with_2_and_name_the_fix(arguments, says, capsys):

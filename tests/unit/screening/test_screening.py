@@ -60,7 +60,7 @@ def test_a_longer_list_makes_no_directions_again(monkeypatch: pytest.MonkeyPatch
     private, public = sets
     gsd, made = sys.modules["pillar_core.screening.gsd"], []
     monkeypatch.setattr(gsd, "_DIRECTIONS", Memo(slots=12))
-    monkeypatch.setattr(gsd, "top_directions", lambda rows, k, **more: made.append(len(rows)) or top_directions(rows, k, **more))
+    monkeypatch.setattr(gsd.subspace, "top_directions", lambda rows, k, **more: made.append(len(rows)) or top_directions(rows, k, **more))
     options = {"repeats": 1, "k": 4, **FAST}
     short = pc.screen(private, {"noise": public["noise"]}, **options)
     assert len(made) == 2
