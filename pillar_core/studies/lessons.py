@@ -102,19 +102,13 @@ def _parts(seed: int) -> SemiPrivateSplit:
 def private_rows(parts: SemiPrivateSplit, count: int | None = None) -> FeatureSet:
     """The private rows alone (the first `count`), with the test rows."""
     rows, chosen = parts.features, parts.private[:count]
-    return features(rows.x_train[chosen], _labels(rows)[chosen], rows.x_test, rows.y_test, classes=rows.classes)
+    return features(rows.x_train[chosen], np.asarray(rows.y_train)[chosen], rows.x_test, rows.y_test, classes=rows.classes)
 
 
 def _with_public(source: str, seed: int, count: int | None = None) -> SemiPrivateSplit:
     """The private rows (the first `count`) beside public rows that `source` makes of the set's own."""
     parts = _parts(seed)
     return split(private_rows(parts, count), public=features(SOURCES[source](parts.public_x, seed), None), seed=seed)
-
-
-def _labels(data: FeatureSet) -> Array:
-    if data.y_train is None:
-        raise TypeError("the lesson's data carry labels.")
-    return data.y_train
 
 
 def _scramble(x: Array, seed: int) -> Array:

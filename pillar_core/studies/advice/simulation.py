@@ -129,8 +129,6 @@ def _play(real: RunPlan, rows: SemiPrivateSplit, seed: int) -> float:
 
 
 def _features(rows: SemiPrivateSplit, train: Array, test: Array | None, *, is_labelled: bool = True) -> FeatureSet:
-    x, y = rows.public_x, rows.public_y
-    if y is None:
-        raise ValueError("plays need public labels.")
+    x, y = rows.public_x, np.asarray(rows.public_y)
     x_test, y_test = (None, None) if test is None else (x[test], y[test])
     return FeatureSet(x[train], y[train] if is_labelled else None, x_test, y_test, rows.features.classes)
