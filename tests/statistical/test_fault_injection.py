@@ -4,11 +4,11 @@ import pytest
 
 from pillar_core.auditing import Fault, fault_injection
 
-AUDITS, CLEAN_RUNS, TRIALS = 40, 200, 400
+AUDITS, CLEAN_RUNS, TRIALS = 15, 80, 400
 """TRIALS: half of what the app takes; fewer show less."""
-MOST_ALARMS = 10
-"""α = 2 % over three canaries: 4 expected at most in 200, and more than 10 with probability below 0.3 %."""
-FEWEST_CAUGHT = 38
+MOST_ALARMS = 5
+"""α = 2 % over three canaries: 1.6 expected at most in 80, and more than 5 with probability below 0.6 %."""
+FEWEST_CAUGHT = 14
 
 
 @pytest.mark.slow

@@ -25,13 +25,10 @@ def _wavelet(scale: int, angle: int) -> np.ndarray:
 
 
 def _convolved(image: np.ndarray, kernel: np.ndarray) -> np.ndarray:
-    """Convolution on a grid whose ends meet, as a sum over the kernel's pixels."""
-    reach = len(kernel) // 2
-    return sum(
-        kernel[down + reach, right + reach] * np.roll(image, (down, right), axis=(0, 1))
-        for down in range(-reach, reach + 1)
-        for right in range(-reach, reach + 1)
-    )
+    """Convolution on a grid whose ends meet, as a sum over its pixels; a kernel that is larger than the grid goes round it."""
+    around, reach = np.zeros(image.shape, complex), len(kernel) // 2
+    np.add.at(around, np.ix_(*(np.arange(-reach, reach + 1) % side for side in image.shape)), kernel)
+    return sum(around[place] * np.roll(image, place, axis=(0, 1)) for place in np.ndindex(image.shape))
 
 
 def test_maps_equal_sums_over_pixels() -> None:
