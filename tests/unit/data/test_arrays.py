@@ -14,7 +14,7 @@ X = np.arange(12, dtype=np.float64).reshape(6, 2)
 Y = np.array([0, 1, 2, 0, 1, 2])
 
 
-def test_features_are_float32_contiguous_and_labelled() -> None:
+def test_features_are_float32_contiguous_and_labelled_or_not() -> None:
     table = features(np.asfortranarray(X), Y, X[:2], Y[:2], ["a", "b", "c"])
     assert table.x_train.dtype == np.float32
     assert table.x_train.flags.c_contiguous
@@ -23,14 +23,24 @@ def test_features_are_float32_contiguous_and_labelled() -> None:
     assert (table.classes, table.d, table.n_classes) == (("a", "b", "c"), 2, 3)
     np.testing.assert_array_equal(table.y_test, [0, 1])
     assert table.notes == ()
+    table = features(X, None)
+    assert table.y_train is None
+    assert table.classes == ()
+    tested = features(X, None, X, Y)
+    assert tested.y_train is None
+    np.testing.assert_array_equal(tested.y_test, Y)
 
 
-def test_words_are_mapped_in_sorted_order_and_said_so() -> None:
+def test_words_are_mapped_in_sorted_order_or_the_declared_one_and_bytes_are_text() -> None:
     table = features(X, ["pear", "apple", "fig", "fig", "pear", "apple"], X[:2], np.array(["fig", "pear"]))
     assert table.classes == ("apple", "fig", "pear")
     np.testing.assert_array_equal(table.y_train, [2, 0, 1, 1, 2, 0])
     np.testing.assert_array_equal(table.y_test, [1, 2])
     assert any("apple → 0, fig → 1, pear → 2" in note for note in table.notes)
+    table = features(X[:3], ["b", "a", "b"], classes=["b", "a", "z"])
+    np.testing.assert_array_equal(table.y_train, [0, 1, 0])
+    assert any("No train row has the class z" in note for note in table.notes)
+    assert features(X[:3], [0, 1, 0], classes=["ä".encode(), b"\xff"]).classes == ("ä", "\ufffd")
 
 
 @pytest.mark.parametrize(
@@ -44,26 +54,7 @@ def test_other_numbers_are_mapped_and_said_so(labels: Any, classes: tuple[str, .
     np.testing.assert_array_equal([classes[code] for code in table.y_train], [str(int(value)) for value in np.ravel(labels)])
 
 
-def test_declared_words_keep_their_order() -> None:
-    table = features(X[:3], ["b", "a", "b"], classes=["b", "a", "z"])
-    np.testing.assert_array_equal(table.y_train, [0, 1, 0])
-    assert any("No train row has the class z" in note for note in table.notes)
-
-
-def test_names_of_classes_that_are_bytes_become_text() -> None:
-    assert features(X[:3], [0, 1, 0], classes=["ä".encode(), b"\xff"]).classes == ("ä", "\ufffd")
-
-
-def test_unlabelled_rows_are_taken() -> None:
-    table = features(X, None)
-    assert table.y_train is None
-    assert table.classes == ()
-    tested = features(X, None, X, Y)
-    assert tested.y_train is None
-    np.testing.assert_array_equal(tested.y_test, Y)
-
-
-def test_every_bad_row_is_named() -> None:
+def test_bad_rows_are_named_or_counted_with_all_other_problems() -> None:
     bad = X.copy()
     bad[1, 0], bad[4, 1], bad[5] = np.nan, np.inf, 1e300
     with pytest.raises(DataError) as caught:
@@ -71,11 +62,13 @@ def test_every_bad_row_is_named() -> None:
     assert "row 1 is not finite in columns 0" in str(caught.value)
     assert "row 4 is not finite in columns 1" in str(caught.value)
     assert "row 5 is not finite in columns 0, 1" in str(caught.value)
-
-
-def test_many_bad_rows_are_counted() -> None:
     with pytest.raises(DataError, match="5000 rows that are not finite"):
         features(np.full((5000, 2), np.nan), None)
+    bad = X.copy()
+    bad[0, 0] = np.nan
+    with pytest.raises(DataError) as caught:
+        features(bad, Y[:3], X[:, :1], None)
+    assert len(str(caught.value).splitlines()) == 3
 
 
 BAD: dict[str, tuple[tuple[Any, ...], str]] = {
@@ -111,14 +104,6 @@ def test_bad_arrays_are_refused_with_the_reason(case: str) -> None:
     arguments, message = BAD[case]
     with pytest.raises(DataError, match=message):
         features(*arguments)
-
-
-def test_all_problems_are_told_at_once() -> None:
-    bad = X.copy()
-    bad[0, 0] = np.nan
-    with pytest.raises(DataError) as caught:
-        features(bad, Y[:3], X[:, :1], None)
-    assert len(str(caught.value).splitlines()) == 3
 
 
 @given(st.lists(st.integers(-5, 5) | st.sampled_from([10**6, 2**40]), min_size=2, max_size=30).filter(lambda labels: len(set(labels)) > 1))

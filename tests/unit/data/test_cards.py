@@ -84,12 +84,9 @@ def test_bad_seed_is_refused(seed: object) -> None:
         load_dataset("digits", seed=seed)  # type: ignore[arg-type]  # the wrong type is the point
 
 
-def test_unknown_dataset_suggests_a_name() -> None:
+def test_other_spellings_are_known_or_lead_to_a_name() -> None:
     with pytest.raises(UnknownNameError, match="digits"):
         load_dataset("digit")
-
-
-def test_n_classes_is_another_spelling_of_c() -> None:
     small = SMALL["spiked_features"]
     assert load_dataset("spiked_features", n_classes=5, **small).fingerprint == load_dataset("spiked_features", C=5, **small).fingerprint
 

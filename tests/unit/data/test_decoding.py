@@ -265,13 +265,10 @@ def test_large_arrays_of_a_npz_are_unpacked_to_the_disk(tmp_path: Path, small_me
     assert not [path for path in own_cache.rglob("*") if path.is_file()]
 
 
-def test_large_features_of_a_npz(tmp_path: Path, small_memory: None) -> None:
+def test_large_features_of_a_npz_are_read_and_what_is_cut_or_pickled_is_refused(tmp_path: Path, small_memory: None) -> None:
     rows = np.random.RandomState(0).normal(size=(200, 9))
     np.savez(tmp_path / "a.npz", x_train=rows, y_train=np.arange(200) % 2)
     np.testing.assert_array_equal(read_features(tmp_path / "a.npz").x_train, rows.astype(np.float32))
-
-
-def test_large_arrays_that_are_cut_or_pickled_are_refused(tmp_path: Path, small_memory: None) -> None:
     stream = io.BytesIO()
     np.lib.format.write_array(stream, np.zeros((60, 7, 5), np.uint8))
     for content in (stream.getvalue()[:-50], stream.getvalue() + bytes(50)):

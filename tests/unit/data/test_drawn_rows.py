@@ -40,6 +40,10 @@ def test_a_person_is_wholly_on_one_side_and_every_row_on_one() -> None:
     assert sorted([*train, *test]) == list(range(900))
     assert not set(persons[train]) & set(persons[test])
     assert 20 < len(set(persons[test])) < 110, "300 coins of a fifth"
+    features = dataclasses.replace(pc.features(X, Y), persons=Persons(np.arange(200), 1), test_drawn=True)
+    for refused in (features, dataclasses.replace(features, persons=None, test_drawn=False)):
+        with pytest.raises(DataError, match="drawn while reading"):
+            with_tossed_test(refused)
 
 
 @pytest.mark.parametrize("shape", [(200, 2), (200, 4, 4)])
@@ -68,10 +72,3 @@ def test_a_table_is_drawn_by_persons_and_keeps_a_class_that_no_train_row_has() -
     assert len({features.x_test.tobytes() for features in draws}) == 12
     named = frame.assign(split=["test"] * 3 + ["train"] * 117)
     assert len(raw.private_features(named, recipe, name="ward", by_coin=True).x_test) == 3, "rows that the source names stay"
-
-
-def test_persons_whose_test_rows_are_not_named_are_refused() -> None:
-    features = dataclasses.replace(pc.features(X, Y), persons=Persons(np.arange(200), 1), test_drawn=True)
-    for refused in (features, dataclasses.replace(features, persons=None, test_drawn=False)):
-        with pytest.raises(DataError, match="drawn while reading"):
-            with_tossed_test(refused)

@@ -28,14 +28,11 @@ def test_agrees_with_brute_force(x_a: np.ndarray, x_b: np.ndarray) -> None:
     assert found.tolist() == _brute(x_a, x_b)
 
 
-def test_finds_planted_rows_among_many() -> None:
+def test_finds_planted_rows_among_many_and_no_nearly_equal_ones() -> None:
     generator = np.random.Generator(np.random.PCG64(0))
     x_a, x_b = (generator.standard_normal((n, 33), dtype=np.float32) for n in (9_000, 5_000))
     x_b[4_321], x_b[17] = x_a[8_765], x_a[2]
     assert duplicates(x_a, x_b).tolist() == [[2, 17], [8_765, 4_321]]
-
-
-def test_nearly_equal_rows_are_no_duplicates() -> None:
     row = np.ones((1, 4), dtype=np.float32)
     near = row.copy()
     near[0, 3] = np.nextafter(np.float32(1), np.float32(2))

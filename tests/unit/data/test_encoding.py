@@ -50,12 +50,9 @@ def test_a_text_is_no_category() -> None:
     assert (x.shape, names[256:]) == ((132, 259), tuple(f"ward={ward}" for ward in whole.categories["ward"]))
 
 
-def test_columns_are_told_by_what_they_hold() -> None:
+def test_columns_are_told_by_what_they_hold_and_dates_and_copies_refused() -> None:
     expected = {"patient id": encoding.IDENTIFIER, "age": encoding.NUMBERS, "sex": encoding.WORDS, "seen on": encoding.DATE}
     assert kinds(ward()) == expected | {"years": encoding.COPY, "clinic": encoding.CONSTANT}
-
-
-def test_dates_and_copies_are_refused_with_what_to_do() -> None:
     columns = encoding.columns_of(ward(), "sick")
     recipe = encoding.learn_recipe(ward(), columns, label="sick", left_out=["patient id", "clinic"])
     problems = encoding.problems_of(columns, recipe, is_scaled=True)
@@ -107,12 +104,14 @@ def test_without_public_rows_words_gaps_and_ranges_are_asked_for() -> None:
     assert x.max() <= 1
 
 
-def test_a_public_share_leaves_the_private_rows_and_both_have_every_class() -> None:
+def test_a_public_share_leaves_the_private_rows_and_has_every_class_and_column() -> None:
     private, public = encoding.split_off_public(ward(), "sick", 0.2)
     assert set(private["patient id"]).isdisjoint(public["patient id"])
     assert len(private) + len(public) == 60
     assert set(public["sick"]) == {"yes", "no"} == set(private[private["split"] == "train"]["sick"])
     assert (private["split"] == "test").sum() == 12
+    with pytest.raises(DataError, match="lack the columns age"):
+        encoding.learn_recipe(ward().drop(columns="age"), encoding.columns_of(ward(), "sick"), label="sick", left_out=["patient id"])
 
 
 @pytest.mark.parametrize(
@@ -123,12 +122,7 @@ def test_labels_that_cannot_be_classes_are_a_question(labels, said) -> None:
         labels_of(pd.Series(labels))
 
 
-def test_public_rows_without_a_column_are_refused() -> None:
-    with pytest.raises(DataError, match="lack the columns age"):
-        encoding.learn_recipe(ward().drop(columns="age"), encoding.columns_of(ward(), "sick"), label="sick", left_out=["patient id"])
-
-
-def test_the_first_row_of_each_person_is_kept() -> None:
+def test_the_first_rows_of_each_person_are_kept_on_one_side() -> None:
     """Somebody who comes or leaves moves one row of the others' table, wherever theirs stand."""
     frame = pd.DataFrame({"patient": ["a ", "b", "a", "c", "b"], "x": range(5)})
     kept = rows_of_persons(frame, "patient", most=1)
@@ -137,9 +131,6 @@ def test_the_first_row_of_each_person_is_kept() -> None:
     assert without["x"].tolist() == [0, 3]
     with pytest.raises(DataError, match="patient"):
         rows_of_persons(frame.assign(patient=["a", None, "a", "c", "b"]), "patient", most=1)
-
-
-def test_more_rows_of_a_person_are_the_first_ones_on_one_side() -> None:
     sides = ["train", "test", "test", " Train", "train", "train", "train"]
     frame = pd.DataFrame({"who": ["a", "b", "a", "a ", "b", "a", "c"], "x": range(7), "split": sides})
     assert rows_of_persons(frame, "who", most=2)["x"].tolist() == [0, 1, 3, 6]
@@ -191,23 +182,20 @@ def test_names_that_could_be_one_persons_are_asked_for(ways: list[object]) -> No
     assert rows_of_persons(frame[~frame["patient"].isin(ways[1:])], "patient", most=1)["x"].tolist() == [0, len(ways)]
 
 
-def test_other_names_stay_apart() -> None:
+def test_other_names_stay_apart_and_are_numbered_in_their_order() -> None:
     names = ["1-23", "12-3", "1.23", "12.3", "Anna", "\u0410\u043d\u043d\u0430", "Jos\u00e9", "Jose", "a b", "ab", "100", "1"]
     frame = pd.DataFrame({"patient": names, "x": range(len(names))})
     assert len(rows_of_persons(frame, "patient", most=1)) == len(names)
+    # What is kept of them is made of these numbers, and the key of their rows with it.
+    codes, alike = persons.names_of_persons(pd.Series(["b", "\u00e9va", "B2 ", "a", "B2", "b"], name="who"))
+    assert codes.tolist() == [2, 3, 0, 1, 0, 2]
+    assert alike.tolist() == ["b2", "a", "b", "\u00e9va"]
 
 
 @pytest.mark.parametrize("name", [" ", "\u200b", None])
 def test_a_name_of_nothing_names_nobody(name: str | None) -> None:
     with pytest.raises(DataError, match="empty in rows 1"):
         rows_of_persons(pd.DataFrame({"patient": ["a", name], "x": range(2)}), "patient", most=1)
-
-
-def test_persons_are_numbered_in_the_order_of_their_names() -> None:
-    """What is kept of them is made of these numbers, and the key of their rows with it."""
-    codes, alike = persons.names_of_persons(pd.Series(["b", "\u00e9va", "B2 ", "a", "B2", "b"], name="who"))
-    assert codes.tolist() == [2, 3, 0, 1, 0, 2]
-    assert alike.tolist() == ["b2", "a", "b", "\u00e9va"]
 
 
 def test_numbers_that_reading_rounded_name_nobody() -> None:

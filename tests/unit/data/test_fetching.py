@@ -60,7 +60,7 @@ def cifar(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Served, Array]]:
         yield server, x
 
 
-def test_a_set_is_fetched_once_and_read_offline(served: tuple[Served, Array]) -> None:
+def test_a_set_is_fetched_once_read_offline_and_unpacked_again_where_a_kill_left_half(served: tuple[Served, Array]) -> None:
     server, x = served
     found = load_dataset("torchvision:mnist", download=True)
     np.testing.assert_array_equal(found.x_train, x[:40])
@@ -69,6 +69,16 @@ def test_a_set_is_fetched_once_and_read_offline(served: tuple[Served, Array]) ->
     load_dataset("torchvision:mnist", download=True)
     load_dataset("torchvision:mnist")
     assert server.asked == asked
+    # A kill between archive and unpacked file leaves the mark; the half file must not count as there.
+    _, x = served
+    load_dataset("torchvision:mnist", download=True)
+    place = places.home("torchvision:mnist")
+    raw = place / "MNIST" / "raw"
+    half = raw / "train-images-idx3-ubyte"
+    half.write_bytes(half.read_bytes()[:1000])
+    written(place, {places.UNFINISHED: b""})
+    np.testing.assert_array_equal(load_dataset("torchvision:mnist", download=True).x_train, x[:40])
+    assert not (place / places.UNFINISHED).exists()
 
 
 def test_a_cut_line_is_not_read_and_only_the_missing_archive_is_fetched_again(served: tuple[Served, Array]) -> None:
@@ -83,27 +93,6 @@ def test_a_cut_line_is_not_read_and_only_the_missing_archive_is_fetched_again(se
     np.testing.assert_array_equal(load_dataset("torchvision:mnist", download=True).x_test, x[40:])
     assert server.asked["train-images-idx3-ubyte.gz"] == asked["train-images-idx3-ubyte.gz"]
     assert server.asked[LAST] > asked[LAST]
-
-
-def test_what_a_killed_process_half_unpacked_is_unpacked_again(served: tuple[Served, Array]) -> None:
-    """A kill between archive and unpacked file leaves the mark; the half file must not count as there."""
-    _, x = served
-    load_dataset("torchvision:mnist", download=True)
-    place = places.home("torchvision:mnist")
-    raw = place / "MNIST" / "raw"
-    half = raw / "train-images-idx3-ubyte"
-    half.write_bytes(half.read_bytes()[:1000])
-    written(place, {places.UNFINISHED: b""})
-    np.testing.assert_array_equal(load_dataset("torchvision:mnist", download=True).x_train, x[:40])
-    assert not (place / places.UNFINISHED).exists()
-
-
-def test_another_file_under_the_same_name_is_refused(served: tuple[Served, Array]) -> None:
-    server, _ = served
-    server.files["train-labels-idx1-ubyte.gz"] = gzip.compress(idx(np.zeros(40)), mtime=0)
-    with pytest.raises(DataError, match="could not be fetched"):
-        load_dataset("torchvision:mnist", download=True)
-    assert not DATASETS["torchvision:mnist"].is_here()
 
 
 def test_the_command_fetches_and_reads(served: tuple[Served, Array], capsys: pytest.CaptureFixture[str]) -> None:
@@ -150,9 +139,14 @@ def test_a_stop_keeps_what_came(cifar: tuple[Served, Array]) -> None:
     assert not partial.exists()
 
 
-def test_a_stop_is_no_failure_of_a_mirror(served: tuple[Served, Array]) -> None:
+def test_a_stop_is_no_failure_of_a_mirror_and_another_file_is_refused(served: tuple[Served, Array]) -> None:
     with pytest.raises(Cancelled), downloading.report_progress(lambda *_: None, lambda: True):
         load_dataset("torchvision:mnist", download=True)
+    server, _ = served
+    server.files["train-labels-idx1-ubyte.gz"] = gzip.compress(idx(np.zeros(40)), mtime=0)
+    with pytest.raises(DataError, match="could not be fetched"):
+        load_dataset("torchvision:mnist", download=True)
+    assert not DATASETS["torchvision:mnist"].is_here()
 
 
 def test_a_file_that_changed_since_is_fetched_from_its_beginning(cifar: tuple[Served, Array]) -> None:

@@ -56,26 +56,23 @@ def test_tables_with_a_split_column(ending: str, tmp_path: Path) -> None:
     assert any("column 'split'" in note for note in features.notes)
 
 
-def test_tables_without_a_split_column_get_a_stratified_fifth() -> None:
+def test_tables_without_a_split_column_give_labels_and_a_stratified_fifth() -> None:
     features = read_features(_csv(_table()), filename="t.csv")
     assert (len(features.x_train), len(features.x_test), np.bincount(features.y_test).tolist()) == (16, 4, [2, 2])
     assert any("stratified fifth" in note for note in features.notes)
     both = np.concatenate([features.x_train, features.x_test])
     np.testing.assert_array_equal(both[np.argsort(both[:, 0])], X)
-
-
-def test_y_is_a_label_column_and_row_numbers_are_left_out() -> None:
     features = read_features(_csv(pd.DataFrame({"a": X[:, 0], "y": Y}), index=True), filename="t.csv")
     assert features.d == 1
     assert any("row numbers" in note for note in features.notes)
     shuffled = pd.DataFrame({"a": X[:, 0], "y": Y}, index=np.arange(len(Y))[::-1])
     assert read_features(_csv(shuffled, index=True), filename="t.csv").d == 1, "one private value decides no width"
-
-
-def test_empty_label_column_means_unlabelled() -> None:
     features = read_features(_csv(_table().assign(label=np.nan)), filename="t.csv")
     assert features.y_train is None
     assert len(features.x_train) == 20
+    table = pa.table({"x": pa.array([1, 2, 3, 5] * 5, pa.int32()).cast(pa.decimal128(12, 1)), "label": ["a", "b"] * 10})
+    pq.write_table(table, stream := io.BytesIO())
+    assert sorted(set(read_features(stream.getvalue(), filename="a.parquet").x_train.ravel())) == [1, 2, 3, 5]
 
 
 def _broken_cell() -> pd.DataFrame:
@@ -175,12 +172,24 @@ def test_missing_file_is_refused(tmp_path: Path) -> None:
     assert not report_on(tmp_path / "absent.csv").ok
 
 
-def test_the_report_describes_a_good_file() -> None:
+def test_the_report_describes_a_good_file_and_which_rows_are_public() -> None:
     report = report_on(npz(x_train=X, y_train=Y, x_test=X[:3], y_test=Y[:3], classes=["n", "y"]), "mine.npz", public_fraction=0.2)
     assert report.ok
     assert (report.rows, report.n_train, report.n_test, report.dims, report.classes) == (23, 20, 3, (2,), ("n", "y"))
     assert report.preview[1] == {"row": 1, "label": "y", "x0": 2.0, "x1": 3.0}
     assert not report.is_images
+    report = report_on(npz(x_train=X, y_train=Y, x_test=X, y_test=Y), "mine.npz", public_fraction=None)
+    assert report.ok
+    assert report.notes[0].startswith("All 20 train rows are private")
+    report = report_on(npz(x_train=X[:18]), "mine.npz", public_fraction=0.25)
+    assert report.n_public == len(pc.split(pc.features(X[:18], None), public_fraction=0.25).public_x) == 4
+    file = io.BytesIO()
+    labels = np.arange(40) % 2
+    labels[3] = 2
+    np.savez(file, x_train=np.eye(40, dtype=np.float32), y_train=labels)
+    report = report_on(file.getvalue(), "mine.npz")
+    assert report.ok
+    assert any(note.startswith("One train row alone has the class 2:") for note in report.notes)
 
 
 @pytest.mark.parametrize("fraction", [0.01, 0.1, 0.25, 0.5])
@@ -224,32 +233,18 @@ def test_an_archive_may_say_whose_its_rows_are(is_image: bool) -> None:
     assert alone.most == 1
 
 
-def test_the_report_refuses_three_rows_with_the_reason() -> None:
-    report = report_on(npz(x_train=X[:3], y_train=[0, 1, 0], x_test=X[:1], y_test=[0]), "mine.npz")
-    assert not report.ok
-    assert (report.n_train, report.n_public) == (3, 2)
-    assert "at least 3 public rows" in report.problems[0]
-    assert "another data set" in report.problems[0]
-
-
-def test_the_report_with_public_rows_from_elsewhere_says_that_all_are_private() -> None:
-    report = report_on(npz(x_train=X, y_train=Y, x_test=X, y_test=Y), "mine.npz", public_fraction=None)
-    assert report.ok
-    assert report.notes[0].startswith("All 20 train rows are private")
-
-
-def test_the_report_counts_unlabelled_rows_too() -> None:
-    report = report_on(npz(x_train=X[:18]), "mine.npz", public_fraction=0.25)
-    assert report.n_public == len(pc.split(pc.features(X[:18], None), public_fraction=0.25).public_x) == 4
-
-
-def test_the_report_tells_every_bad_row() -> None:
+def test_the_report_tells_every_bad_row_and_why_three_are_too_few() -> None:
     bad = X.copy()
     bad[[2, 9]] = np.nan
     report = report_on(npz(x_train=bad, y_train=Y, x_test=X[:, :1]), "mine.npz")
     assert not report.ok
     assert [problem.split(" is ")[0] for problem in report.problems[:2]] == ["x_train row 2", "x_train row 9"]
     assert "as many columns" in report.problems[2]
+    report = report_on(npz(x_train=X[:3], y_train=[0, 1, 0], x_test=X[:1], y_test=[0]), "mine.npz")
+    assert not report.ok
+    assert (report.n_train, report.n_public) == (3, 2)
+    assert "at least 3 public rows" in report.problems[0]
+    assert "another data set" in report.problems[0]
 
 
 @pytest.mark.parametrize("path", ["/etc", "~nosuch", "a" * 5000, "/nosuch", "\0x", ".", None, 3, b"", [], {}, float("nan")])
@@ -277,16 +272,6 @@ def test_the_state_of_a_folder_asks_for_few_files_and_sees_them_change(tmp_path:
     assert data.state_of(str(tmp_path / "nothing")) == ""
 
 
-def test_a_class_of_one_train_row_is_named() -> None:
-    file = io.BytesIO()
-    labels = np.arange(40) % 2
-    labels[3] = 2
-    np.savez(file, x_train=np.eye(40, dtype=np.float32), y_train=labels)
-    report = report_on(file.getvalue(), "mine.npz")
-    assert report.ok
-    assert any(note.startswith("One train row alone has the class 2:") for note in report.notes)
-
-
 def test_the_state_of_a_link_is_that_of_the_file_it_names(tmp_path: Path) -> None:
     target = tmp_path / "rows.csv"
     target.write_text("a,b\n1,2\n")
@@ -297,12 +282,6 @@ def test_the_state_of_a_link_is_that_of_the_file_it_names(tmp_path: Path) -> Non
     before = data.state_of(str(folder))
     target.write_text("a,b\n1,2\n3,4\n")
     assert before not in ("", data.state_of(str(folder)))
-
-
-def test_decimals_are_numbers() -> None:
-    table = pa.table({"x": pa.array([1, 2, 3, 5] * 5, pa.int32()).cast(pa.decimal128(12, 1)), "label": ["a", "b"] * 10})
-    pq.write_table(table, stream := io.BytesIO())
-    assert sorted(set(read_features(stream.getvalue(), filename="a.parquet").x_train.ravel())) == [1, 2, 3, 5]
 
 
 def _claiming(shape: tuple[int, ...], held: int, *, dtype: str = "<f4") -> bytes:

@@ -44,7 +44,7 @@ def test_mixture_closed_forms_agree_with_linear_algebra() -> None:
         assert math.isclose(data.known["xi"][k], 1 - np.linalg.norm(projector @ mu), abs_tol=1e-12)
 
 
-def test_mixture_margin_quantile_is_exact() -> None:
+def test_mixture_margin_quantile_is_exact_and_deviations_follow_the_corollary() -> None:
     n, sigma = 200_000, 0.4
     data = load_dataset("gaussian_mixture", n=n, n_test=10, d=4, sigma=sigma, theta=0.9)
     margins = (2.0 * data.y_train - 1) * (data.x_train @ data.known["mu"])
@@ -53,9 +53,6 @@ def test_mixture_margin_quantile_is_exact() -> None:
     assert abs(below - quantile) < FIVE_SIGMA * math.sqrt(quantile * (1 - quantile) / n)
     right = data.known["bayes_accuracy"]
     assert abs((margins > 0).mean() - right) < FIVE_SIGMA * math.sqrt(right * (1 - right) / n)
-
-
-def test_default_deviations_follow_the_corollary() -> None:
     data = load_dataset("gaussian_mixture", n=10, n_test=10, d=64)
     assert data.known["sigma"] == data.known["theta"] == 1 / 16
 
@@ -74,30 +71,21 @@ def test_spiked_basis_diagonalises_the_sample_covariance(d: int) -> None:
     assert (np.diff(values) <= 0).all()
 
 
-def test_spiked_class_means_and_sizes() -> None:
+def test_spiked_rows_have_the_stated_means_sizes_spectrum_and_tails() -> None:
     data = load_dataset("spiked_features", n=60_000, n_test=100, d=24, C=4, seed=5)
     assert set(np.bincount(data.y_train)) == {15_000}
     means = np.stack([data.x_train[data.y_train == code].mean(axis=0) for code in range(4)])
     # Each coordinate's error has standard deviation √(variance/15,000), the variances summing to about 1 over coordinates.
     assert np.linalg.norm(means - data.known["class_means"], axis=1).max() < FIVE_SIGMA * math.sqrt(1 / 15_000)
     assert np.linalg.norm(data.known["class_means"], axis=1).min() > 10 * math.sqrt(1 / 15_000)
-
-
-def test_spiked_spectrum_follows_the_decay() -> None:
     data = load_dataset("spiked_features", n=100, n_test=100, d=64, separation=0.0, decay=1.5)
     slopes = np.diff(np.log(data.known["eigenvalues"])) / np.diff(np.log(np.arange(1, 65)))
     np.testing.assert_allclose(slopes, -1.5, atol=1e-4)
-
-
-def test_spiked_rows_have_heavy_tails() -> None:
     data = load_dataset("spiked_features", n=20_000, n_test=100, d=64, separation=0.0)
     along = data.x_train @ data.known["basis"][:, 40]
     standard = along / along.std()
     # P(|Student(4)/√2| > 4) = 0.0048 against 0.00006 for a normal: 96 rows expected against 1.3.
     assert 40 < (np.abs(standard) > 4).sum() < 200
-
-
-def test_test_rows_do_not_depend_on_the_number_of_train_rows() -> None:
     few, many = (load_dataset("spiked_features", n=n, n_test=100, d=16) for n in (100, 5_000))
     np.testing.assert_array_equal(few.x_test, many.x_test)
 

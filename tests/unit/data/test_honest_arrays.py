@@ -42,13 +42,10 @@ def test_the_names_that_people_give_are_known_and_said(rows: str, labels: str | 
     assert rows == "x_train" or any(rows in note for note in features.notes)
 
 
-def test_test_rows_are_found_beside_them() -> None:
+def test_names_that_are_not_certain_are_asked_for_with_shapes() -> None:
     features = read_features(npz(X_train=X, y_train=Y, X_test=X[:4], y_test=Y[:4]), filename="a.npz")
     assert features.x_test is not None
     assert len(features.x_test) == 4
-
-
-def test_names_that_are_not_certain_are_asked_for_with_shapes() -> None:
     content = npz(X=X, features=X, names=Y)
     with pytest.raises(DataError, match=r"features \(20, 3\).*keys=\(rows, labels\)"):
         read_features(content, filename="a.npz")
@@ -85,15 +82,12 @@ def test_rows_of_any_library_are_numbers(rows: Any) -> None:
     np.testing.assert_allclose(pc.features(rows, Y).x_train, X, rtol=1e-6)
 
 
-def test_short_floats_and_dummies_are_numbers() -> None:
+def test_short_floats_and_dummies_are_numbers_and_words_are_not() -> None:
     np.testing.assert_allclose(pc.features(torch.tensor(X).bfloat16(), torch.tensor(Y)).x_train, X, rtol=0.01)
     frame = pd.get_dummies(pd.DataFrame({"age": range(20), "sex": ["f", "m"] * 10}))
     assert pc.features(frame, Y).x_train[1].tolist() == [1.0, 0.0, 1.0]
     gaps = pd.DataFrame({"a": pd.array([1, None] * 10, dtype="Int64"), "b": pd.array([True, False] * 10, dtype="boolean")})
     with pytest.raises(DataError, match="row 1 is not finite in columns 0"):
         pc.features(gaps, Y)
-
-
-def test_a_frame_of_words_says_what_to_do() -> None:
     with pytest.raises(DataError, match="load_features"):
         pc.features(pd.DataFrame({"sex": ["f", "m"] * 10}), Y)

@@ -94,7 +94,7 @@ def test_the_scale_follows_from_the_budget(relation, scale):
     assert pc.run("disjunction", boolean_split(), epsilon=float("inf")).accuracy == 1.0
 
 
-def test_data_that_do_not_fit_are_refused():
+def test_data_that_do_not_fit_are_refused_and_private_rows_do_not_decide_it():
     with pytest.raises(DataError, match="disjunctions"):
         pc.run("disjunction", small_split(), epsilon=1.0)
     generator = rng.stream(1, "real")
@@ -104,9 +104,6 @@ def test_data_that_do_not_fit_are_refused():
     lonely = np.eye(20, dtype=np.float32)[np.arange(400) % 20]
     with pytest.raises(DataError, match="20 components"):
         pc.run("disjunction", half_public(lonely), epsilon=1.0)
-
-
-def test_private_rows_do_not_decide_whether_the_data_fit():
     split = boolean_split()
     x = split.features.x_train.copy()
     x[split.private[0]] = 0.25

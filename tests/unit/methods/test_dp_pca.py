@@ -63,13 +63,15 @@ def test_the_share_buys_what_it_says_and_both_compose_to_the_budget(share, relat
     assert 0.999 <= record.guarantee.epsilon.upper <= 1.0
 
 
-def test_without_a_budget_the_share_is_of_the_whole_mu():
+def test_without_a_budget_the_share_is_of_the_whole_mu_and_a_dearer_moment_is_refused():
     facts = small_split().facts
     learner = METHODS["dp_pca"]
     settings = learner.resolve_schedule(learner.settings(noise_multiplier=2.0, share=0.6, **SETTINGS), facts, None).settings
     descent = math.sqrt(4) / 2.0
     moment = 1 / settings.pca_noise_multiplier
     assert moment / math.hypot(moment, descent) == pytest.approx(0.6)
+    with pytest.raises(BudgetError, match="epsilon of at least"):
+        pc.run("dp_pca", small_split(), epsilon=0.1, pca_noise_multiplier=1.0, **SETTINGS)
 
 
 def test_no_noise_finds_the_rows_own_components():
@@ -80,8 +82,3 @@ def test_no_noise_finds_the_rows_own_components():
     _, vectors = np.linalg.eigh(rows.T @ rows)
     projection = record.classifier.transform.projection
     np.testing.assert_allclose(projection @ projection.T, vectors[:, -3:] @ vectors[:, -3:].T, atol=1e-3)
-
-
-def test_a_moment_that_costs_more_than_the_budget_is_refused():
-    with pytest.raises(BudgetError, match="epsilon of at least"):
-        pc.run("dp_pca", small_split(), epsilon=0.1, pca_noise_multiplier=1.0, **SETTINGS)

@@ -21,17 +21,13 @@ def test_effective_steps_are_the_path_length_of_unit_gradients(steps, momentum):
     assert effective_steps(steps, momentum) == pytest.approx(position)
 
 
-def test_momentum_has_the_path_length_of_plain_descent():
+def test_momentum_and_k_are_those_of_plain_descent_and_of_pillar():
     split = small_split()
     raft = pc.run("dp_raft_pillar", split, epsilon=1.0, k=4)
     plain = pc.run("pillar", split, epsilon=1.0, k=4, bias=False)
     assert raft.settings["steps"] == plain.settings["steps"]
     path_length = raft.settings["learning_rate"] * effective_steps(raft.settings["steps"], 0.9)
     assert path_length == pytest.approx(plain.settings["learning_rate"] * plain.settings["steps"])
-
-
-def test_k_makes_it_dp_raft_on_pillars_projection():
-    split = small_split()
     changes = {"epsilon": 1.0, "k": 4, "steps": 5, "learning_rate": 0.3}
     one, other = (classifier_of(name, split, **changes) for name in ("dp_raft", "dp_raft_pillar"))
     x = split.features.x_test

@@ -40,7 +40,7 @@ def basis_of(anchors, drawn, weights, k=K):
     return AnchorBasis(residuals, anchors, torch.from_numpy(coefficients)), coefficients
 
 
-def test_the_basis_spans_the_anchors_top_directions():
+def test_the_basis_spans_the_anchors_top_directions_and_is_zero_past_their_rank():
     _, _, anchors, drawn, weights = case()
     gradients = per_row_gradients(anchors, drawn, weights)
     _, coefficients = basis_of(anchors, drawn, weights)
@@ -49,9 +49,6 @@ def test_the_basis_spans_the_anchors_top_directions():
     # float32 residuals (6e-8) in gradients of norm about 4; the projector's error is that over the relative eigengap, above 0.02.
     np.testing.assert_allclose(v @ v.T, right[:K].T @ right[:K], atol=1e-4)
     np.testing.assert_allclose(v.T @ v, np.eye(K), atol=1e-5)
-
-
-def test_directions_past_the_rank_are_zero():
     generator = rng.stream(0, "rank")
     g = generator.standard_normal((6, 2)) @ generator.standard_normal((2, 9))
     coefficients = anchor_coefficients(g @ g.T, 4)
@@ -140,12 +137,9 @@ def test_two_releases_a_step_are_charged_as_one_at_the_right_noise():
     assert 1 / first**2 + 1 / second**2 == pytest.approx(1 / event.noise_multiplier**2, rel=1e-12)
 
 
-def test_more_directions_than_anchors_are_refused():
+def test_more_directions_than_anchors_and_a_diverging_training_are_refused():
     with pytest.raises(DataError, match="k must be at most 10, the anchors"):
         pc.run("gep", small_split(), epsilon=1.0, k=11, anchors=10)
-
-
-def test_a_training_that_diverges_is_refused():
     with pytest.raises(DataError, match="Training diverged: lower the learning rate"):
         pc.run("gep", small_split(), epsilon=1.0, learning_rate=1e300)
 

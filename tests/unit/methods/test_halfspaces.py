@@ -71,16 +71,13 @@ def test_joint_sums_equal_per_row_gradients(name):
         torch.testing.assert_close(ours[head].double(), expected, atol=1e-4, rtol=1e-4)
 
 
-def test_summed_losses_are_means_over_problems():
+def test_summed_losses_are_means_over_problems_and_two_classes_are_one():
     z, y, weights = rows()
     inside = halfspaces.into_ball(weights)
     assert float(inside.norm(dim=-1).max()) <= 1 + 1e-6
     ours = halfspaces.losses(z, y, inside, LOSSES["logistic"], n_classes=3)
     margins = np.einsum("mpk,nk->mpn", inside.numpy(), z) * halfspaces.targets(y, 3).numpy()
     np.testing.assert_allclose(ours, np.log2(1 + np.exp(-margins)).mean(1).sum(-1), rtol=1e-5)
-
-
-def test_two_classes_take_one_halfspace():
     y = np.array([0, 1, 1])
     assert halfspaces.targets(y, 2).tolist() == [[-1, 1, 1]]
     weights = halfspaces.class_weights(np.array([[1.0, 2.0]]))
@@ -131,21 +128,15 @@ def printed_case(**changes):
     return pc.run("pillar_noisy_sgd", binary_split(n=80), epsilon=2.0, preset="paper", failure_probability=0.5, **changes)
 
 
-def test_the_printed_algorithm_runs_on_few_rows_within_its_budget():
+def test_the_printed_algorithm_runs_on_few_rows_within_its_budget_and_says_what_many_take():
     record = printed_case()
     assert record.guarantee.epsilon.upper <= 2.0
     assert record.settings["steps"] == 32**2
     assert printed_case().accuracy == record.accuracy
     assert len(record.guarantee.events) == 2
-
-
-def test_the_printed_algorithm_keeps_the_contract():
     case = case_for(METHODS["pillar_noisy_sgd"], variant="as_printed", steps=None, runs_delta=1e-5, failure_probability=0.9)
     checks.declared_is_spent(case)
     checks.repeats_and_leaves_inputs(case)
-
-
-def test_the_printed_algorithm_says_what_it_would_take():
     generator = rng.stream(0, "many")
     x = generator.standard_normal((5000, 4)).astype(np.float32)
     split = split_features(FeatureSet(x, np.arange(5000) % 2, None, None, ("a", "b")), public_fraction=0.1)

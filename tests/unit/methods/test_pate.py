@@ -23,13 +23,10 @@ from pillar_core.types import Provenance
 CONFIDENT = {"answers": 15, "threshold": 0.2}
 
 
-def test_a_row_keeps_its_teacher_whatever_rows_there_are():
+def test_a_row_keeps_its_teacher_and_teachers_are_even():
     all_ids = np.arange(1000)
     few = all_ids[[3, 500, 999]]
     np.testing.assert_array_equal(pate.teacher_of(few, 37), pate.teacher_of(all_ids, 37)[few])
-
-
-def test_teachers_are_even_and_do_not_follow_the_order_of_rows():
     teacher = pate.teacher_of(np.arange(20_000), 10)
     sizes = np.bincount(teacher, minlength=10)
     # Binomial(20000, 1/10): standard deviation 42; 5 of them.
@@ -98,7 +95,7 @@ def test_a_replaced_row_moves_one_vote_only():
     assert max(moved) == pytest.approx(math.sqrt(2))
 
 
-def test_the_cost_in_rdp_terms():
+def test_the_cost_in_rdp_terms_and_of_no_more_answers_than_questions():
     facts = small_split().facts
     learner = METHODS["pate"]
     plain = learner.settings(noise_multiplier=5.0, queries=12)
@@ -110,9 +107,6 @@ def test_the_cost_in_rdp_terms():
         (15.0, 12),
         (5.0, 4),
     }
-
-
-def test_more_answers_than_questions_are_refused():
     with pytest.raises(SettingError, match="answers must be at most 10"):
         pc.run("pate", small_split(), epsilon=1.0, queries=10, answers=11)
 
@@ -142,18 +136,15 @@ def test_the_data_dependent_value_is_badged_and_below_the_cost_where_teachers_ag
     assert value < 0.9 * split_evenly
 
 
-def test_the_chance_of_another_answer_is_the_union_bound():
-    votes, sigma = np.array([90.0, 30.0, 75.0]), 12.0
-    wanted = norm.sf(60 / (np.sqrt(2) * sigma)) + norm.sf(15 / (np.sqrt(2) * sigma))
-    assert log_chance_of_another(votes, sigma) == pytest.approx(math.log(wanted))
-
-
 def test_data_dependent_rdp_is_never_above_the_plain_one():
     orders = (1.5, 4.0, 32.0, 500.0)
     for votes in ([100, 0, 0], [34, 33, 33], [60, 40, 0], [1e6, 0, 0]):
         value = gnmax_rdp(np.array(votes, dtype=float), 10.0, orders)
         assert (value <= np.array(orders) / 100.0).all()
         assert (value >= 0).all()
+    votes, sigma = np.array([90.0, 30.0, 75.0]), 12.0
+    wanted = norm.sf(60 / (np.sqrt(2) * sigma)) + norm.sf(15 / (np.sqrt(2) * sigma))
+    assert log_chance_of_another(votes, sigma) == pytest.approx(math.log(wanted))
 
 
 def test_published_rdp(shared):

@@ -144,14 +144,11 @@ def test_a_row_moves_a_sum_by_the_clip_norm_at_most(n_classes, clip):
     assert far >= 0.99 * 2 * min(clip, kalman.clip_norms(kalman.KalmanSettings(steps=10), n_classes)[0])
 
 
-def test_a_row_is_shortened_by_its_first_k_numbers_and_never_stretched_past_the_floor():
+def test_a_row_is_shortened_by_its_first_k_numbers_and_one_that_is_no_number_counts_as_zeros():
     rows = np.array([[3.0, 4.0, 5.0], [0.3, 0.4, 1.0], [0.0, 0.0, 7.0], [np.nan, 1.0, 1.0], [np.inf, 1.0, 1.0], [1e200, 0.0, 1.0]])
     found = kalman.shorten_rows(rows, 2, 1.0)
     np.testing.assert_allclose(found[:2], [[0.6, 0.8, 1.0], [0.3, 0.4, 1.0]])
     assert not found[2:].any(), "no norm: nothing in any column, whatever lies beyond the first K"
-
-
-def test_a_row_that_is_no_number_counts_as_zeros_and_moves_no_other():
     view = view_of(small_split(), PublicUse.UNLABELLED)
     x = view.x.copy()
     x[view.rows[0]] = np.nan
@@ -243,29 +240,21 @@ def test_with_labels_it_begins_at_the_public_rows_head_and_moves_as_far_as_the_n
     assert strong > max(0.9, start)
 
 
-def test_the_order_of_private_rows_does_not_matter():
+def test_neither_order_nor_parts_nor_another_draw_of_the_noise_change_a_call(monkeypatch):
     case = case_for(LEARNER)
     view, turned = case.view, np.argsort(rng.stream(4, "order").random(len(case.view.y)))
     other = dataclasses.replace(view, rows=view.rows[turned], y=view.y[turned], memo=Memo())
     one, two = (case.fit(each)[0].classifier.weights for each in (view, other))
     np.testing.assert_allclose(one, two, rtol=1e-4, atol=1e-5)  # logits in float32, sums in float64
-
-
-def test_private_rows_are_read_in_parts_with_the_same_result(monkeypatch):
-    case = case_for(LEARNER)
-    whole = case.fit(case.view)[0].classifier.weights
-    monkeypatch.setattr(kalman, "LOGITS_AT_ONCE", 20)
-    parts = case.fit(dataclasses.replace(case.view, memo=Memo()))[0].classifier.weights
-    np.testing.assert_allclose(parts, whole, rtol=1e-4, atol=1e-5)
-
-
-def test_another_draw_of_the_noise_moves_no_call():
-    case = case_for(LEARNER)
     tapes = [Recorder(), Recorder()]
     for seed, tape in enumerate(tapes):
         case.fit(case.view, tape, seed=seed)
     assert tapes[0].calls == tapes[1].calls
     assert [call.sensitivity for call in tapes[0].calls] == [1.0, *kalman.clip_norms(case.settings, 3)]
+    whole = case.fit(case.view)[0].classifier.weights
+    monkeypatch.setattr(kalman, "LOGITS_AT_ONCE", 20)
+    parts = case.fit(dataclasses.replace(case.view, memo=Memo()))[0].classifier.weights
+    np.testing.assert_allclose(parts, whole, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(("steps", "k"), [(1, 4), (10, 1), (10, None)])

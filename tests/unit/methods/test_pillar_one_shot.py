@@ -36,10 +36,12 @@ def test_the_sensitivities_are_reached_and_never_passed(weight):
     assert bound * one_shot.replace_one_factor(weight) * 0.999 <= max(replace) <= bound * one_shot.replace_one_factor(weight)
 
 
-def test_known_sensitivities():
+def test_known_sensitivities_and_a_row_that_the_projection_loses():
     assert (one_shot.sensitivity(0.0), one_shot.replace_one_factor(0.0)) == (1.0, 2.0)
     assert one_shot.sensitivity(1.0) * one_shot.replace_one_factor(1.0) == pytest.approx(2.0)
     assert one_shot.sensitivity(3.0) * one_shot.replace_one_factor(3.0) == pytest.approx(math.sqrt(20))
+    assert not unit_rows(np.zeros((1, 3), dtype=np.float32)).any()
+    assert Transform(normalise=True)(np.zeros((1, 3), dtype=np.float32)).any() is np.False_
 
 
 def test_equal_counts_give_the_printed_formulas():
@@ -101,11 +103,6 @@ def test_sums_are_those_of_projected_unit_rows():
     for label in range(3):
         own = view.y == label
         np.testing.assert_allclose(sums[label], [*u[own].sum(axis=0), 0.5 * own.sum()], atol=1e-3)
-
-
-def test_a_row_that_the_projection_loses_adds_nothing():
-    assert not unit_rows(np.zeros((1, 3), dtype=np.float32)).any()
-    assert Transform(normalise=True)(np.zeros((1, 3), dtype=np.float32)).any() is np.False_
 
 
 def test_without_counts_the_cost_is_a_plain_sum():

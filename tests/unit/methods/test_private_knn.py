@@ -34,14 +34,11 @@ def test_votes_are_the_labels_of_the_nearest_rows(neighbours):
         np.testing.assert_array_equal(votes[row], np.bincount(y[nearest], minlength=4))
 
 
-def test_ties_go_to_the_smaller_row_number_wherever_rows_stand():
+def test_ties_go_to_the_smaller_row_number_and_an_empty_sample_votes_for_nothing():
     asked, z, y = np.zeros((1, 2), dtype=np.float32), np.ones((6, 2), dtype=np.float32), np.arange(6) % 3
     ids = np.array([5, 0, 3, 1, 4, 2])
     votes = neighbour_votes(asked, z, y, ids, neighbours=2, n_classes=3)
     np.testing.assert_array_equal(votes[0], np.bincount(y[[1, 3]], minlength=3))
-
-
-def test_an_empty_sample_votes_for_nothing():
     asked, z, y = rows()
     assert not neighbour_votes(asked, z[:0], y[:0], np.arange(0), neighbours=3, n_classes=4).any()
 
@@ -113,12 +110,9 @@ def test_the_budget_is_kept(batch_size):
     assert 0.9 <= record.guarantee.epsilon.upper <= 1.0
 
 
-def test_without_noise_the_student_learns_from_the_neighbours():
+def test_without_noise_the_student_learns_and_its_shrunk_regression_is_least_squares():
     for learns in ("votes", "labels"):
         assert pc.run("private_knn", small_split(n=900), epsilon=math.inf, k=4, neighbours=20, student=learns).accuracy > 0.8
-
-
-def test_without_noise_the_shrunk_regression_is_least_squares():
     asked, _, _ = rows(m=30)
     targets = rng.stream(5, "targets").standard_normal((30, 2))
     weights, bias = shrunk_regression(asked, targets, noise_std=0.0)
@@ -126,7 +120,7 @@ def test_without_noise_the_shrunk_regression_is_least_squares():
     np.testing.assert_allclose(np.vstack([weights, bias]), wanted, rtol=1e-4, atol=1e-5)
 
 
-def test_noise_alone_is_mostly_shrunk_away():
+def test_cross_validation_shrinks_noise_alone_and_takes_a_small_penalty_for_signal():
     generator = rng.stream(6, "noise")
     z = generator.standard_normal((500, 20))
     noise = generator.standard_normal((500, 10))
@@ -134,9 +128,6 @@ def test_noise_alone_is_mostly_shrunk_away():
     plain, _ = shrunk_regression(z, noise, noise_std=0.0)
     # Each direction keeps max(0, 1 − 1/power) with power a mean of 10 squares (sd 0.45): 0.15 of it on average.
     assert np.linalg.norm(kept) < 0.5 * np.linalg.norm(plain)
-
-
-def test_cross_validation_takes_a_small_penalty_for_signal_and_a_large_one_for_noise():
     generator = rng.stream(7, "gcv")
     z = generator.standard_normal((100, 20))
     truth = generator.standard_normal((20, 3))
@@ -144,9 +135,6 @@ def test_cross_validation_takes_a_small_penalty_for_signal_and_a_large_one_for_n
     np.testing.assert_allclose(weights, truth, atol=0.05)
     noise, _ = cross_validated_ridge(z, generator.standard_normal((100, 3)))
     assert np.abs(noise).max() < 0.1
-
-
-def test_one_row_or_equal_rows_teach_the_mean():
     weights, bias = cross_validated_ridge(np.ones((4, 2)), np.arange(8.0).reshape(4, 2))
     assert not weights.any()
     np.testing.assert_allclose(bias, [3, 4])

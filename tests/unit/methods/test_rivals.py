@@ -44,9 +44,6 @@ def test_dp_ls_is_least_squares_with_the_public_second_moment():
     curvature = facts.n_private * np.mean([np.outer(row, row) for row in z], axis=0) + dp_ls.RIDGE_PER_NOISE * np.eye(8)
     gradient = result.classifier.weights.T @ curvature - tape.released[0].numpy()
     assert np.abs(gradient).max() <= 1e-5 * np.abs(tape.released[0].numpy()).max()  # float32 weights
-
-
-def test_dp_ls_without_noise_is_not_singular():
     assert pc.run("dp_ls", small_split(n=60, d=40), epsilon=math.inf).accuracy > 0.5
 
 
@@ -58,18 +55,12 @@ def test_private_covariance_is_paid_and_keeps_the_contract():
     assert [label for label, _ in ledger.lines][:2] == ["second moment", "noisy sum"]
 
 
-def test_several_prototypes_keep_the_contract():
+def test_prototypes_keep_the_contract_are_purely_private_and_without_noise_the_rows_most_like_the_class():
     case = case_for(METHODS["prototypes"], prototypes=3)
     for check in checks.PRIVACY:
         check(case)
-
-
-def test_prototypes_are_purely_private():
     record = pc.run("prototypes", small_split(n=600), epsilon=0.5, delta=1e-12, prototypes=2)
     assert record.settings["noise_scale"] == pytest.approx(2.0, rel=1e-3), "ε = 1/scale, whatever δ is"
-
-
-def test_prototypes_without_noise_are_the_rows_most_like_the_class():
     split = small_split(n=300, d=5)
     record = pc.run("prototypes", split, epsilon=math.inf, prototypes=1)
     z = record.classifier.transform(split.public_x).astype(np.float64)
