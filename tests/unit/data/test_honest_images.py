@@ -119,8 +119,19 @@ def test_folders_that_hold_the_same_classes_are_asked_about(tops: tuple[str, ...
     assert read(nested).classes == ("cat", "dog")
 
 
-def test_a_class_may_be_called_train() -> None:
+def test_a_class_may_have_any_name_and_one_that_seems_misread_is_asked_about() -> None:
     assert read({f"{label}/{number}.png": grey() for label in ("bus", "train") for number in range(5)}).classes == ("bus", "train")
+    # Backslashes between folders, and UTF-8 names without the flag that says so.
+    content = zipped({f"{label}\\{number}.png": grey() for label in ("Hu", "other") for number in range(5)})
+    content = content.replace(b"Hu\\", "ü\\".encode())
+    assert set(read_images(content, filename="old.zip").classes) == {"ü", "other"}
+    # Old tools write Latin-1 without saying so: H\u00fcndin comes as H\u207fndin.
+    garbled = {name.replace("dog", "Hündin").encode("latin-1").decode("cp437"): content for name, content in in_classes(grey).items()}
+    assert any("misread" in note and "Hⁿndin" in note for note in read(garbled).notes)
+    for name in ("Hündin", "Σ", "größe", "собака"):
+        assert not any(
+            "misread" in note for note in read({path.replace("dog", name): rows for path, rows in in_classes(grey).items()}).notes
+        )
 
 
 def test_unlabelled_test_images_and_stray_ones_are_left_out_and_named() -> None:
@@ -129,6 +140,7 @@ def test_unlabelled_test_images_and_stray_ones_are_left_out_and_named() -> None:
     assert len(data.x_train) + len(data.x_test if data.x_test is not None else ()) == 12
     assert any("preview.png" in note for note in data.notes)
     assert any("2 test images" in note for note in data.notes)
+    assert any("2 of them are HEIC" in note for note in read(in_classes(grey) | {"cat/a.HEIC": b"", "dog/b.heic": b""}).notes)
 
 
 @pytest.mark.parametrize("name", ["0.png", "0"])
@@ -154,24 +166,3 @@ def test_a_table_names_the_classes_of_a_flat_folder(name: str, tmp_path: Path) -
 def test_names_of_all_kinds_are_classes(name: str) -> None:
     files = {f"{label}/{number}.png": grey() for label in (name, "other") for number in range(5)}
     assert set(read(files | {"Icon\r": b"", f"{name}/Icon\r": b""}).classes) == {name, "other"}
-
-
-def test_zips_of_older_tools_are_read() -> None:
-    """Backslashes between folders, and UTF-8 names without the flag that says so."""
-    content = zipped({f"{label}\\{number}.png": grey() for label in ("Hu", "other") for number in range(5)})
-    content = content.replace(b"Hu\\", "ü\\".encode())
-    assert set(read_images(content, filename="old.zip").classes) == {"ü", "other"}
-
-
-def test_heic_among_images_is_counted() -> None:
-    assert any("2 of them are HEIC" in note for note in read(in_classes(grey) | {"cat/a.HEIC": b"", "dog/b.heic": b""}).notes)
-
-
-def test_a_class_whose_name_seems_misread_is_asked_about() -> None:
-    """Old tools write Latin-1 without saying so: H\u00fcndin comes as H\u207fndin."""
-    garbled = {name.replace("dog", "Hündin").encode("latin-1").decode("cp437"): content for name, content in in_classes(grey).items()}
-    assert any("misread" in note and "Hⁿndin" in note for note in read(garbled).notes)
-    for name in ("Hündin", "Σ", "größe", "собака"):
-        assert not any(
-            "misread" in note for note in read({path.replace("dog", name): rows for path, rows in in_classes(grey).items()}).notes
-        )

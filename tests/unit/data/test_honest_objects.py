@@ -51,9 +51,15 @@ def test_rows_of_any_kind_become_the_same_features(source: Callable[[], Any]) ->
     assert pc.split(source(), public_fraction=0.1).facts.n_private in (28, 29)
 
 
-def test_names_of_a_bunch_stay() -> None:
+def test_names_of_a_bunch_stay_and_a_number_to_predict_is_no_class() -> None:
     features = pc.load_features(Bunch(data=X, target=Y, feature_names=["a", "b", "c"], target_names=np.array(["well", "sick"])))
     assert (features.names, features.classes) == (("a", "b", "c"), ("well", "sick"))
+    with pytest.raises(DataError, match="cut it into bins"):
+        pc.load_features((X, 10 * np.arange(len(X))))
+    metres = pc.load_features(FRAME.assign(label=Y))
+    centimetres = FRAME.assign(a=FRAME["a"] + 0.01, b=FRAME["b"] * 100, label=Y)
+    assert any("one unit" in note and "b" in note for note in pc.split(metres, public=centimetres).notes)
+    assert not any("one unit" in note for note in pc.split(metres, public=FRAME.assign(a=FRAME["a"] + 0.01, label=Y)).notes)
 
 
 @pytest.mark.parametrize("source", [lambda: (PIXELS, Y), _hub_pictures])
@@ -73,11 +79,6 @@ def test_a_pair_of_npy_files_has_labels_and_one_alone_has_none(tmp_path: Path) -
         pc.load_features(tmp_path / "objects.npy")
 
 
-def test_a_number_to_predict_is_no_class() -> None:
-    with pytest.raises(DataError, match="cut it into bins"):
-        pc.load_features((X, 10 * np.arange(len(X))))
-
-
 @pytest.mark.parametrize("source", [3, (X,), {"rows": X}, object()])
 def test_other_objects_are_refused_with_what_is_read(source: Any) -> None:
     with pytest.raises(DataError, match="TensorDataset"):
@@ -94,13 +95,6 @@ def test_the_documents_table_of_formats_is_that_of_the_readers() -> None:
         with pytest.raises(DataError, match=r"This line of Python.*rows\."):
             pc.load_features(f"rows{ending}")
     assert converted == {endings[0] for endings in files.CONVERSIONS}
-
-
-def test_a_column_in_other_units_is_asked_about() -> None:
-    metres = pc.load_features(FRAME.assign(label=Y))
-    centimetres = FRAME.assign(a=FRAME["a"] + 0.01, b=FRAME["b"] * 100, label=Y)
-    assert any("one unit" in note and "b" in note for note in pc.split(metres, public=centimetres).notes)
-    assert not any("one unit" in note for note in pc.split(metres, public=FRAME.assign(a=FRAME["a"] + 0.01, label=Y)).notes)
 
 
 def test_numbers_of_a_hub_set_keep_their_names_and_lists_become_columns() -> None:

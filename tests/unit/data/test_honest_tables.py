@@ -64,10 +64,7 @@ def test_a_european_export_is_read_as_it_was_meant() -> None:
         assert frame["Größe"].head(3).tolist() == [1.81, 1.69, 1.75]
         assert any("semicolons" in note for note in frame.attrs["notes"])
         assert any("decimal comma" in note and "Einkommen" in note for note in frame.attrs["notes"])
-
-
-def test_one_column_with_a_decimal_comma_decides_for_its_file() -> None:
-    """1.041 in another column is then a thousand, no fraction."""
+    # 1.041 in another column is then a thousand, no fraction.
     frame = read("a;b;label\n" + "1.041;0,5;x\n985;0,25;y\n" * 4)
     assert frame["a"].head(2).tolist() == [1041.0, 985.0]
     assert read("a;b;label\n" + "1.041;0.5;x\n985;0.25;y\n" * 4)["a"].head(2).tolist() == [1.041, 985.0]
@@ -102,9 +99,6 @@ def test_a_cell_that_is_no_number_is_named_and_never_filled() -> None:
     recipe = encoding.learn_recipe(frame, columns, label="label", left_out=())
     with pytest.raises(DataError, match=r"row 20.*about 900"):
         encoding.encode_columns(frame, columns, recipe)
-
-
-def test_numbers_and_percentages_in_one_column_are_no_one_reading() -> None:
     assert not pd.api.types.is_numeric_dtype(read("v,label\n" + "12 %,a\n7,b\n" * 4)["v"])
 
 
@@ -126,23 +120,19 @@ def test_dialects_give_the_same_table(text: str) -> None:
     assert frame.to_dict("list") == {"a": [1, 3], "b": [2, 4], "label": ["x", "y"]}
 
 
-def test_a_hash_may_begin_a_header() -> None:
-    assert read("#id,b,label\n1,2,x\n3,4,y\n").columns.tolist() == ["#id", "b", "label"]
-
-
-def test_one_comma_more_than_the_header_never_shifts_columns() -> None:
+def test_headers_are_found_and_one_comma_more_shifts_no_column() -> None:
     with pytest.raises(DataError, match="more cells than the header has names"):
         read("age,income,label\n" + "50,1,041,a\n61,985,b\n" * 3)
     with pytest.raises(DataError, match="more cells than the header has names"):
         read("age,income,label\n" + "50,1,041,a\n" * 3)
-
-
-def test_a_file_without_a_header_loses_no_row() -> None:
+    assert read("#id,b,label\n1,2,x\n3,4,y\n").columns.tolist() == ["#id", "b", "label"]
     frame = read("1.5,2,cat\n2.5,3,dog\n0.5,1,cat\n")
     assert frame.columns.tolist() == ["x0", "x1", "x2"]
     assert len(frame) == 3
     assert any("no names" in note for note in frame.attrs["notes"])
     assert read("0,1,label\n5,6,a\n7,8,b\n").columns.tolist() == ["0", "1", "label"]
+    with pytest.raises(DataError, match="as a title does"):
+        read("Patients of ward 3,,\n,,\na,b,label\n1,2,x\n3,4,y\n")
 
 
 def test_the_label_is_asked_for_unless_it_is_certain() -> None:
@@ -158,9 +148,12 @@ def test_the_label_is_asked_for_unless_it_is_certain() -> None:
         label_column(heart.rename(columns={"HeartDisease": "class", "Sex": "target"}))
 
 
-def test_a_label_called_na_stays_a_label() -> None:
+def test_labels_called_na_and_alike_ones_are_told() -> None:
     parts = parts_of(read("v,label\n" + "1,NA\n2,None\n3,NA\n4,None\n"))
     assert set(np.concatenate([parts.y_train, parts.y_test])) == {"NA", "None"}
+    assert alike_labels(pd.Series(["Yes", "yes", "NO ", "No", "maybe"])) == (("Yes", "yes"), ("NO ", "No"))
+    notes = pc.load_features(ROWS.assign(label=["Yes", "yes", "No", "NO "] * 5)).notes
+    assert sum("Are they one class?" in note for note in notes) == 2
 
 
 def test_a_number_to_predict_is_cut_into_classes() -> None:
@@ -169,10 +162,6 @@ def test_a_number_to_predict_is_cut_into_classes() -> None:
         parts_of(prices)
     cut = bins(prices["y"], [1.25, 1.75])
     assert cut.value_counts().to_dict() == {"up to 1.25": 25, "1.25 to 1.75": 50, "above 1.75": 25}
-
-
-def test_labels_that_differ_by_case_or_blanks_are_found() -> None:
-    assert alike_labels(pd.Series(["Yes", "yes", "NO ", "No", "maybe"])) == (("Yes", "yes"), ("NO ", "No"))
 
 
 @pytest.mark.parametrize("written", ["2024-03-01 10:00", "01.03.2024", "3/1/24", "1 March 2024", "Mar 1, 2024", "1. Mai 2024", "14:05"])
@@ -192,16 +181,13 @@ def test_times_of_a_parquet_file_are_dates_and_no_nanoseconds() -> None:
         parts_of(frame)
 
 
-def test_a_parquet_file_with_a_word_index_keeps_it_as_a_column() -> None:
+def test_a_parquet_file_keeps_a_word_index_and_embeddings_as_columns() -> None:
     buffer = io.BytesIO()
     ROWS.assign(pid=[f"p{row}" for row in range(20)]).set_index("pid").to_parquet(buffer)
     assert set(read(buffer.getvalue(), ".parquet").columns) == {"pid", *ROWS.columns}
     buffer = io.BytesIO()
     ROWS.set_index(pd.Index(range(20, 40))).to_parquet(buffer)
     assert read(buffer.getvalue(), ".parquet").columns.tolist() == ROWS.columns.tolist()
-
-
-def test_a_column_of_embeddings_becomes_one_of_each_number() -> None:
     buffer = io.BytesIO()
     ROWS.assign(embedding=[[1.0, 2.0, 3.0]] * 20).to_parquet(buffer)
     frame = read(buffer.getvalue(), ".parquet")
@@ -212,29 +198,23 @@ def test_a_column_of_embeddings_becomes_one_of_each_number() -> None:
         read(buffer.getvalue(), ".parquet")
 
 
-def test_minus_999_is_said_and_kept() -> None:
+def test_numbers_that_may_mean_something_else_are_said() -> None:
     frame = read("v,w,label\n" + "1,999,a\n2,1000,b\n3,1001,a\n" * 3 + "-999,998,b\n")
     assert cells.sentinels_of(frame["v"]) == (-999.0,)
     assert cells.sentinels_of(frame["w"]) == ()
     assert frame["v"].min() == -999
     assert any("-999" in note for note in frame.attrs["notes"])
-
-
-def test_points_that_may_stand_between_thousands_are_asked_about() -> None:
     asks = [
         any("between thousands" in note for note in read("a;label\n" + f"{cell};x\n985;y\n" * 4).attrs["notes"])
         for cell in ("1.041", "1.04")
     ]
     assert asks == [True, False]
-
-
-def test_days_written_as_numbers_are_dates() -> None:
     with pytest.raises(DataError, match="'seen' holds dates"):
         pc.load_features(ROWS.assign(seen=[20240131, 20231201] * 10))
     assert "visits" in pc.load_features(ROWS.assign(visits=[20240131, 20239901] * 10)).names
 
 
-def test_gaps_and_words_among_numbers_are_told_apart() -> None:
+def test_gaps_words_and_numbers_that_are_called_id_are_told_apart() -> None:
     """A column is named once, with how many cells are empty; a cell with a word is no empty one."""
     with pytest.raises(DataError) as gaps:
         pc.load_features(ROWS.assign(age=[None, 61, 39, 47] * 5))
@@ -242,25 +222,21 @@ def test_gaps_and_words_among_numbers_are_told_apart() -> None:
     with pytest.raises(DataError, match="'4l', not a number") as word:
         pc.load_features(ROWS.assign(age=["4l", *["61"] * 19]))
     assert len(word.value.problems) == 1
+    table = ROWS.assign(id=range(20))
+    assert any("perhaps identifiers: id" in note for note in pc.load_features(table).notes)
+    assert not any("perhaps identifiers" in note for note in pc.load_features(table, leave_out=["id"]).notes)
+    assert not any("perhaps identifiers" in note for note in pc.load_features(ROWS.assign(idle=range(20))).notes)
 
 
-def test_a_title_above_the_names_is_said() -> None:
-    with pytest.raises(DataError, match="as a title does"):
-        read("Patients of ward 3,,\n,,\na,b,label\n1,2,x\n3,4,y\n")
-
-
-def test_other_sheets_are_named() -> None:
+def test_other_sheets_are_named_and_the_empty_path_is_none() -> None:
     pytest.importorskip("openpyxl")
     buffer = io.BytesIO()
     with pd.ExcelWriter(buffer) as book:
         ROWS.to_excel(book, sheet_name="data", index=False)
         ROWS.to_excel(book, sheet_name="legend", index=False)
     assert "The sheet 'data' was read; left out: legend." in read(buffer.getvalue(), ".xlsx").attrs["notes"]
-
-
-def test_labels_alike_but_for_case_are_asked_about() -> None:
-    notes = pc.load_features(ROWS.assign(label=["Yes", "yes", "No", "NO "] * 5)).notes
-    assert sum("Are they one class?" in note for note in notes) == 2
+    with pytest.raises(DataError, match="the path is empty"):
+        pc.load_features("")
 
 
 def test_one_unit_behind_the_numbers_of_a_column_is_taken_off_and_said() -> None:
@@ -293,18 +269,6 @@ def test_a_name_that_several_columns_have_is_refused(ending: str) -> None:
         content = sink.getvalue()
     with pytest.raises(DataError, match="several columns are called age"):
         read(content, ending)
-
-
-def test_a_number_for_each_row_that_is_called_id_is_named() -> None:
-    table = ROWS.assign(id=range(20))
-    assert any("perhaps identifiers: id" in note for note in pc.load_features(table).notes)
-    assert not any("perhaps identifiers" in note for note in pc.load_features(table, leave_out=["id"]).notes)
-    assert not any("perhaps identifiers" in note for note in pc.load_features(ROWS.assign(idle=range(20))).notes)
-
-
-def test_the_empty_path_is_none() -> None:
-    with pytest.raises(DataError, match="the path is empty"):
-        pc.load_features("")
 
 
 WORDS = "".join(f"{row},{'xy'[row % 2]}\n" for row in range(6))

@@ -134,12 +134,9 @@ def test_openml_from_the_cache_of_scikit_learn(tmp_path: Path, name: str) -> Non
     np.testing.assert_array_equal(dataset.y_train, (2 * dataset.x_train[:, 0]) % 2)
 
 
-def test_openml_by_any_name_from_the_cache(tmp_path: Path) -> None:
+def test_openml_by_any_name_from_the_cache_unless_half_of_it_is_there(tmp_path: Path) -> None:
     _openml_cache(tmp_path, 7, "tiny-table")
     assert len(load_dataset("openml:tiny-table", root=tmp_path).x_train) == 16
-
-
-def test_openml_with_half_a_cache_is_not_there(tmp_path: Path) -> None:
     _openml_cache(tmp_path)
     next((tmp_path / "openml").rglob("riccardo.arff.gz")).unlink()
     with pytest.raises(DataError, match=r"holds neither riccardo.csv.*openml:riccardo --download"):
@@ -194,16 +191,18 @@ def test_hub_fetch_is_kept_and_read_without_network(tmp_path: Path, monkeypatch:
     assert not list(tmp_path.rglob(".*"))
 
 
-def test_hub_rows_without_label_are_left_out(tmp_path: Path) -> None:
+def test_hub_rows_without_label_are_left_out_and_refused_where_none_has_one(tmp_path: Path) -> None:
     _table(_pictures(10), [0, 1] * 4 + [-1, -1], ["a", "b"]).to_parquet(tmp_path / "train.parquet")
     dataset = load_dataset("hub:owner/name", root=tmp_path)
     assert len(dataset.x_train) + len(dataset.x_test) == 8
     assert any("2 train rows have no label" in note for note in dataset.notes)
-
-
-def test_hub_rows_without_any_label_are_refused(tmp_path: Path) -> None:
     _table(_pictures(4), [-1] * 4, ["a", "b"]).to_parquet(tmp_path / "train.parquet")
     with pytest.raises(DataError, match="no images with a label"):
+        load_dataset("hub:owner/name", root=tmp_path)
+    stream = io.BytesIO()
+    _table(_pictures(10), [0, 1] * 5, ["a", "b"]).to_parquet(stream)
+    (tmp_path / "train.parquet").write_bytes(stream.getvalue()[: len(stream.getvalue()) // 2])
+    with pytest.raises(DataError, match="cannot be read as this data set"):
         load_dataset("hub:owner/name", root=tmp_path)
 
 
@@ -275,14 +274,6 @@ def test_hub_tables_of_numbers(tmp_path: Path) -> None:
 def test_hub_folders_of_images(tmp_path: Path) -> None:
     written(tmp_path, {f"train/{name}/{i}.png": picture(c, i) for c, name in enumerate("ab") for i in range(5)})
     assert load_dataset("hub:owner/name", root=tmp_path).classes == ("a", "b")
-
-
-def test_hub_damaged_parquet_is_refused(tmp_path: Path) -> None:
-    stream = io.BytesIO()
-    _table(_pictures(10), [0, 1] * 5, ["a", "b"]).to_parquet(stream)
-    (tmp_path / "train.parquet").write_bytes(stream.getvalue()[: len(stream.getvalue()) // 2])
-    with pytest.raises(DataError, match="cannot be read as this data set"):
-        load_dataset("hub:owner/name", root=tmp_path)
 
 
 @pytest.mark.parametrize("subset", ["../up", "a/b", ""])

@@ -70,15 +70,12 @@ def test_mnist_files_are_read_through_torchvision(tmp_path: Path, below: str) ->
     assert dataset.classes[3] == "3 - three"
 
 
-def test_named_mnist_takes_root_and_says_what_is_missing(tmp_path: Path) -> None:
+def test_half_an_idx_file_is_refused_by_name_and_what_is_missing_said(tmp_path: Path) -> None:
     x, _ = _mnist(tmp_path, "FashionMNIST")
     dataset = load_dataset("torchvision:fashionmnist", root=tmp_path)
     np.testing.assert_array_equal(dataset.x_test, x[40:])
     assert (dataset.name, dataset.title) == ("torchvision:fashionmnist", "Fashion-MNIST")
     assert any("counts 60,000 train rows, these files hold 40" in note for note in dataset.notes)
-
-
-def test_half_an_idx_file_is_refused_by_name(tmp_path: Path) -> None:
     _mnist(tmp_path)
     path = tmp_path / "MNIST" / "raw" / "train-images-idx3-ubyte"
     path.write_bytes(path.read_bytes()[:5000])
@@ -156,10 +153,11 @@ def test_batches_that_hold_something_else_are_refused(tmp_path: Path, state: obj
         load_images(tmp_path)
 
 
-def test_named_cifar_compares_checksums(tmp_path: Path) -> None:
+def test_named_cifar_compares_checksums_and_each_layout_has_a_card(tmp_path: Path) -> None:
     _cifar10(tmp_path)
     with pytest.raises(DataError, match=r"data_batch_1 is missing or has another checksum.*fetch it again"):
         load_dataset("torchvision:cifar10", root=tmp_path)
+    assert all(f"torchvision:{name}" in DATASETS for name in LAYOUTS)
 
 
 def test_cifar100_python(tmp_path: Path) -> None:
@@ -295,7 +293,3 @@ def test_one_grey_image_among_colour_ones_and_sixteen_bits(tmp_path: Path) -> No
     every = np.concatenate([dataset.x_train, dataset.x_test])
     # 0x4000 of 16 bits is 0x40 of 8; the other images are 10 or 30 away from their first pixel.
     assert (every[:, 3, 3, 0] == 0x40).sum() == 1
-
-
-def test_every_layout_belongs_to_a_card() -> None:
-    assert all(f"torchvision:{name}" in DATASETS for name in LAYOUTS)

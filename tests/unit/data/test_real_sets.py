@@ -105,16 +105,13 @@ def test_an_interrupted_download_is_not_read_and_keeps_archives_only(tmp_path: P
     assert places.is_filled(place)
 
 
-def test_a_killed_download_is_cleared_when_it_is_started_again(tmp_path: Path) -> None:
+def test_a_killed_download_is_cleared_when_started_again_and_files_of_the_user_never(tmp_path: Path) -> None:
     place = written(tmp_path / "set", {places.UNFINISHED: b"", "raw/a": b"half", "raw/a.zip": b"archive"})
     assert not places.is_filled(place)
     assert "interrupted" in places.unfinished_note(place)
     with places.fetching("Set", place, "By hand."):
         assert not (place / "raw/a").exists()
         assert (place / "raw/a.zip").exists()
-
-
-def test_files_of_the_user_are_never_thrown_away(tmp_path: Path) -> None:
     place = written(tmp_path / "mine", {"notes.txt": b"mine"})
     with pytest.raises(DataError), places.fetching("Set", place, "By hand."):
         raise OSError("no network")

@@ -29,12 +29,18 @@ RECIPE = Recipe(
 )
 
 
-def test_a_recipe_is_the_same_after_a_file(tmp_path) -> None:
+def test_a_recipe_is_the_same_after_a_file_and_another_file_is_refused(tmp_path) -> None:
     form = recipes.form_of(RECIPE)
     assert form["columns"][0] == {"name": "age", "kind": "numbers", "categories": None, "fill": 50.0, "low": 0.0, "high": 120.0}
     path = tmp_path / "r.json"
     path.write_text(json.dumps(form), encoding="utf-8")
     assert recipes.recipe_of(path) == recipes.recipe_of(form) == RECIPE
+    (tmp_path / "r.json").write_text("{", encoding="utf-8")
+    for path, said in ((tmp_path / "r.json", "no recipe"), (tmp_path / "none.json", "could not be read")):
+        with pytest.raises(DataError, match=said):
+            recipes.recipe_of(path)
+    with pytest.raises(DataError, match="no 'label'"):
+        recipes.recipe_of({"format": recipes.FORMAT, "columns": []})
 
 
 @pytest.mark.parametrize(
@@ -54,15 +60,6 @@ def test_a_recipe_is_the_same_after_a_file(tmp_path) -> None:
 def test_damaged_recipes_are_refused(change, said) -> None:
     with pytest.raises(DataError, match=said):
         recipes.recipe_of(recipes.form_of(RECIPE) | change)
-
-
-def test_a_file_that_is_no_recipe_is_refused(tmp_path) -> None:
-    (tmp_path / "r.json").write_text("{", encoding="utf-8")
-    for path, said in ((tmp_path / "r.json", "no recipe"), (tmp_path / "none.json", "could not be read")):
-        with pytest.raises(DataError, match=said):
-            recipes.recipe_of(path)
-    with pytest.raises(DataError, match="no 'label'"):
-        recipes.recipe_of({"format": recipes.FORMAT, "columns": []})
 
 
 def test_names_and_recipe_stay_with_the_rows_and_change_no_key() -> None:
@@ -118,7 +115,7 @@ def test_a_raw_table_and_a_public_one_in_another_order_are_one_run_in_library_an
     assert printed["guarantee"]["privacy_unit"] == "person"
 
 
-def test_every_command_reads_a_raw_table(tables, tmp_path, capsys) -> None:
+def test_every_command_reads_a_raw_table_and_counts_several_rows_of_a_person(tables, tmp_path, capsys) -> None:
     private, public = tables
     columns = ["--label", "sick", "--person", "patient", "--leave-out", "note"]
     assert main(["screen", "--private", private, "--public", public, "--score", "class_signal", *columns]) == 0
@@ -131,10 +128,6 @@ def test_every_command_reads_a_raw_table(tables, tmp_path, capsys) -> None:
     assert pd.read_csv(tmp_path / "t.csv")["n_public"].tolist() == [200]
     assert main(["run", "--dataset", "digits", "--label", "sick", "--epsilon", "1"]) == 2
     capsys.readouterr()
-
-
-def test_several_rows_of_a_person_count_where_you_say_so(tables, capsys) -> None:
-    private, public = tables
     rows = ["run", "--dataset", private, "--public", public, "--label", "sick", "--person", "patient", "--method", "pillar_kalman"]
     assert main([*rows, "--epsilon", "2", "--rows-per-person", "2", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["guarantee"]["privacy_unit"] == "person with up to 2 rows"

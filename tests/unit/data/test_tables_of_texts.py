@@ -159,11 +159,16 @@ def test_a_large_table_lies_on_the_disk_tells_how_far_it_is_and_can_be_stopped(m
         _ = making.rows
 
 
-def test_nothing_is_learnt_from_other_private_texts() -> None:
+def test_a_text_stays_apart_from_other_rows_and_its_beginning_moves_with_them() -> None:
     frame = tickets(200, 0)[["message", "queue"]]
     changed = frame.assign(message=frame["message"].where(frame.index != 7, "something else entirely, in many words " * 50))
     before, after = (pc.load_features(table, label="queue", text="message") for table in (frame, changed))
     assert (before.x_train != after.x_train).any(axis=1).sum() + (before.x_test != after.x_test).any(axis=1).sum() == 1
+    frame = tickets(100, 0)[["message", "queue"]]
+    features = pc.load_features(frame, label="queue", text="message")
+    assert (texts.encode(features.texts) == np.concatenate([features.x_train, features.x_test])).all()
+    for back in (unpack(pack(features)), uploads.load(uploads.keep(features))):
+        assert back.texts == features.texts
 
 
 def test_a_text_is_recognised_left_out_unless_asked_for_and_never_categories() -> None:
@@ -257,14 +262,6 @@ def test_odd_cells_are_read_and_counted(tmp_path: Path) -> None:
     assert max(map(len, features.texts)) <= encoding.BEGINNING
     with pytest.raises(DataError, match="holds no text: its 60 cells"):
         pc.load_features(frame.assign(message="<br>"), label="queue", text="message")
-
-
-def test_beginnings_stay_with_the_rows_and_move_with_them() -> None:
-    frame = tickets(100, 0)[["message", "queue"]]
-    features = pc.load_features(frame, label="queue", text="message")
-    assert (texts.encode(features.texts) == np.concatenate([features.x_train, features.x_test])).all()
-    for back in (unpack(pack(features)), uploads.load(uploads.keep(features))):
-        assert back.texts == features.texts
 
 
 def test_which_files_of_lines_are_tables(tmp_path: Path) -> None:

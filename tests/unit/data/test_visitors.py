@@ -87,14 +87,11 @@ def test_no_set_file_program_or_address_but_those_of_the_library_is_named(become
             uploads.load_rows(name, settings)
 
 
-def test_what_the_pages_ask_for_is_offered(become: Become) -> None:
+def test_every_kind_of_job_and_what_pages_ask_for_is_offered_or_not(become: Become) -> None:
     visitors.refuse_names({"kind": "sweep", "grid": GRID | {"backbone": None, "public": "part"}})
     visitors.refuse_names(answers.Ask("ranking", "fashion_mnist", ("own_half", "mnist", "drawn_digits~0.5", "mnist+drawn_letters")).payload)
     for name in papers.TABLES:
         visitors.refuse_names({"grid": papers.grid(name, dataset=papers.TABLES[name].datasets[0])})
-
-
-def test_every_kind_of_job_says_whether_visitors_may_ask_for_it() -> None:
     own = {name for name, kind in JOB_KINDS.items() if not kind.is_for_visitors and not name.startswith("test_")}
     assert own == {"fetch", "extract"}
 

@@ -42,15 +42,12 @@ def test_the_sum_is_that_of_scaled_then_clipped_rows(clip):
     np.testing.assert_allclose(total.numpy(), wanted.numpy(), rtol=1e-4, atol=1e-5 * min(clip, 20))
 
 
-def test_norms_need_one_product():
+def test_the_sum_needs_one_product_and_without_scaling_is_dp_sgds():
     z, labels, weights, root = case()
     squared = preconditioned_norms(z, head_residuals(z, labels, weights), root.square())
     np.testing.assert_allclose(
         squared.numpy(), (root * per_row_gradients(z, labels, weights)).flatten(1).square().sum(1).numpy(), rtol=1e-5
     )
-
-
-def test_no_scaling_is_dp_sgd():
     z, labels, weights, _ = case()
     own = preconditioned_sum(z, labels, weights, torch.ones((C, D)), l2_clip_norm=0.7)
     plain, _ = clipped_sum(z, z.square().sum(1), labels, weights[None], None, torch.tensor([0.7]))
@@ -85,15 +82,12 @@ def test_a_large_conditioner_runs_as_dp_sgd():
     np.testing.assert_allclose(own.scores(x), plain.scores(x), atol=1e-4)
 
 
-def test_unlabelled_public_rows_are_refused():
-    features = small_split().features
-    other = dataclasses.replace(features, y_train=None)
-    with pytest.raises(DataError, match="labelled public rows"):
-        pc.run("adadps", split_features(features, public=other), epsilon=1.0)
-
-
-def test_a_refresh_of_several_steps_keeps_the_scaling_between():
+def test_a_refresh_of_several_steps_keeps_the_scaling_and_unlabelled_rows_are_refused():
     case_of = case_for(METHODS["adadps"], steps=2)
     often, _ = case_of.fit(case_of.view)
     seldom, _ = dataclasses.replace(case_of, settings=dataclasses.replace(case_of.settings, refresh=2)).fit(case_of.view)
     assert not np.array_equal(often.classifier.weights, seldom.classifier.weights)
+    features = small_split().features
+    other = dataclasses.replace(features, y_train=None)
+    with pytest.raises(DataError, match="labelled public rows"):
+        pc.run("adadps", split_features(features, public=other), epsilon=1.0)

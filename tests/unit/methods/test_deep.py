@@ -131,12 +131,26 @@ def test_statistics_of_a_batch_are_refused_by_name_of_their_option(tmp_path):
             networks.build(name, channels=3, n_classes=3, seed=0)
 
 
-def test_from_scratch_takes_no_weights():
+def test_what_a_network_does_not_have_or_lacks_is_refused(tmp_path):
     with pytest.raises(errors.SettingError, match="private_fine_tuning"):
         pc.run("from_scratch", image_split(), epsilon=1.0, network="timm:resnet18?weights=here.safetensors")
 
+    def chosen(**settings):
+        return classifier.choose(networks.build("small_cnn", channels=1, n_classes=3, seed=0), lora_rank=2, seed=0, **settings)
 
-def test_a_row_whose_gradient_is_not_finite_adds_nothing():
+    with pytest.raises(errors.SettingError, match="layers names conv9"):
+        chosen(trainable="layers", layers="conv9")
+    with pytest.raises(errors.SettingError, match="needs the names of parts"):
+        chosen(trainable="layers", layers="")
+    with pytest.raises(errors.SettingError, match="finds no linear layer"):
+        chosen(trainable="lora", layers="norm")
+    with pytest.raises(errors.UnknownNameError, match="small_cnn, wrn_16_4 or timm"):
+        networks.build("resnet", channels=3, n_classes=2, seed=0)
+    with pytest.raises(errors.SettingError, match="needs its weights as a local file"):
+        networks.build("timm:resnet10t", channels=3, n_classes=2, seed=0)
+
+
+def test_a_row_that_is_not_finite_adds_nothing_and_whole_numbers_stand_for_the_others():
     module = NETWORKS["small_cnn"]()
     images, labels = torch.rand(3, 1, 8, 8, generator=rng_torch()), torch.tensor([0, 1, 2])
     with gradients.per_row(module) as wrapped:
@@ -144,9 +158,6 @@ def test_a_row_whose_gradient_is_not_finite_adds_nothing():
         images[1] = torch.nan
         whole = summed(wrapped, images, labels)
     torch.testing.assert_close(whole, sum(parts), rtol=1e-4, atol=1e-6)
-
-
-def test_whole_numbers_stand_for_the_clipped_gradients_and_none_is_longer():
     module = NETWORKS["small_cnn"]()
     images, labels = torch.rand(4, 1, 8, 8, generator=rng_torch()), torch.tensor([0, 1, 2, 0])
     with gradients.per_row(module) as wrapped:
@@ -305,25 +316,6 @@ def test_low_rank_additions_start_as_nothing_and_are_named_by_the_seed():
     torch.testing.assert_close(
         dict(first.named_parameters())["second.lora_A.default.weight"], dict(again.named_parameters())["second.lora_A.default.weight"]
     )
-
-
-def test_parts_that_a_network_does_not_have_are_refused():
-    def chosen(**settings):
-        return classifier.choose(networks.build("small_cnn", channels=1, n_classes=3, seed=0), lora_rank=2, seed=0, **settings)
-
-    with pytest.raises(errors.SettingError, match="layers names conv9"):
-        chosen(trainable="layers", layers="conv9")
-    with pytest.raises(errors.SettingError, match="needs the names of parts"):
-        chosen(trainable="layers", layers="")
-    with pytest.raises(errors.SettingError, match="finds no linear layer"):
-        chosen(trainable="lora", layers="norm")
-
-
-def test_networks_by_name_say_what_is_missing(tmp_path):
-    with pytest.raises(errors.UnknownNameError, match="small_cnn, wrn_16_4 or timm"):
-        networks.build("resnet", channels=3, n_classes=2, seed=0)
-    with pytest.raises(errors.SettingError, match="needs its weights as a local file"):
-        networks.build("timm:resnet10t", channels=3, n_classes=2, seed=0)
 
 
 @pytest.mark.slow

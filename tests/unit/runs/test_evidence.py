@@ -81,14 +81,11 @@ def test_each_line_of_the_statement_stands_on_the_page_and_no_number_has_another
     assert "Public rows: a part of digits. Licence: CC BY 4.0." in text
 
 
-def test_the_page_needs_no_network_and_runs_nothing(record, split, tmp_path):
+def test_the_page_needs_no_network_and_runs_nothing_and_names_are_text(record, split, tmp_path):
     _, _, page = page_of(record, split, tmp_path / "model.zip")
     assert not re.search(r"<(script|link|img|iframe)|https?:|url\(|@import", page)
     assert "default-src 'none'" in page
     assert "@media print" in page
-
-
-def test_names_with_markup_are_text(split, tmp_path):
     named = dataclasses.replace(split.features, name="<img src=x onerror=alert(1)>")
     hostile = dataclasses.replace(split, features=named)
     record = pc.run("pillar", hostile, epsilon=2.0, seed=None)
@@ -99,13 +96,18 @@ def test_names_with_markup_are_text(split, tmp_path):
     assert "Private rows: <img src=x onerror=alert(1)>. Licence: this library knows none." in text
 
 
-def test_each_assumption_has_somebody_who_answers_for_it():
+def test_assumptions_have_owners_and_nameless_public_rows_are_not_passed_over(record, split, tmp_path):
     assert evidence.owner_of(run.NOISE_EXACT) == evidence.LIBRARY
     assert evidence.owner_of(run.LOW_BITS) == evidence.NOBODY
     assert evidence.owner_of(run.FORM_SEEN.format("decided <a>")) == evidence.DATA
     assert evidence.owner_of(run.FOREIGN.format("other")) == evidence.MAKERS
     assert evidence.owner_of(run.SPLIT_GIVEN) == evidence.owner_of("anything else") == evidence.TRAINER
     assert all(start for starts in evidence._OWNERS.values() for start in (line.partition("{")[0] for line in starts))
+    path = tmp_path / "model.zip"
+    path.write_bytes(model_bytes(record, classes=split.features.classes))
+    assert "Public rows: the file names none." in evidence.evidence_page(path)
+    text, _, _ = page_of(record, split, path)
+    assert "Public rows: a part of digits. Licence: CC BY 4.0." in text
 
 
 def test_attacks_and_the_sum_stand_on_the_page_or_it_says_that_there_are_none(record, split, tmp_path):
@@ -118,14 +120,6 @@ def test_attacks_and_the_sum_stand_on_the_page_or_it_says_that_there_are_none(re
     assert "Of an experiment: finds 3 %." in text
     assert "Sum for these rows: ε = 7." in text
     assert "holds no attack" not in text
-
-
-def test_public_rows_without_a_name_are_not_passed_over(record, split, tmp_path):
-    path = tmp_path / "model.zip"
-    path.write_bytes(model_bytes(record, classes=split.features.classes))
-    assert "Public rows: the file names none." in evidence.evidence_page(path)
-    text, _, _ = page_of(record, split, path)
-    assert "Public rows: a part of digits. Licence: CC BY 4.0." in text
 
 
 def test_the_command_writes_it_and_a_changed_file_is_refused(record, split, tmp_path, capsys):

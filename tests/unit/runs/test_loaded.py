@@ -119,12 +119,14 @@ def test_a_table_with_words_gaps_and_persons_goes_all_the_way(tables, capsys):
     np.testing.assert_array_equal(model.predict(folder / "new.parquet"), model.predict(new))
 
 
-def test_the_card_holds_declared_values_alone(tables):
+def test_the_card_holds_declared_values_alone_and_a_model_needs_classes_or_a_split(tables, tmp_path):
     form = pc.load_model(tables[1]).card["input"]["recipe"]
     assert form["person"] is None
     assert form["columns"][0] == {"name": "age", "kind": "numbers", "categories": None, "fill": 50.0, "low": 0.0, "high": 100.0}
     assert "rows_per_person" not in form
     assert pc.load_model(tables[1]).card["public_set"] == {"name": "", "rows": 64, "content": None, "fraction": 0.2, "per_class": None}
+    with pytest.raises(SettingError, match="split"):
+        pc.save_model(tables[3], tmp_path / "model.zip")
 
 
 @pytest.mark.parametrize("options", [("--threshold", "0.9"), ("--threshold", "0.9", "--positive", "=yes")])
@@ -383,7 +385,13 @@ def test_a_zip_that_is_not_whole_is_refused(tables, tmp_path, damage):
             pc.load_model(tmp_path / "bad.zip")
 
 
-def test_use_refuses_files_that_were_changed(tables, tmp_path):
+def test_use_imports_numpy_alone_refuses_changed_files_and_escapes_cells(tables, tmp_path):
+    with zipfile.ZipFile(tables[1]) as archive:
+        tree = ast.parse(archive.read("use.py"))
+    for nodes, allowed in ((tree.body, {"numpy"}), (ast.walk(tree), {"numpy", "PIL", "onnxruntime"})):  # the last two only for images
+        imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+        names = [[node.module] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names] for node in imports]
+        assert {name.split(".")[0] for some in names for name in some} <= {*sys.stdlib_module_names, *allowed}
     folder, path, *_ = tables
     alone(path, folder / "new.csv", folder=tmp_path)
     (tmp_path / "unpacked" / "model.npz").write_bytes(b"other")
@@ -391,22 +399,5 @@ def test_use_refuses_files_that_were_changed(tables, tmp_path):
         [sys.executable, tmp_path / "unpacked" / "use.py", folder / "new.csv"], capture_output=True, text=True, check=False
     )
     assert (done.returncode, "model.npz is not the file" in done.stderr) == (2, True)
-
-
-def test_use_imports_numpy_and_python_alone(tables):
-    with zipfile.ZipFile(tables[1]) as archive:
-        tree = ast.parse(archive.read("use.py"))
-    for nodes, allowed in ((tree.body, {"numpy"}), (ast.walk(tree), {"numpy", "PIL", "onnxruntime"})):  # the last two only for images
-        imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
-        names = [[node.module] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names] for node in imports]
-        assert {name.split(".")[0] for some in names for name in some} <= {*sys.stdlib_module_names, *allowed}
-
-
-def test_cells_are_escaped_as_in_every_other_table():
     words = ["=1+1", "plain", "-5", "a;=b", "@x", "x\r=y", "-x"]
     assert [use.cell(word) for word in words] == without_formulas(pd.DataFrame({"a": words}))["a"].tolist()
-
-
-def test_a_model_needs_classes_or_a_split(tables, tmp_path):
-    with pytest.raises(SettingError, match="split"):
-        pc.save_model(tables[3], tmp_path / "model.zip")

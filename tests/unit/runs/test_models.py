@@ -37,23 +37,25 @@ def test_a_saved_model_predicts_as_the_record(split, method, tmp_path):
     assert model.classes == split.features.classes
 
 
-def test_the_card_holds_no_private_number(split, tmp_path):
+def test_the_card_holds_no_private_number_and_refuses_rows_of_another_width_or_with_nan(split, tmp_path):
     record = pc.run("pillar", split, epsilon=2.0, seed=None)
     pc.save_model(record, tmp_path / "model.zip", classes=split.features.classes)
     with zipfile.ZipFile(tmp_path / "model.zip") as archive:
         card = json.loads(archive.read("model.json"))
     assert "accuracy" not in card
     assert "seed" not in json.dumps(card["settings"])
+    model = pc.load_model(pc.save_model(record, tmp_path / "model.zip", classes=split.features.classes))
+    with pytest.raises(DataError, match="shape"):
+        model.predict(np.zeros((2, 3)))
+    with pytest.raises(DataError, match="NaN"):
+        model.predict(np.full((2, 64), np.nan))
 
 
-def test_seeded_runs_are_not_exported(split, tmp_path):
+def test_seeded_runs_and_choices_on_test_rows_are_no_release(split, tmp_path):
     with pytest.raises(UnsupportedError, match="known seed"):
         pc.save_model(pc.run("pillar", split, epsilon=2.0), tmp_path / "model.zip", classes=split.features.classes)
     assert not (tmp_path / "model.zip").exists()
-
-
-def test_a_seeded_run_of_much_noise_is_not_exported_and_its_statement_names_the_release(split, tmp_path):
-    """At σ = 10⁶ ε is 0 but for δ: "no private row was read", and the seed that takes the noise away was no hindrance."""
+    # At σ = 10⁶ ε is 0 but for δ: "no private row was read", and the seed that takes the noise away was no hindrance.
     record = pc.run("pillar_one_shot", split, noise_multiplier=1e6)
     assert record.guarantee.epsilon.upper == 0.0
     with pytest.raises(UnsupportedError, match="known seed"):
@@ -62,6 +64,10 @@ def test_a_seeded_run_of_much_noise_is_not_exported_and_its_statement_names_the_
     assert text.startswith("NOT FOR RELEASE")
     assert "no private row was read" not in text
     assert "no private row was read" in pc.statement(pc.run("only_public", split)).text
+    record = pc.run("pillar", split, epsilon=2.0, seed=None)
+    unpaid = dataclasses.replace(record, guarantee=dataclasses.replace(record.guarantee, covers_choice=False))
+    with pytest.raises(UnsupportedError, match="unpaid"):
+        in_sight(unpaid)
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x05\x06" + b"\0" * 18, b"not a zip at all"])
@@ -74,29 +80,12 @@ def test_other_files_are_refused(content, tmp_path):
         pc.load_model(tmp_path / "absent.zip")
 
 
-def test_rows_of_another_width_or_with_nan_are_refused(split, tmp_path):
-    record = pc.run("pillar", split, epsilon=2.0, seed=None)
-    model = pc.load_model(pc.save_model(record, tmp_path / "model.zip", classes=split.features.classes))
-    with pytest.raises(DataError, match="shape"):
-        model.predict(np.zeros((2, 3)))
-    with pytest.raises(DataError, match="NaN"):
-        model.predict(np.full((2, 64), np.nan))
-
-
 def model_file(folder, *, card=None, **arrays):
     """A model file of two classes and three features, some of its parts replaced."""
     path, parts = folder / "model.zip", {"weights": np.ones((3, 2), np.float32), "bias": np.zeros(2, np.float32), **arrays}
     plain = {"format": FORMAT, "transform": {"normalise": False}, "classes": ["a", "b"], "input": {"kind": "features", "dims": 3}}
     text = card if isinstance(card, str) else json.dumps(plain | (card or {}))
     return zipped(path, {"model.safetensors": save(parts), "model.json": text.encode()})
-
-
-def test_rows_of_another_width_are_refused_where_nothing_prepares_rows(tmp_path):
-    model = pc.load_model(model_file(tmp_path))
-    assert model.predict(np.ones((4, 3))).tolist() == [0] * 4
-    for rows in (np.ones((2, 9)), np.ones(3), "rows", None, [[1, "a"]]):
-        with pytest.raises(PillarError):
-            model.predict(rows)
 
 
 CARDS = ("[]", '"text"', "NaN", "[" * 200_000)
@@ -128,7 +117,7 @@ def test_weights_that_do_not_fit_each_other_are_refused(arrays, tmp_path):
         pc.load_model(model_file(tmp_path, **arrays))
 
 
-def test_a_damaged_model_is_refused_or_predicts(tmp_path):
+def test_a_damaged_model_is_refused_or_predicts_rows_of_its_own_width(tmp_path):
     path = model_file(tmp_path)
     whole, refused = path.read_bytes(), 0
     for place in range(0, len(whole), 3):
@@ -138,6 +127,11 @@ def test_a_damaged_model_is_refused_or_predicts(tmp_path):
         except PillarError:
             refused += 1
     assert refused > len(whole) / 6
+    model = pc.load_model(model_file(tmp_path))
+    assert model.predict(np.ones((4, 3))).tolist() == [0] * 4
+    for rows in (np.ones((2, 9)), np.ones(3), "rows", None, [[1, "a"]]):
+        with pytest.raises(PillarError):
+            model.predict(rows)
 
 
 def test_export_and_predict_from_the_command_line(tmp_path, capsys, split):
@@ -199,13 +193,6 @@ def test_names_of_classes_are_no_markup_in_the_read_me(split):
         lines = archive.read("README.md").decode().splitlines()
     assert [line for line in lines if "http" in line] == [json.dumps(list(names))]
     assert lines[lines.index(json.dumps(list(names))) - 1] == "```json"
-
-
-def test_no_declaration_makes_a_choice_on_test_rows_a_release(split):
-    record = pc.run("pillar", split, epsilon=2.0, seed=None)
-    unpaid = dataclasses.replace(record, guarantee=dataclasses.replace(record.guarantee, covers_choice=False))
-    with pytest.raises(UnsupportedError, match="unpaid"):
-        in_sight(unpaid)
 
 
 def small_images() -> SemiPrivateSplit:

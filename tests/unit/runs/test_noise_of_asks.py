@@ -67,7 +67,7 @@ def test_asks_that_differ_share_no_normals(
     assert not np.isclose(first, other).any()
 
 
-def test_noised_moments_share_no_normals(features: pc.types.FeatureSet, drawn: dict[str, list[np.ndarray]]) -> None:
+def test_other_asks_share_samples_by_seed_and_no_normals(features: pc.types.FeatureSet, drawn: dict[str, list[np.ndarray]]) -> None:
     split = pc.split(features, public_fraction=0.1)
     for epsilon in (0.5, 2.0, 0.5):
         noise = noise_multiplier(epsilon)
@@ -75,17 +75,11 @@ def test_noised_moments_share_no_normals(features: pc.types.FeatureSet, drawn: d
     first, other, again = drawn["geometry second moment"]
     np.testing.assert_array_equal(first, again)
     assert not np.isclose(first, other).any()
-
-
-def test_screenings_at_two_budgets_share_no_normals(drawn: dict[str, list[np.ndarray]]) -> None:
     private, public = pc.load_dataset("drawn_shapes", n=200), {"textures": pc.load_dataset("drawn_textures", n=200)}
     for epsilon in (0.5, 2.0, 0.5):
         pc.screen(private, public, epsilon=epsilon, k=2, repeats=1, model="linear_head", n_examples=100)
     first, other, again = drawn["screening noise moment"]
     np.testing.assert_array_equal(first, again)
     assert not np.isclose(first, other).any()
-
-
-def test_samples_are_shared_by_seed_alone() -> None:
     first, other = (Streams(3, ask).sampling().random(N_NORMALS) for ask in ("one", "two"))
     np.testing.assert_array_equal(first, other)

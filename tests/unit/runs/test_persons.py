@@ -50,11 +50,20 @@ def test_a_person_is_on_one_side_and_keeps_their_first_rows(most):
         assert [row for row in split.private if persons[row] == person] == rows[:most].tolist()
 
 
-def test_names_of_any_kind_mean_the_same():
+def test_names_of_any_kind_mean_the_same_and_a_bound_needs_them():
     data, persons = _brought()
     by_number, by_word = (pc.split(data, persons=names, rows_per_person=2) for names in (persons, [f"p{one:04}" for one in persons]))
     assert by_number.private.tolist() == by_word.private.tolist()
     assert by_number.fingerprint != pc.split(data, persons=persons, rows_per_person=3).fingerprint
+    split, _ = _split(2)
+    with pytest.raises(UnsupportedError, match="one person added or removed"):
+        pc.run("noisy_gd", split, epsilon=1.0, relation="replace_one")
+    with pytest.raises(DataError, match="each of the 600 train rows"):
+        pc.split(data, persons=persons[:-1])
+    with pytest.raises(SettingError, match="rows_per_person"):
+        pc.split(data, persons=persons, rows_per_person=0)
+    with pytest.raises(SettingError, match="pass persons"):
+        pc.split(_brought()[0], public_fraction=0.2, rows_per_person=3)
 
 
 @pytest.mark.parametrize("method", ["dp_sgd", "noisy_gd", "pillar_one_shot"])
@@ -77,17 +86,6 @@ def test_the_statement_names_the_person():
     assert "noise measured against all rows of one person" in found.text
     assert "every row names its person rightly" in found.text
     assert "example (a row)" in statement(pc.run("noisy_gd", pc.split(_brought()[0]), epsilon=1.0)).fields["privacy_unit"]
-
-
-def test_what_cannot_be_is_refused():
-    data, persons = _brought()
-    split, _ = _split(2)
-    with pytest.raises(UnsupportedError, match="one person added or removed"):
-        pc.run("noisy_gd", split, epsilon=1.0, relation="replace_one")
-    with pytest.raises(DataError, match="each of the 600 train rows"):
-        pc.split(data, persons=persons[:-1])
-    with pytest.raises(SettingError, match="rows_per_person"):
-        pc.split(data, persons=persons, rows_per_person=0)
 
 
 def test_the_command_counts_the_persons_of_a_file(tmp_path, capsys):
@@ -155,7 +153,7 @@ def _declared(most: int = 3):
     return dataclasses.replace(data, persons=Persons(persons, most))
 
 
-def test_data_that_declare_persons_are_split_by_them():
+def test_data_that_declare_persons_are_split_by_them_with_as_few_rows_as_asked():
     data, persons = _brought()
     told = pc.split(_declared(), public_fraction=0.2)
     given = pc.split(data, public_fraction=0.2, persons=persons, rows_per_person=3)
@@ -163,15 +161,6 @@ def test_data_that_declare_persons_are_split_by_them():
     assert told.private.tolist() == given.private.tolist()
     assert pc.split(data, public_fraction=0.2).rows_per_person is None
     assert _declared().fingerprint not in (data.fingerprint, _declared(2).fingerprint)
-
-
-def test_a_bound_without_persons_is_refused():
-    with pytest.raises(SettingError, match="pass persons"):
-        pc.split(_brought()[0], public_fraction=0.2, rows_per_person=3)
-
-
-def test_fewer_rows_than_the_data_declare_may_be_asked_for():
-    data, persons = _brought()
     asked = pc.split(_declared(5), public_fraction=0.2, rows_per_person=2)
     given = pc.split(data, public_fraction=0.2, persons=persons, rows_per_person=2)
     assert asked.rows_per_person == 2
@@ -202,13 +191,28 @@ def test_rows_that_are_kept_stay_their_persons(own_cache, is_image):
     assert uploads.card(other).rows_per_person is None
 
 
-def test_a_part_of_the_rows_is_of_other_persons():
+def test_parts_trims_choices_and_tuning_count_persons():
     data = _declared()
     others, part = _every(10, data)
     assert len(part.persons.of) == len(part.x_train)
     assert len(part.x_train) + len(others.x_train) == ROWS
     assert not set(part.persons.of) & set(others.persons.of)
     assert 5 < len(set(part.persons.of)) < 25
+    data, public = _declared(), _brought()[0]
+    found, expected = (trim(one, public, share=0.5, epsilon=1.0) for one in (data, _first_of_each(data)))
+    assert found.votes["votes"].tolist() == expected.votes["votes"].tolist()
+    assert "a row is a person" in found.guarantee
+    public = _brought()[0]
+    record = pc.choose(_declared(), {"a": dataclasses.replace(public, x_train=public.x_train + 1)}, epsilon=2.0).record
+    assert record.guarantee.rows_per_person == 3
+    assert record.guarantee.epsilon.upper <= 2.0
+    # the noise of the choice is that of single rows three times over, on a sum of the same norm
+    alone = pc.choose(public, {"a": dataclasses.replace(public, x_train=public.x_train + 1)}, epsilon=2.0)
+    assert len(record.guarantee.events) == len(alone.guarantee.events) == 2
+    asked, split = RunSpec.of("noisy_gd", epsilon=2.0), pc.split(_declared(), public_fraction=0.3)
+    found = selection.tune(asked, split, [{"learning_rate": 1.0}, {"learning_rate": 2.0}])
+    assert found.guarantee.epsilon.upper <= 2.0
+    assert found.guarantee.rows_per_person == found.record.guarantee.rows_per_person == 3
 
 
 _MODEL = {"class_signal": {}, "gsd": {"n_examples": 100, "k": 4, "model": "linear_head"}}
@@ -229,13 +233,6 @@ def test_a_private_screening_reads_one_row_of_each_person(score):
 def _first_of_each(data):
     first = np.sort(np.unique(data.persons.of, return_index=True)[1])
     return dataclasses.replace(data, x_train=data.x_train[first], y_train=data.y_train[first], persons=None)
-
-
-def test_a_trim_counts_one_vote_of_each_person():
-    data, public = _declared(), _brought()[0]
-    found, expected = (trim(one, public, share=0.5, epsilon=1.0) for one in (data, _first_of_each(data)))
-    assert found.votes["votes"].tolist() == expected.votes["votes"].tolist()
-    assert "a row is a person" in found.guarantee
 
 
 def test_a_ranking_by_name_reads_one_row_of_each_person(own_cache):
@@ -303,23 +300,6 @@ def test_public_rows_that_are_private_too_are_not_promised_anything():
         assert "no private row is among the public ones" in statement(record).text
     inside = pc.run("pillar_one_shot", pc.split(data, public_fraction=0.1), epsilon=2.0)
     assert "among the public ones" not in statement(inside).text
-
-
-def test_the_paid_choice_counts_persons():
-    public = _brought()[0]
-    record = pc.choose(_declared(), {"a": dataclasses.replace(public, x_train=public.x_train + 1)}, epsilon=2.0).record
-    assert record.guarantee.rows_per_person == 3
-    assert record.guarantee.epsilon.upper <= 2.0
-    # the noise of the choice is that of single rows three times over, on a sum of the same norm
-    alone = pc.choose(public, {"a": dataclasses.replace(public, x_train=public.x_train + 1)}, epsilon=2.0)
-    assert len(record.guarantee.events) == len(alone.guarantee.events) == 2
-
-
-def test_what_tuning_promises_is_a_persons():
-    asked, split = RunSpec.of("noisy_gd", epsilon=2.0), pc.split(_declared(), public_fraction=0.3)
-    found = selection.tune(asked, split, [{"learning_rate": 1.0}, {"learning_rate": 2.0}])
-    assert found.guarantee.epsilon.upper <= 2.0
-    assert found.guarantee.rows_per_person == found.record.guarantee.rows_per_person == 3
 
 
 @pytest.mark.parametrize(

@@ -36,10 +36,14 @@ def test_no_guarantee_comes_from_an_approximation(split, asked):
         pc.run("adamix" if "preset" in asked else "dp_sgd", split, **asked, seed=None, accountant="gdp")
 
 
-def test_replace_one_needs_twice_the_noise_of_one_gaussian(split):
+def test_relations_and_batches_cost_what_they_do(split):
     relations = ("add_or_remove_one", "replace_one")
     noise = [pc.run("pillar", split, epsilon=1.0, relation=relation, steps=10).settings["noise_multiplier"] for relation in relations]
     assert noise[1] == pytest.approx(2 * noise[0], rel=1e-6)
+    record = pc.run("dp_sgd", split, epsilon=1.0, batch_size=130, steps=50)
+    assert record.guarantee.epsilon.upper <= 1.0
+    full = pc.run("dp_sgd", split, epsilon=1.0, steps=50)
+    assert record.settings["noise_multiplier"] < full.settings["noise_multiplier"]
 
 
 @pytest.mark.parametrize("method", DESCENT)
@@ -69,33 +73,30 @@ def test_a_wrong_calibration_in_the_store_is_a_miss(split, monkeypatch, planted)
     assert 0.99 < cost[0] <= 1.0
 
 
-def test_a_right_calibration_in_the_store_is_not_solved_again(split, monkeypatch):
+def test_a_right_calibration_is_not_solved_again_and_an_unknown_method_suggests_one(split, monkeypatch):
     honest = pc.run("pillar", split, epsilon=1.0, steps=8)
     monkeypatch.setattr(accounting, "calibrate", lambda *_, **__: pytest.fail("calibrated again"))
     assert pc.run("pillar", split, epsilon=1.0, steps=8).settings == honest.settings
+    with pytest.raises(errors.UnknownNameError, match="Did you mean pillar"):
+        pc.run("piller", split, epsilon=1.0)
+    with pytest.raises(KeyError):
+        pc.run("piller", split, epsilon=1.0)
 
 
-def test_infinite_budgets_add_no_noise(split):
+def test_infinite_budgets_add_no_noise_and_noise_may_be_set(split):
     record = pc.run("pillar", split, epsilon=math.inf)
     assert record.settings["noise_multiplier"] == 0
     assert record.guarantee.epsilon.upper == math.inf
     assert not record.guarantee.is_private
-
-
-def test_noise_may_be_set_instead_of_epsilon(split):
     record = pc.run("pillar", split, noise_multiplier=10.0, steps=25)
     assert record.guarantee.epsilon.upper == pytest.approx(pc.epsilon(10.0, steps=25).upper, rel=1e-9)
     with pytest.raises(errors.SettingError, match="not both"):
         pc.run("pillar", split, epsilon=1.0, noise_multiplier=10.0)
     with pytest.raises(errors.SettingError, match="pass epsilon"):
         pc.run("pillar", split)
-
-
-def test_poisson_batches_cost_less_than_full_ones_and_stay_within(split):
-    record = pc.run("dp_sgd", split, epsilon=1.0, batch_size=130, steps=50)
-    assert record.guarantee.epsilon.upper <= 1.0
-    full = pc.run("dp_sgd", split, epsilon=1.0, steps=50)
-    assert record.settings["noise_multiplier"] < full.settings["noise_multiplier"]
+    assert pc.run("non_private", split).guarantee.epsilon.upper == math.inf
+    with pytest.raises(errors.BudgetError, match="non_private"):
+        pc.run("non_private", split, epsilon=1.0)
 
 
 def test_seeds_repeat_and_releases_do_not(split):
@@ -156,47 +157,22 @@ def test_bad_arguments_are_refused_with_their_name(split, arguments, error, says
         pc.run("pillar", split, **arguments)
 
 
-def test_unknown_methods_are_refused_with_a_suggestion(split):
-    with pytest.raises(errors.UnknownNameError, match="Did you mean pillar"):
-        pc.run("piller", split, epsilon=1.0)
-    with pytest.raises(KeyError):
-        pc.run("piller", split, epsilon=1.0)
-
-
-def test_non_private_takes_only_infinite_epsilon(split):
-    assert pc.run("non_private", split).guarantee.epsilon.upper == math.inf
-    with pytest.raises(errors.BudgetError, match="non_private"):
-        pc.run("non_private", split, epsilon=1.0)
-
-
-def test_records_without_test_rows_have_no_accuracy():
+def test_records_tell_rules_large_deltas_and_fractions(split):
+    record = pc.run("pillar", split, epsilon=1.0)
+    assert {line.split(" = ")[0] for line in record.why} == {"steps", "k", "learning_rate"}
+    assert pc.run("pillar", split, epsilon=1.0, k=5, steps=5, learning_rate=1.0).why == ()
+    record = pc.run("pillar", split, epsilon=2.0)
+    assert record.accuracy == record.metrics["accuracy"] == pytest.approx(1 - record.metrics["error"])
+    assert 0.8 < record.metrics["auc"] <= 1
+    assert len(record.metrics["per_class"]) == 10
+    words = np.random.default_rng(0).standard_normal((len(split.features.classes), split.features.d))
+    given = pc.split(split.features, public_fraction=0.1, text_embeddings=words)
+    said = [pc.run("pillar_one_shot", one, epsilon=1.0).guarantee.assumptions for one in (given, split)]
+    assert ["embeddings of class names" in str(one) for one in said] == [True, False]
+    split = pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.2)
+    assert any("1/n" in note for note in pc.run("dp_sgd", split, epsilon=1.0, delta=0.01).notes)
     generator = rng.stream(0, "no test rows")
     x, y = generator.standard_normal((80, 5)).astype(np.float32), np.arange(80) % 2
     record = pc.run("dp_sgd", pc.split(FeatureSet(x, y, None, None, ("a", "b"))), epsilon=1.0)
     assert record.accuracy is None
     assert record.metrics == {}
-
-
-def test_large_delta_is_noted():
-    split = pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.2)
-    assert any("1/n" in note for note in pc.run("dp_sgd", split, epsilon=1.0, delta=0.01).notes)
-
-
-def test_rules_are_told(split):
-    record = pc.run("pillar", split, epsilon=1.0)
-    assert {line.split(" = ")[0] for line in record.why} == {"steps", "k", "learning_rate"}
-    assert pc.run("pillar", split, epsilon=1.0, k=5, steps=5, learning_rate=1.0).why == ()
-
-
-def test_metrics_are_fractions(split):
-    record = pc.run("pillar", split, epsilon=2.0)
-    assert record.accuracy == record.metrics["accuracy"] == pytest.approx(1 - record.metrics["error"])
-    assert 0.8 < record.metrics["auc"] <= 1
-    assert len(record.metrics["per_class"]) == 10
-
-
-def test_embeddings_of_class_names_are_assumed_public(split):
-    words = np.random.default_rng(0).standard_normal((len(split.features.classes), split.features.d))
-    given = pc.split(split.features, public_fraction=0.1, text_embeddings=words)
-    said = [pc.run("pillar_one_shot", one, epsilon=1.0).guarantee.assumptions for one in (given, split)]
-    assert ["embeddings of class names" in str(one) for one in said] == [True, False]

@@ -37,13 +37,10 @@ def test_every_number_is_the_guarantees(split, relation):
     json.dumps(found.fields)
 
 
-def test_the_mu_is_that_of_the_run(split):
+def test_the_mu_and_sampling_are_those_of_the_run(split):
     record = pc.run("noisy_gd", split, epsilon=2.0, seed=None)
     exact = pc.accounting.mu_of(record.guarantee.epsilon.upper, record.guarantee.delta)
     assert pc.statement(record).fields["gaussian_mu"] == pytest.approx(exact, rel=1e-6)
-
-
-def test_sampled_runs_say_so(split):
     record = pc.run("dp_sgd", split, epsilon=2.0, seed=None, batch_size=64, steps=20)
     found = pc.statement(record)
     assert "own secret coin" in found.text
@@ -76,15 +73,7 @@ def noise(record):
     return record.settings["noise_multiplier"]
 
 
-def test_what_is_no_release_is_called_so(split):
-    assert pc.statement(pc.run("pillar", split, epsilon=2.0)).text.startswith("NOT FOR RELEASE")
-    assert "ε is infinite" in pc.statement(pc.run("non_private", split)).text
-    public = pc.statement(pc.run("only_public", split)).text
-    assert "no private row was read" in public
-    assert "NOT FOR RELEASE" not in public
-
-
-def test_choices_and_large_deltas_are_told(split):
+def test_choices_and_large_deltas_are_told_and_no_release_called_so(split):
     record = pc.run("pillar", split, epsilon=2.0, seed=None)
     assert "by rules" in pc.statement(record).text
     assert "in sight and not paid for" in pc.statement(in_sight(record)).text
@@ -92,6 +81,11 @@ def test_choices_and_large_deltas_are_told(split):
     assert "not differentially private" in pc.statement(unpaid).text
     loose = pc.run("pillar", split, epsilon=2.0, delta=0.01, seed=None)
     assert "random row outright" in pc.statement(loose).text
+    assert pc.statement(pc.run("pillar", split, epsilon=2.0)).text.startswith("NOT FOR RELEASE")
+    assert "ε is infinite" in pc.statement(pc.run("non_private", split)).text
+    public = pc.statement(pc.run("only_public", split)).text
+    assert "no private row was read" in public
+    assert "NOT FOR RELEASE" not in public
 
 
 def test_downloaded_models_carry_it(split, tmp_path):

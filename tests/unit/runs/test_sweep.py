@@ -22,25 +22,16 @@ GRID = {"dataset": "digits", "public_fraction": 0.1, "method": ["pillar", "dp_sg
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 
-def test_a_setting_that_a_method_lacks_does_not_multiply_its_runs():
+def test_cells_multiply_by_their_own_axes_keep_their_key_and_train_together():
     cells = sweeping.specs_of(GRID)
     assert sum(cell.method == "pillar" for cell in cells) == 8
     assert sum(cell.method == "dp_sgd" for cell in cells) == 4
     assert {cell.epsilon for cell in cells} == {0.5, math.inf}
-
-
-def test_a_cell_survives_the_way_through_json_with_its_key():
     for cell in sweeping.specs_of({**GRID, "dataset_settings": {"n": 5}, "preset": "paper", "seed": [0, None]}):
         again = RunSpec(**json.loads(json.dumps(cell.form)))
         assert (again, sweeping.run_key(again)) == (cell, sweeping.run_key(cell))
-
-
-def test_arguments_of_a_run_are_its_budget_or_settings_of_its_method():
     asked = RunSpec.of("pillar", epsilon=2.0, seed=None, k=5, steps=3)
     assert asked == RunSpec("pillar", epsilon=2.0, seed=None, settings={"k": 5, "steps": 3})
-
-
-def test_cells_that_share_split_and_learner_train_together():
     groups = sweeping.group_specs(GRID)
     assert sorted(len(group) for group in groups) == [2, 2, 4, 4]
 
@@ -57,7 +48,7 @@ def test_groups_of_one_split_follow_each_other_and_rows_are_read_once(monkeypatc
     assert len(read) == 1
 
 
-def test_the_table_holds_what_single_runs_give():
+def test_the_table_holds_what_single_runs_give_and_is_not_run_again(monkeypatch):
     table = pc.sweep(GRID)
     assert len(table) == 12
     row = table[(table.method == "pillar") & (table.k == 10) & (table.epsilon == 0.5) & (table.seed == 1)].iloc[0]
@@ -65,9 +56,6 @@ def test_the_table_holds_what_single_runs_give():
     single = pc.run("pillar", split, epsilon=0.5, k=10, seed=1)
     assert row.accuracy == pytest.approx(single.accuracy)
     assert row.epsilon_upper == single.guarantee.epsilon.upper
-
-
-def test_finished_cells_are_not_run_again(monkeypatch):
     first = pc.sweep(GRID)
     monkeypatch.setattr(sweeping.run, "run_many", lambda *_: pytest.fail("a cached cell was trained"))
     again = pc.sweep(GRID)
@@ -168,20 +156,17 @@ def test_a_refusal_is_kept_of_the_file_that_was_refused(table_file):
             assert is_refused
 
 
-def test_a_cell_that_cannot_run_is_refused_in_the_words_of_a_run_each_time():
-    (cell,) = sweeping.specs_of({**GRID, "method": "pillar", "k": 400, "epsilon": 0.5, "seed": 0})
-    split = pc.split(pc.load_dataset("digits"), public_fraction=0.1, seed=0)
-    for _ in range(2):
-        with pytest.raises(errors.DataError, match="k must be at most"):
-            sweeping.read_or_run(cell, split)
-
-
-def test_a_cell_that_cannot_run_is_a_row_with_its_reason():
+def test_a_cell_that_cannot_run_is_a_row_with_its_reason_in_the_words_of_a_run_each_time():
     table = pc.sweep({**GRID, "method": "pillar", "k": [5, 400], "seed": 0})
     failed = table[table.error_message.notna()]
     assert set(failed.k) == {400}
     assert all("k must be at most" in message for message in failed.error_message)
     assert table[table.k == 5].accuracy.notna().all()
+    (cell,) = sweeping.specs_of({**GRID, "method": "pillar", "k": 400, "epsilon": 0.5, "seed": 0})
+    split = pc.split(pc.load_dataset("digits"), public_fraction=0.1, seed=0)
+    for _ in range(2):
+        with pytest.raises(errors.DataError, match="k must be at most"):
+            sweeping.read_or_run(cell, split)
 
 
 def test_a_refusal_is_kept_with_its_cause_and_not_tried_again(monkeypatch):
@@ -229,32 +214,37 @@ def test_a_spending_that_was_not_declared_stops_the_sweep(monkeypatch):
         pc.sweep({**GRID, "method": "pillar", "seed": 0})
 
 
-def test_records_say_what_made_them():
+def test_records_say_what_made_them_and_releases_are_never_stored(own_cache):
     grid = {**GRID, "method": "pillar", "k": 5, "seed": 0}
     pc.sweep(grid)
     for record in sweeping.cached_records(sweeping.specs_of(grid)):
         assert record["versions"]["pillar_core"] == pc.__version__
         assert {"source", "Python", "numpy", "torch"} <= set(record["versions"])
+    pc.sweep({**GRID, "method": "pillar", "k": 5, "epsilon": 0.5, "seed": None, "split_seed": 0})
+    assert not [path for path in (own_cache / "record").rglob("*") if path.is_file()]
+    pc.sweep({**GRID, "method": "pillar", "k": 5, "epsilon": 0.5, "seed": 0})
+    assert [path for path in (own_cache / "record").rglob("*") if path.is_file()]
 
 
-def test_unknown_axes_are_refused():
+def test_unknown_axes_and_half_a_sign_are_refused_in_our_words():
     with pytest.raises(errors.SettingError, match="kk"):
         pc.sweep({**GRID, "kk": 3})
     with pytest.raises(errors.SettingError, match="needs method"):
         pc.sweep({"dataset": "digits"})
     with pytest.raises(errors.UnknownNameError, match="method"):
         pc.sweep({**GRID, "method": "magic"})
+    with pytest.raises(errors.PillarError):
+        pc.sweep({"dataset": "\ud800", "method": "pillar", "epsilon": 1.0})
+    with pytest.raises(errors.PillarError, match="half a sign"):
+        pc.features(np.ones((4, 2)), ["\ud800", "b", "\ud800", "b"], np.ones((2, 2)), ["\ud800", "b"])
 
 
-def test_given_features_are_swept_without_a_name():
+def test_given_features_are_swept_without_a_name_and_by_their_shape():
     features = pc.load_features(pc.load_dataset("breast_cancer"))
     table = pc.sweep({"dataset": features, "public_fraction": 0.2, "method": "pillar", "epsilon": 1.0, "k": [2, 4]})
     assert table.accuracy.notna().all()
     split = pc.split(features, public_fraction=0.2)
     assert pc.sweep({"dataset": split, "method": "pillar", "epsilon": 1.0, "k": 2}).accuracy.notna().all()
-
-
-def test_the_same_pixels_in_another_shape_are_another_run():
     pixels, labels = np.random.default_rng(0).integers(256, size=(40, 144), dtype=np.uint8), np.arange(40) % 2
     shapes = [(12, 12), (8, 18), (18, 8)]
     sets = [pc.load_features(Dataset("b", pixels.reshape(40, *shape), labels, None, None, ("a", "b"))) for shape in shapes]
@@ -262,23 +252,6 @@ def test_the_same_pixels_in_another_shape_are_another_run():
         cells = [sweeping.specs_of({"dataset": one, "method": "from_scratch", "epsilon": 1.0})[0] for one in given]
         assert len({sweeping.run_key(cell) for cell in cells}) == 3
         assert cells[0].data["dataset"] == f"given:{given[0].fingerprint}"
-
-
-def test_progress_counts_cells():
     seen = []
     pc.sweep(GRID, progress=lambda done, total, message: seen.append((done, total)))
     assert seen[-1] == (12, 12)
-
-
-def test_release_runs_are_never_stored(own_cache):
-    pc.sweep({**GRID, "method": "pillar", "k": 5, "epsilon": 0.5, "seed": None, "split_seed": 0})
-    assert not [path for path in (own_cache / "record").rglob("*") if path.is_file()]
-    pc.sweep({**GRID, "method": "pillar", "k": 5, "epsilon": 0.5, "seed": 0})
-    assert [path for path in (own_cache / "record").rglob("*") if path.is_file()]
-
-
-def test_half_a_sign_is_refused_in_our_words():
-    with pytest.raises(errors.PillarError):
-        pc.sweep({"dataset": "\ud800", "method": "pillar", "epsilon": 1.0})
-    with pytest.raises(errors.PillarError, match="half a sign"):
-        pc.features(np.ones((4, 2)), ["\ud800", "b", "\ud800", "b"], np.ones((2, 2)), ["\ud800", "b"])

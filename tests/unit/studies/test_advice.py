@@ -43,7 +43,7 @@ def test_private_and_test_rows_change_nothing(digits, kind):
     assert pc.advise(split, candidates=candidates) == pc.advise(with_noise(split, 1), candidates=candidates)
 
 
-def test_advice_runs_as_it_is_and_is_right_within_its_range(digits):
+def test_advice_runs_as_it_is_within_its_range_and_reaches_a_target_by_the_smaller_budget(digits):
     split = pc.split(digits, public_fraction=0.1, seed=3)
     advice = pc.advise(split, epsilon=1.0)
     low, high = advice.expected_accuracy
@@ -54,6 +54,16 @@ def test_advice_runs_as_it_is_and_is_right_within_its_range(digits):
     assert low < advice.predicted <= high
     assert f"expect {100 * advice.predicted:.0f} ({100 * low:.0f} to {100 * high:.0f}) %" in advice.sentence
     assert advice.price.startswith("free")
+    split = pc.split(digits, public_fraction=0.1)
+    small, large = (pc.advise(unlabelled(split), target_accuracy=share) for share in (0.4, 0.8))
+    assert small.epsilon < large.epsilon
+    unreachable = pc.advise(unlabelled(split), target_accuracy=1.0)
+    assert "no ε" in unreachable.reasons[0]
+    advice = pc.advise(pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.1))
+    assert advice.metric == advice.predictions[0].metric == "balanced_accuracy"
+    assert "% balanced accuracy at" in advice.sentence
+    assert "50 % balanced accuracy" in advice.reasons[-1]
+    assert pc.advise(pc.split(digits, public_fraction=0.1)).metric == "accuracy"
 
 
 def test_the_range_says_on_how_many_sets_it_held_and_the_document_says_the_same(digits):
@@ -73,22 +83,6 @@ def test_the_range_says_on_how_many_sets_it_held_and_the_document_says_the_same(
     low, high = advice.expected_accuracy
     assert high - low <= 2 * measured["error"] + 1e-9
     assert "95 %" not in document
-
-
-def test_where_one_class_is_most_rows_advice_speaks_of_balanced_accuracy(digits):
-    advice = pc.advise(pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.1))
-    assert advice.metric == advice.predictions[0].metric == "balanced_accuracy"
-    assert "% balanced accuracy at" in advice.sentence
-    assert "50 % balanced accuracy" in advice.reasons[-1]
-    assert pc.advise(pc.split(digits, public_fraction=0.1)).metric == "accuracy"
-
-
-def test_a_target_is_reached_by_a_smaller_budget_where_it_is_lower(digits):
-    split = pc.split(digits, public_fraction=0.1)
-    small, large = (pc.advise(unlabelled(split), target_accuracy=share) for share in (0.4, 0.8))
-    assert small.epsilon < large.epsilon
-    unreachable = pc.advise(unlabelled(split), target_accuracy=1.0)
-    assert "no ε" in unreachable.reasons[0]
 
 
 def test_candidates_that_cannot_fit_are_left_out_with_the_reason(digits):
@@ -248,7 +242,7 @@ def test_labelled_public_rows_choose_the_backbone_and_no_private_row_does(images
         assert not any("played" in reason for reason in alone.reasons)
 
 
-def test_a_share_of_the_private_images_rehearses_alone_and_keeps_its_rows(images):
+def test_the_first_backbone_is_taken_without_labels_and_a_rehearsal_keeps_its_rows(images):
     _, candidates = images
     split = pc.split(images[0].features, public_fraction=0.3, seed=1)
     backbone, reason = choice_module._rehearsed(split, candidates, ["scattering", "raw_pixels"], choice_module.PrivacyBudget(3.0), None, 0)
@@ -256,9 +250,6 @@ def test_a_share_of_the_private_images_rehearses_alone_and_keeps_its_rows(images
     other = choice_module._through(split, backbone)
     there = pc.split(pc.load_features(split.features.images, backbone), public_fraction=0.3, seed=1)
     assert other.fingerprint == there.fingerprint
-
-
-def test_the_first_backbone_is_taken_where_no_candidate_has_labels(images):
     choice = pc.choose(images[0], {"bare": images[1]["bare"]}, epsilon=1.0, backbones=["scattering", "raw_pixels"])
     assert choice.backbone == "scattering"
     assert any("no candidate has labels enough" in reason for reason in choice.reasons)

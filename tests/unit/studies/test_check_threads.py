@@ -105,12 +105,6 @@ model.fit(x, y, epochs=2, batch_size=250)
     assert upper(check) < check.reported[0].epsilon
 
 
-def test_tensorflow_privacy_103_and_opacus_19_incomplete_batches_are_steps():
-    check = pc.check_run(batch_size=256, epochs=60, noise_multiplier=1.1, **MNIST)
-    assert check.counted["steps"] == 14_063
-    assert "14,100 steps" in said(check)
-
-
 def test_tensorflow_privacy_71_delta_near_one_over_n():
     loose = pc.check_run(n=60_000, batch_size=256, epochs=60, noise_multiplier=1.1, delta=1e-5)
     strict = pc.check_run(n=60_000, batch_size=256, epochs=60, noise_multiplier=1.1, delta=1e-7)
@@ -144,19 +138,19 @@ def test_opacus_128_shuffling_breaks_the_analysis():
     assert "no amplification is proven" in said(check)
 
 
-def test_opacus_153_the_examples_page():
+def test_opacus_153_and_tensorflow_privacy_103_incomplete_batches_and_the_examples_page():
     for epochs, noise, thread in ((15, 1.3, 1.16), (45, 0.7, 6.859), (60, 1.1, 2.905)):
         check = pc.check_run(batch_size=240, epochs=epochs, noise_multiplier=noise, **MNIST)
         assert upper(check) < check.reported[1].epsilon < thread
+    check = pc.check_run(batch_size=256, epochs=60, noise_multiplier=1.1, **MNIST)
+    assert check.counted["steps"] == 14_063
+    assert "14,100 steps" in said(check)
 
 
-def test_opacus_115_no_noise_no_epsilon():
+def test_opacus_115_and_177_no_noise_or_no_clip_no_epsilon():
     check = pc.check_run(batch_size=256, epochs=1, noise_multiplier=0.0, **MNIST)
     assert upper(check) == math.inf
     assert "No noise" in said(check)
-
-
-def test_opacus_177_no_clip_no_epsilon():
     check = pc.check_run(batch_size=256, epochs=1, noise_multiplier=1.0, l2_clip_norm=math.inf, **MNIST)
     assert check.epsilon[ADD_REMOVE] is None
     assert "without a clip" in said(check)

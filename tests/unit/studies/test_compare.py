@@ -36,13 +36,7 @@ def test_references_stand_at_every_budget_and_boosts_follow_the_definition():
     assert list(lines[lines.epsilon == 0.1].method) == ["non_private", "pillar", "only_public"]
 
 
-def test_one_seed_has_no_interval():
-    lines = compare.summary(runs(pillar={1.0: [0.7]}))
-    assert math.isnan(lines.low[0])
-    assert lines["mean"][0] == 0.7
-
-
-def test_what_cannot_run_is_left_out_with_its_reason():
+def test_what_cannot_run_is_left_out_with_its_reason_and_something_must_remain():
     digits = pc.load_dataset("digits")
     alone = compare.applicable(pc.split(digits))
     assert alone["pillar"] == "needs public rows"
@@ -52,6 +46,13 @@ def test_what_cannot_run_is_left_out_with_its_reason():
     features = pc.load_features(digits)
     strangers = pc.features(features.x_train + 1, ["odd", "even"] * (len(features.x_train) // 2))
     assert "labelled" in compare.applicable(pc.split(features, public=strangers))["only_public"]
+    with pytest.raises(errors.DataError, match="at least one"):
+        compare.compare_grid({}, methods=[], epsilons=[1.0], seeds=[0])
+    with pytest.raises(errors.UnknownNameError):
+        compare.compare_grid({}, methods=["magic"], epsilons=[1.0], seeds=[0])
+    lines = compare.summary(runs(pillar={1.0: [0.7]}))
+    assert math.isnan(lines.low[0])
+    assert lines["mean"][0] == 0.7
 
 
 def test_every_applicable_learner_runs_at_one_budget():
@@ -61,13 +62,6 @@ def test_every_applicable_learner_runs_at_one_budget():
     assert table.error_message.isna().all(), table[["method", "error_message"]].dropna().to_string()
     spending = table[table.method.map(lambda name: pc.METHODS[name].is_private)]
     assert (spending.epsilon_upper <= 1.0).all()
-
-
-def test_comparisons_need_something_to_compare():
-    with pytest.raises(errors.DataError, match="at least one"):
-        compare.compare_grid({}, methods=[], epsilons=[1.0], seeds=[0])
-    with pytest.raises(errors.UnknownNameError):
-        compare.compare_grid({}, methods=["magic"], epsilons=[1.0], seeds=[0])
 
 
 def test_the_command_compares(capsys, tmp_path):
@@ -83,13 +77,17 @@ def row(method, **asked):
     return pc.sweep(cell).iloc[0]
 
 
-def test_a_row_says_what_was_spent_where_nothing_was_asked():
+def test_badges_and_spendings_are_those_of_the_runs():
     assert row("only_public").epsilon == 0.0
     assert row("non_private").epsilon == math.inf
     spent = row("noisy_gd", noise_multiplier=5.0, steps=10)
     assert spent.epsilon == spent.epsilon_upper < math.inf
     assert row("noisy_gd", epsilon=0.7).epsilon == 0.7
     assert row("noisy_gd", noise_multiplier=5.0, epsilon=1.0).error_message
+    names = {"initialisation": "text", "standardise": False}
+    assert pc.METHODS["adamix"].public_words(names) == "labelled and class names"
+    table = runs(dp_raft={1.0: [0.7, 0.8]}).assign(public_use="unlabelled")
+    assert compare.summary(table).public_data[0] == "unlabelled"
 
 
 @pytest.mark.parametrize(
@@ -108,16 +106,6 @@ def test_the_badge_of_public_data_follows_the_settings(method, settings, words):
     record = pc.run(method, pc.split(pc.load_dataset("digits"), public_fraction=0.1), epsilon=1.0, **settings)
     assert pc.METHODS[method].public_words(record.settings) == words
     assert str(record.public_use) == words.split(" ")[0] or "preprocessing" in words
-
-
-def test_a_start_from_class_names_is_said():
-    names = {"initialisation": "text", "standardise": False}
-    assert pc.METHODS["adamix"].public_words(names) == "labelled and class names"
-
-
-def test_lines_take_the_badge_from_the_runs():
-    table = runs(dp_raft={1.0: [0.7, 0.8]}).assign(public_use="unlabelled")
-    assert compare.summary(table).public_data[0] == "unlabelled"
 
 
 @pytest.mark.parametrize(

@@ -82,12 +82,24 @@ def test_more_noise_means_more_steps_at_the_same_budget():
     assert by_noise[80.0] == pytest.approx(4 * by_noise[40.0], rel=0.03)
 
 
-def test_fewer_rows_are_private_and_the_public_ones_stay():
+def test_fewer_rows_or_shifted_public_ones_leave_the_other_side_as_it_was():
     lines, _ = compare_views.run("few_rows", setup(seeds=(0,)))
     rows = lines[lines["method"] == "pillar"].sort_values("x")
     assert rows["n_private"].is_monotonic_increasing
     assert rows["n_public"].nunique() == 1
     assert rows["n_private"].iloc[0] == pytest.approx(0.05 * rows["n_private"].iloc[-1], abs=1)
+    lines, runs = compare_views.run("shift", for_view("shift", seeds=(0,)))
+    assert runs["n_private"].nunique() == 1
+    assert set(lines["x"]) == {1.0}
+    far = runs["public"].notna()
+    assert set(runs.loc[far, "n_public"]) == {300}
+    assert set(runs.loc[far, "method"]) == {"pillar", "adamix", "only_public"}
+    with pytest.raises(errors.DataError, match="another data set"):
+        compare_views.run("shift", setup())
+    _, runs = compare_views.run("shift", setup(seeds=(0,), other=elsewhere(classes=4)))
+    far = runs[runs["public"].notna()].set_index("method")["error_message"]
+    assert far["pillar"] is None or far.isna()["pillar"]
+    assert "labels of the same classes" in far["adamix"]
 
 
 def test_classes_get_rarer_and_the_rare_ones_are_asked_for(monkeypatch):
@@ -126,24 +138,6 @@ def test_boosts_follow_the_definition():
     assert math.isnan(found[5])
 
 
-def test_shifted_public_rows_leave_as_many_private_ones():
-    lines, runs = compare_views.run("shift", for_view("shift", seeds=(0,)))
-    assert runs["n_private"].nunique() == 1
-    assert set(lines["x"]) == {1.0}
-    far = runs["public"].notna()
-    assert set(runs.loc[far, "n_public"]) == {300}
-    assert set(runs.loc[far, "method"]) == {"pillar", "adamix", "only_public"}
-    with pytest.raises(errors.DataError, match="another data set"):
-        compare_views.run("shift", setup())
-
-
-def test_labels_of_other_classes_are_said_to_be_of_no_use():
-    _, runs = compare_views.run("shift", setup(seeds=(0,), other=elsewhere(classes=4)))
-    far = runs[runs["public"].notna()].set_index("method")["error_message"]
-    assert far["pillar"] is None or far.isna()["pillar"]
-    assert "labels of the same classes" in far["adamix"]
-
-
 def test_a_partly_finished_view_says_how_many_seeds_each_place_has():
     view, own = COMPARE_VIEWS["public_share"], setup(seeds=(0, 1, 2))
     grid = compare_views.grids_of(view, own)[0]
@@ -178,7 +172,7 @@ def test_views_without_learners_that_fit_are_refused():
         compare_views.run("public_share", Setup({"dataset": "digits"}, {}, split, (1.0,), (0,)))
 
 
-def test_the_command_draws_a_view(capsys, tmp_path):
+def test_the_command_draws_a_view_and_passes_settings_to_every_learner_that_has_them(capsys, tmp_path):
     output = tmp_path / "runs.csv"
     base = ["compare", "--dataset", "digits", "--public-fraction", "0.1", "--epsilon", "1", "--seeds", "1"]
     assert main([*base, "--view", "few_rows", "--output", str(output)]) == 0
@@ -188,10 +182,6 @@ def test_the_command_draws_a_view(capsys, tmp_path):
     assert "another data set" in capsys.readouterr().err
     assert main([*base, "--view", "noise", "--methods", "pillar"]) == 2
     assert main([*base, "--epsilon", "some"]) == 2
-
-
-def test_the_command_passes_settings_to_every_learner_that_has_them(tmp_path):
-    output = tmp_path / "runs.csv"
     arguments = ["compare", "--dataset", "digits", "--public-fraction", "0.1", "--methods", "pillar,only_public", "--set", "k=5"]
     assert main([*arguments, "--epsilon", "1", "--seeds", "1", "--output", str(output)]) == 0
     assert pd.read_csv(output).set_index("method")["k"]["pillar"] == 5

@@ -35,15 +35,12 @@ def test_a_model_without_privacy_leaks_more_than_a_private_one(split: SemiPrivat
     assert {attack.name for attack in attacks[0.5]} == {"LiRA, online", "LiRA, offline", "LiRA, pooled over rows", "loss threshold"}
 
 
-def test_the_loss_attack_reads_private_and_test_rows(split: SemiPrivateSplit) -> None:
+def test_the_loss_attack_and_stated_losses_are_of_the_rows(split: SemiPrivateSplit) -> None:
     attack = evidence.loss_attack(pc.run("pillar", split, epsilon=1.0), split)
     assert (len(attack.members), len(attack.others)) == (split.facts.n_private, len(split.features.y_test))
     rates = attack.rates()
     assert (rates["low"] <= rates["true_positive_rate"]).all()
     assert attack.roc()["false_positive_rate"].is_monotonic_increasing
-
-
-def test_no_row_realises_more_than_is_stated(split: SemiPrivateSplit) -> None:
     losses = one_run.individuals(RunSpec.of("noisy_gd", epsilon=2.0), split)
     assert losses.stated_epsilon <= 2.0
     assert losses.table["mu"].max() <= losses.stated_mu * (1 + 1e-6)
@@ -150,12 +147,9 @@ def test_more_trials_than_were_drawn_give_no_guarantee(split: SemiPrivateSplit, 
         tuning.tune(RunSpec.of("noisy_gd", epsilon=2.0), split, GRID, mean_trials=3.0)
 
 
-def test_more_trials_cost_more() -> None:
+def test_more_trials_cost_more_and_tuning_needs_labels_and_candidates(split: SemiPrivateSplit) -> None:
     each = [tuning.trial_epsilon(2.0, delta=1e-5, mean_trials=mean) for mean in (2.0, 20.0)]
     assert 2.0 > each[0] > each[1] > 0
-
-
-def test_tuning_without_public_labels_or_candidates_is_refused(split: SemiPrivateSplit) -> None:
     bare = dataclasses.replace(split, public_y=None)
     with pytest.raises(DataError, match="public labelled"):
         tuning.tune(RunSpec.of("noisy_gd", epsilon=1.0), bare, GRID)

@@ -46,10 +46,16 @@ def test_a_claim_for_persons_is_tested_on_persons() -> None:
     assert not audit.is_rejected
 
 
-def test_the_number_of_guesses_comes_from_the_claim_alone(split: SemiPrivateSplit) -> None:
+def test_the_number_of_guesses_comes_from_the_claim_alone_and_what_cannot_be_audited_is_refused(split: SemiPrivateSplit) -> None:
     first, second = (one_run_audit(RunSpec.of("pillar", epsilon=4.0, seed=seed), split) for seed in (0, 1))
     assert first.guesses == second.guesses == one_run.best_guesses(first.claimed_epsilon, canaries=200, delta=1e-5)
     assert first.expected == one_run.most_certifiable(first.claimed_epsilon, canaries=200, delta=1e-5)
+    with pytest.raises(SettingError, match="at least 10"):
+        one_run_audit(RunSpec.of("pillar", epsilon=1.0), split, canaries=5)
+    with pytest.raises(UnsupportedError, match="descent"):
+        one_run_audit(RunSpec.of("adamix", epsilon=1.0), split)
+    with pytest.raises(UnsupportedError, match="lower ε"):
+        one_run_audit(RunSpec.of("noisy_gd", epsilon=math.inf), split)
 
 
 def test_single_clipped_gradients_add_up_to_the_engines_sum() -> None:
@@ -62,15 +68,6 @@ def test_single_clipped_gradients_add_up_to_the_engines_sum() -> None:
         assert float(torch.linalg.vector_norm(single, dim=1).max()) <= 0.7 * (1 + 1e-9)
         total = trajectory.clipped_gradient(rows, state[None], plan)[0].double().flatten()
         torch.testing.assert_close(single.sum(0), total, rtol=1e-5, atol=1e-5)
-
-
-def test_what_cannot_be_audited_is_refused(split: SemiPrivateSplit) -> None:
-    with pytest.raises(SettingError, match="at least 10"):
-        one_run_audit(RunSpec.of("pillar", epsilon=1.0), split, canaries=5)
-    with pytest.raises(UnsupportedError, match="descent"):
-        one_run_audit(RunSpec.of("adamix", epsilon=1.0), split)
-    with pytest.raises(UnsupportedError, match="lower ε"):
-        one_run_audit(RunSpec.of("noisy_gd", epsilon=math.inf), split)
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])

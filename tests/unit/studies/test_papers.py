@@ -34,16 +34,13 @@ def features(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_facts_are_accuracies_under_names_that_we_have() -> None:
+def test_the_catalogue_has_every_table_under_names_that_we_have() -> None:
     facts = papers.facts()
     assert len(facts) > 300
     assert facts["published"].between(0, 1).all()
     assert set(facts["method"]) - {""} <= set(pc.METHODS)
     assert ((facts["method"] == "") == (facts["other_method"] != "")).all()
     assert not facts.duplicated(["paper", "table", "dataset", "backbone", "public", "method", "other_method", "epsilon", "metric"]).any()
-
-
-def test_every_published_table_and_figure_is_in_the_catalogue() -> None:
     items = papers.catalogue()
     assert not items.duplicated(["paper", "item"]).any()
     assert set(items["how"]) == {"run", "page", "no"}
@@ -68,21 +65,22 @@ def test_the_catalogue_leaves_nothing_out_that_the_shared_facts_list(shared: Pat
     assert wanted - set(zip(items["paper"], items["item"], strict=True)) == set()
 
 
-def test_other_public_rows_get_no_number_of_ours() -> None:
+def test_known_numbers_are_found_and_other_public_rows_get_none() -> None:
+    table = papers.published("pillar-table-2", dataset="CIFAR-10").set_index(["method", "epsilon"])["published"]
+    assert table["pillar", 0.1] == pytest.approx(0.812)
+    assert table["dp_sgd", 0.1] == pytest.approx(0.768)
+    flowers = papers.published("adamix-table-1", dataset="Oxford Flowers").set_index(["method", "epsilon"])["published"]
+    assert flowers["non_private", math.inf] == pytest.approx(1 - 0.1234)
     published = papers.published("pillar-table-3", dataset="CIFAR-10")
     runs = pd.DataFrame({"method": "pillar", "epsilon": [0.1], "accuracy": [0.8], "public_fraction": 0.1, "seed": 0, "error_message": None})
     table = papers.beside("pillar-table-3", runs, dataset="CIFAR-10")
     assert len(table) == len(published)
     assert table.loc[table["public"] == "CIFAR-10v1", "measured"].isna().all()
     assert table.loc[table["public"] == "10 %", "measured"].eq(0.8).all()
-
-
-def test_known_numbers_are_found_where_the_papers_print_them() -> None:
-    table = papers.published("pillar-table-2", dataset="CIFAR-10").set_index(["method", "epsilon"])["published"]
-    assert table["pillar", 0.1] == pytest.approx(0.812)
-    assert table["dp_sgd", 0.1] == pytest.approx(0.768)
-    flowers = papers.published("adamix-table-1", dataset="Oxford Flowers").set_index(["method", "epsilon"])["published"]
-    assert flowers["non_private", math.inf] == pytest.approx(1 - 0.1234)
+    with pytest.raises(SettingError, match="CIFAR-10, GTSRB"):
+        papers.grid("pillar-table-4", dataset="MNIST")
+    with pytest.raises(SettingError, match="from 1; got 0"):
+        papers.grid("pillar-table-4", dataset="GTSRB", seeds=0)
 
 
 @pytest.mark.parametrize(("name", "dataset"), RUNNABLE)
@@ -95,11 +93,20 @@ def test_every_grid_is_one_that_a_sweep_takes(name: str, dataset: str) -> None:
     assert all("public_fraction" in cell.split or "public_per_class" in cell.split for cell in cells)
 
 
-def test_our_runs_stand_beside_the_published_ones(features: str) -> None:
+def test_our_runs_stand_beside_published_ones_alone_or_without_a_number(features: str) -> None:
     table = papers.run("pillar-table-4", dataset="CIFAR-10", data=features, seeds=1)
     assert len(table) == 6
     assert (table["seeds"] == 1).all()
     assert table["difference"].to_numpy() == pytest.approx((table["measured"] - table["published"]).to_numpy())
+    grid = papers.grid("pillar-figure-4", dataset="CIFAR-10", data=features, seeds=1)
+    runs = sweep.sweep(grid | {"k": [2, 5], "epsilon": [0.7]})
+    table = papers.beside("pillar-figure-4", runs, dataset="CIFAR-10")
+    assert table["k"].tolist() == [2, 5]
+    assert table["measured"].between(0, 1).all()
+    runs = sweep.sweep(grid | {"k": [5, 2048], "epsilon": [0.7]})
+    table = papers.beside("pillar-figure-4", runs, dataset="CIFAR-10").set_index("k")
+    assert table["seeds"].to_dict() == {5: 1, 2048: 0}
+    assert math.isnan(table["measured"][2048])
 
 
 def test_an_order_is_told_apart_by_paired_seeds() -> None:
@@ -146,14 +153,6 @@ def test_getting_a_table_says_what_it_costs_and_then_runs_its_parts(
     assert "On Riccardo, the order is the paper's in" in told.out
 
 
-def test_a_figure_without_numbers_gives_our_curve(features: str) -> None:
-    grid = papers.grid("pillar-figure-4", dataset="CIFAR-10", data=features, seeds=1)
-    runs = sweep.sweep(grid | {"k": [2, 5], "epsilon": [0.7]})
-    table = papers.beside("pillar-figure-4", runs, dataset="CIFAR-10")
-    assert table["k"].tolist() == [2, 5]
-    assert table["measured"].between(0, 1).all()
-
-
 @pytest.mark.parametrize(
     ("features_name", "backbone", "dataset"),
     [("cifar10_resnet50", None, "CIFAR-10"), ("cifar-10", "resnet-50", "CIFAR-10"), ("CIFAR-100", "resnet50", "CIFAR-100")],
@@ -167,21 +166,6 @@ def test_published_values_are_found_by_data_set_and_backbone(features_name: str,
 @pytest.mark.parametrize(("features_name", "backbone"), [("cifar10", "inception"), ("digits", "resnet50"), ("", None)])
 def test_other_features_have_no_published_values(features_name: str, backbone: str | None) -> None:
     assert papers.published_for(features_name, backbone).empty
-
-
-def test_what_was_refused_is_a_row_without_a_number(features: str) -> None:
-    grid = papers.grid("pillar-figure-4", dataset="CIFAR-10", data=features, seeds=1)
-    runs = sweep.sweep(grid | {"k": [5, 2048], "epsilon": [0.7]})
-    table = papers.beside("pillar-figure-4", runs, dataset="CIFAR-10").set_index("k")
-    assert table["seeds"].to_dict() == {5: 1, 2048: 0}
-    assert math.isnan(table["measured"][2048])
-
-
-def test_what_a_table_does_not_have_is_refused() -> None:
-    with pytest.raises(SettingError, match="CIFAR-10, GTSRB"):
-        papers.grid("pillar-table-4", dataset="MNIST")
-    with pytest.raises(SettingError, match="from 1; got 0"):
-        papers.grid("pillar-table-4", dataset="GTSRB", seeds=0)
 
 
 def test_the_commands(features: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,17 +47,16 @@ def test_points_are_the_means_and_intervals_of_the_records(text):
         assert seeds == 5
 
 
-def test_the_file_says_which_k_is_best_and_how_sure_that_is(text):
+def test_the_file_says_which_k_is_best_and_the_odds_in_at_most_300_kb(text):
     pillar = next(learner for learner in content(text)["learners"] if learner["name"] == "pillar")
     curve = starter.hero_table().query("method == 'pillar' and epsilon == 0.3").groupby("k")["accuracy"].mean()
     said = dict(pillar["best"])[0.3]
     assert said.startswith(f"Best measured k: {curve.idxmax():g}. The seeds do not tell k from")
     assert not next(learner for learner in content(text)["learners"] if learner["name"] == "dp_sgd")["best"]
-
-
-def test_odds_are_those_of_the_sidebar_rounded_up(text):
     odds = {epsilon: (alone, gaussian) for epsilon, alone, gaussian, *_ in content(text)["budgets"]}
     assert odds[0.3] == ("57.5 %", "51.8 %")
+    assert len(text.encode()) < 300_000
+    assert str(records.store.default().root) not in text
 
 
 def test_only_its_own_script_and_style_may_run(text):
@@ -68,11 +67,6 @@ def test_only_its_own_script_and_style_may_run(text):
         assert f"{source} 'sha256-{digest}'" in policy
     assert policy.startswith("default-src 'none'")
     assert not re.search(r'(src|href)="http|https?://(?!www\.w3\.org)[^"]*\.js', text)
-
-
-def test_a_shipped_set_takes_at_most_300_kb(text):
-    assert len(text.encode()) < 300_000
-    assert str(records.store.default().root) not in text
 
 
 def test_one_seed_has_no_interval_and_a_run_that_is_missing_no_point(monkeypatch):
@@ -90,9 +84,12 @@ def test_names_with_markup_are_text(monkeypatch):
     assert "<script>alert" not in portable.page(DATA, link='"><script>alert(2)</script>')
 
 
-def test_a_setup_without_runs_is_refused():
+def test_a_setup_or_story_without_runs_is_refused():
     with pytest.raises(DataError, match="no runs of digits that fit"):
         portable.page("digits", public_fraction=0.37)
+    story = next(story for story in portable.STORIES if story.name == "public-labels")
+    with pytest.raises(DataError, match="needs runs of only_public"):
+        portable.page(story.dataset, methods=["pillar", "adamix"], story=story)
 
 
 def test_the_command_writes_the_file(tmp_path, capsys):
@@ -118,9 +115,3 @@ def test_a_story_holds_by_the_records_that_ship_and_opens_at_a_measured_point(st
     name, epsilon, k = shown["opening"]
     learner = next(learner for learner in shown["learners"] if learner["name"] == name)
     assert any(point[1] == epsilon and (point[2] == k if k else not point[3]) for point in learner["points"])
-
-
-def test_a_story_whose_runs_are_missing_is_refused():
-    story = next(story for story in portable.STORIES if story.name == "public-labels")
-    with pytest.raises(DataError, match="needs runs of only_public"):
-        portable.page(story.dataset, methods=["pillar", "adamix"], story=story)

@@ -25,26 +25,27 @@ def seen(split: SemiPrivateSplit) -> Reconstruction:
     return reconstruct(split, EPSILONS, row=3)
 
 
-def test_without_noise_the_row_is_there(split: SemiPrivateSplit, seen: Reconstruction) -> None:
+def test_what_is_left_is_the_row_and_the_mechanism_s_own_noise(split: SemiPrivateSplit, seen: Reconstruction) -> None:
     assert np.abs(seen.left[0] - seen.clipped).max() < 1e-6
     assert np.linalg.norm(seen.clipped) == pytest.approx(1, abs=1e-6)
     assert np.array_equal(seen.image.ravel(), split.features.x_train[split.private[3]])
     centre = split.public_x.mean(axis=0)
     pictured, image = seen.pictures[0].ravel() - centre, seen.image.ravel() - centre
     assert np.corrcoef(pictured, image)[0, 1] > 1 - 1e-6
-
-
-def test_what_else_is_left_is_the_mechanism_s_own_noise(seen: Reconstruction) -> None:
-    """Standardised residuals have the variance of normals: 64 numbers, within 5 standard errors of 1."""
+    # Standardised residuals have the variance of normals: 64 numbers, within 5 standard errors of 1.
     for part, (epsilon, std) in list(zip(seen.left, seen.table[["epsilon", "noise_std"]].to_numpy(), strict=True))[1:]:
         assert std == pytest.approx(accounting.noise_multiplier(epsilon, delta=1e-5), rel=1e-3)
         assert ((part - seen.clipped) / std).var() == pytest.approx(1, abs=5 * math.sqrt(2 / len(part)))
 
 
-def test_at_a_small_epsilon_the_correlation_is_that_of_noise(split: SemiPrivateSplit) -> None:
+def test_at_a_small_epsilon_the_correlation_is_that_of_noise_and_other_rows_are_refused(split: SemiPrivateSplit) -> None:
     correlations = [reconstruct(split, [0.1], row=row, seed=row).table["correlation"][0] for row in range(20)]
     assert abs(np.mean(correlations)) < 4 / math.sqrt(20 * 64)
     assert np.std(correlations) == pytest.approx(1 / 8, rel=0.6)
+    with pytest.raises(DataError, match="pixels"):
+        reconstruct(pc.split(pc.load_dataset("spiked_features"), public_fraction=0.1, seed=0), EPSILONS)
+    with pytest.raises(DataError, match="private row of that number"):
+        reconstruct(split, EPSILONS, row=10**6)
 
 
 @pytest.mark.parametrize("relation", ["add_or_remove_one", "replace_one"])
@@ -53,10 +54,3 @@ def test_no_pick_beats_the_bound(split: SemiPrivateSplit, relation: str) -> None
     assert (table["right"] <= table["allowed"] + 4 * np.sqrt(table["allowed"] / 50_000)).all()
     assert table["right"].iloc[0] == 1
     assert table["right"].iloc[1] > 0.05 > 0.03 > table["right"].iloc[3]
-
-
-def test_rows_that_are_no_pixels_are_refused(split: SemiPrivateSplit) -> None:
-    with pytest.raises(DataError, match="pixels"):
-        reconstruct(pc.split(pc.load_dataset("spiked_features"), public_fraction=0.1, seed=0), EPSILONS)
-    with pytest.raises(DataError, match="private row of that number"):
-        reconstruct(split, EPSILONS, row=10**6)

@@ -40,17 +40,7 @@ def test_what_was_computed_comes_back_as_it_was(changes) -> None:
     assert list(made.attrs["notes"]) == again.attrs["notes"]
 
 
-def test_an_answer_of_an_older_version_of_the_score_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = ASK.key
-    assert first == fingerprint("screening", screening_kept.VERSION, ASK.payload), "a first version asks as before scores had versions"
-    other = dataclasses.replace(ASK, score="missed_energy")
-    unchanged = other.key
-    monkeypatch.setitem(SCORES._items, "gsd", dataclasses.replace(SCORES["gsd"], version=2))
-    assert ASK.key != first
-    assert other.key == unchanged
-
-
-def test_every_part_of_a_question_counts() -> None:
+def test_an_answer_is_found_by_every_part_of_its_question_and_version(monkeypatch: pytest.MonkeyPatch) -> None:
     others = {
         "what": "angles",
         "private": "drawn_shapes",
@@ -68,9 +58,16 @@ def test_every_part_of_a_question_counts() -> None:
     keys = {ASK.key} | {dataclasses.replace(ASK, **{name: value}).key for name, value in others.items()}
     assert len(keys) == 1 + len(others)
     assert Ask.of(ASK.payload) == ASK
+    first = ASK.key
+    assert first == fingerprint("screening", screening_kept.VERSION, ASK.payload), "a first version asks as before scores had versions"
+    other = dataclasses.replace(ASK, score="missed_energy")
+    unchanged = other.key
+    monkeypatch.setitem(SCORES._items, "gsd", dataclasses.replace(SCORES["gsd"], version=2))
+    assert ASK.key != first
+    assert other.key == unchanged
 
 
-def test_a_part_of_the_private_set_is_public_and_no_private_row_under_epsilon() -> None:
+def test_parts_and_draws_of_the_private_set_are_candidates_without_epsilon_alone() -> None:
     ask = Ask("ranking", "mnist", (OWN_PART, "drawn_noise"), score="class_signal", model="efficientnet_lite0", k=0, epsilon=1.0)
     private, public = screening_kept.feature_sets_of(ask)
     whole = screening_kept.features_of("mnist").x_train
@@ -80,6 +77,10 @@ def test_a_part_of_the_private_set_is_public_and_no_private_row_under_epsilon() 
     assert table["public"].tolist() == [OWN_PART, "drawn_noise"]
     assert "split into private and public rows is treated as fixed" in table.attrs["guarantee"]
     assert not table.attrs["rivals"]
+    ask = Ask("ranking", "drawn_digits", ("drawn_digits", "drawn_digits~0.5"), epsilon=1.0, n_examples=60, k=4, repeats=1)
+    assert len(screening_kept.answer(ask)) == 2
+    with pytest.raises(SettingError, match="a number"):
+        screening_kept.answer(dataclasses.replace(ask, public=("drawn_digits~half",)))
 
 
 @pytest.mark.parametrize("score", ["class_signal", "gsd"])
@@ -88,13 +89,6 @@ def test_the_private_set_is_no_candidate_under_epsilon_by_any_name(score: str, p
     """Read a second time it was another object: the command and jobs ranked it, and its rows stood without noise in what is public."""
     with pytest.raises(DataError, match="rows of the private set itself"):
         screening_kept.answer(Ask("ranking", private, (public, "drawn_noise"), score=score, epsilon=0.3, n_examples=60, k=4, repeats=1))
-
-
-def test_drawn_rows_are_a_candidate_beside_others_of_their_kind() -> None:
-    ask = Ask("ranking", "drawn_digits", ("drawn_digits", "drawn_digits~0.5"), epsilon=1.0, n_examples=60, k=4, repeats=1)
-    assert len(screening_kept.answer(ask)) == 2
-    with pytest.raises(SettingError, match="a number"):
-        screening_kept.answer(dataclasses.replace(ask, public=("drawn_digits~half",)))
 
 
 def test_the_own_half_is_disjoint_the_nearest_and_no_candidate_under_epsilon() -> None:

@@ -18,28 +18,19 @@ def seen(split: SemiPrivateSplit, *, k: int = 20, epsilon: float = 1.0) -> Train
     return training_steps(RunSpec.of("pillar", epsilon=epsilon, seed=0, k=k), split)
 
 
-def test_the_last_head_is_the_one_that_a_run_trains(split: SemiPrivateSplit) -> None:
+def test_steps_are_those_that_a_run_takes(split: SemiPrivateSplit) -> None:
     found, record = seen(split), pc.run("pillar", split, epsilon=1.0, seed=0, k=20)
     assert np.array_equal(found.heads[-1], record.classifier.weights[:2].T)
     assert len(found.heads) == len(found.pushes) == record.settings["steps"]
-
-
-def test_a_row_is_clipped_and_sum_and_noise_are_what_is_released(split: SemiPrivateSplit) -> None:
     found = seen(split)
     for _, rows in found.opened.groupby("step"):
         of = rows.set_index("what")
         assert of.loc["the same, clipped", "length"] == pytest.approx(min(0.4, of.loc["one row's push", "length"]), rel=1e-4)
         parts = of.loc[["sum over all rows", "noise"], ["first", "second"]].sum()
         assert parts.to_numpy() == pytest.approx(of.loc["sum with noise: released", ["first", "second"]].to_numpy(dtype=float), rel=1e-6)
-
-
-def test_noise_is_longer_with_more_directions_and_with_less_budget(split: SemiPrivateSplit) -> None:
     few, many, private = (seen(split, **asked).pushes["noise"].mean() for asked in ({"k": 5}, {"k": 50}, {"k": 5, "epsilon": 0.1}))
     assert many / few == pytest.approx(np.sqrt(10), rel=0.15)  # the length of 10 times as many numbers, 50 of them at least
     assert private > 3 * few
-
-
-def test_runs_on_samples_are_refused(split: SemiPrivateSplit) -> None:
     with pytest.raises(UnsupportedError, match="full batches"):
         training_steps(RunSpec.of("pillar", epsilon=1.0, seed=0, batch_size=64), split)
 

@@ -32,7 +32,7 @@ def test_every_way_stays_within_the_budget_and_names_its_price(split: SemiPrivat
     assert (tuned.UNPAID in found.record.guarantee.assumptions) == (choosing is Choosing.PAPERS)
 
 
-def test_what_pays_leaves_less_for_a_run(split: SemiPrivateSplit) -> None:
+def test_what_pays_leaves_less_and_the_unpaid_choice_is_the_best_on_test_rows(split: SemiPrivateSplit) -> None:
     noise = {
         choosing: tuned.tune_step_size(RunSpec.of("pillar", epsilon=1.0, k=10), split, choosing=choosing).record.settings
         for choosing in (Choosing.RULES, Choosing.PAPERS, Choosing.STOPPING)
@@ -40,22 +40,16 @@ def test_what_pays_leaves_less_for_a_run(split: SemiPrivateSplit) -> None:
     relative = {choosing: one["noise_multiplier"] / one["steps"] ** 0.5 for choosing, one in noise.items()}
     assert relative[Choosing.PAPERS] == pytest.approx(relative[Choosing.RULES], rel=1e-6)
     assert relative[Choosing.STOPPING] > 1.5 * relative[Choosing.RULES]
-
-
-def test_the_unpaid_choice_is_the_best_on_test_rows(split: SemiPrivateSplit) -> None:
     rules = tuned.tune_step_size(RunSpec.of("pillar", epsilon=0.5, k=10), split, choosing=Choosing.RULES)
     papers = tuned.tune_step_size(RunSpec.of("pillar", epsilon=0.5, k=10), split, choosing=Choosing.PAPERS)
     assert rules.record.accuracy is not None
     assert papers.record.accuracy >= rules.record.accuracy
 
 
-def test_an_unpaid_choice_is_no_model_to_hand_out(split: SemiPrivateSplit) -> None:
+def test_an_unpaid_choice_keeps_the_relation_and_is_no_model_to_hand_out(split: SemiPrivateSplit) -> None:
     found = tuned.tune_step_size(RunSpec.of("pillar", epsilon=1.0, k=10, seed=None), split, choosing=Choosing.PAPERS)
     with pytest.raises(UnsupportedError, match="unpaid"):
         model_bytes(found.record, classes=split.features.classes)
-
-
-def test_the_unpaid_way_keeps_the_relation_that_was_asked_for(split: SemiPrivateSplit) -> None:
     asked = RunSpec.of("pillar", epsilon=1.0, relation="replace_one", accountant="rdp", k=10)
     found = tuned.tune_step_size(asked, split, choosing=Choosing.PAPERS)
     assert (found.guarantee.relation, found.guarantee.accountant) == ("replace_one", "rdp")

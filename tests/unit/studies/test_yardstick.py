@@ -47,10 +47,16 @@ def test_candidates_hold_no_private_row_and_labels_of_the_task(made: Yardstick, 
         assert np.isfinite(one.x_train).all()
 
 
-def test_no_source_lies_on_both_sides() -> None:
+def test_no_source_lies_on_both_sides_and_cells_without_signal_are_left_out() -> None:
     sides = {task.source: {other.confirms for other in TASKS if other.source == task.source} for task in TASKS}
     assert all(len(side) == 1 for side in sides.values())
     assert {task.confirms for task in TASKS} == {False, True}
+    assert judged.has_signal("Fashion, 10 classes", 0.3)
+    assert not judged.has_signal("CIFAR-10, 10 classes", 0.3)
+    assert judged.has_signal("CIFAR-10, 10 classes", 1.0)
+    assert "at ε = 0.3, a random pick 9" in views.yardstick_sentence(40.0, 0.4)
+    assert "at ε = 3," in views.yardstick_sentence(40.0, 8.0)
+    assert "nothing was tested" in views.yardstick_sentence(9.0, 0.1)
 
 
 def test_kept_accuracies_cover_every_task_and_candidate() -> None:
@@ -88,18 +94,6 @@ def test_judging_knows_a_perfect_score_a_reversed_one_and_a_blind_one() -> None:
     assert not marks["best"]["confirms"]
 
 
-def test_cells_without_signal_are_left_out() -> None:
-    assert judged.has_signal("Fashion, 10 classes", 0.3)
-    assert not judged.has_signal("CIFAR-10, 10 classes", 0.3)
-    assert judged.has_signal("CIFAR-10, 10 classes", 1.0)
-
-
-def test_a_question_is_placed_in_the_yardstick() -> None:
-    assert "at ε = 0.3, a random pick 9" in views.yardstick_sentence(40.0, 0.4)
-    assert "at ε = 3," in views.yardstick_sentence(40.0, 8.0)
-    assert "nothing was tested" in views.yardstick_sentence(9.0, 0.1)
-
-
 def test_the_ceiling_falls_with_the_noise_of_seeds() -> None:
     generator = stream(0, "seeds")
     truth = np.linspace(0.3, 0.9, 40)[:, None]
@@ -122,17 +116,13 @@ def test_every_score_ranks_the_own_rows_before_noise(made: Yardstick) -> None:
     assert not class_signal.rivals({name: exact.default(name) for name in few}, {name: np.zeros(1) for name in few})
 
 
-def test_the_default_is_the_score_of_the_table(made: Yardstick) -> None:
+def test_the_default_is_the_score_of_the_table_within_one_budget(made: Yardstick) -> None:
     task = next(task for task in HERE if task.name == "X-rays, pneumonia or not")
     private, candidates = made.private(task), made.candidates(task)
     table = class_signal.ranking(private, candidates, epsilon=None).set_index("public")["value"]
     exact = judged.Question(made, task).noised(0.0, 0)
     for name in candidates:
         assert table[name] == pytest.approx(class_signal.score_of(exact.default(name)), abs=1e-4)
-
-
-def test_screening_and_training_share_one_budget(made: Yardstick) -> None:
-    task = next(task for task in HERE if task.name == "X-rays, pneumonia or not")
     row = next(judged.in_one_budget(made, [task], total=1.0, spent=0.3, accuracies=judged.kept(), draws=1))
     # μ(1)² − μ(0.3)² of two Gaussians composed is within the total, and most of it is left for training.
     assert 0.9 < row["epsilon"] < 1.0
