@@ -29,11 +29,8 @@ def commands() -> set[str]:
     return set(action.choices)
 
 
-def test_the_page_of_runs_lists_every_command_and_no_other():
+def test_tables_of_commands_and_pages_list_every_one_and_no_other():
     assert table("command", (REPOSITORY / "docs" / "runs.md").read_text(encoding="utf-8")) == commands()
-
-
-def test_readme_lists_every_page_and_no_other():
     assert table("page", README) == {title for _, title, _ in PAGES}
 
 

@@ -33,18 +33,12 @@ def bare(function) -> str:
     return str(signature.replace(parameters=parameters, return_annotation=inspect.Signature.empty))
 
 
-def test_signatures():
+def test_signatures_and_registries():
     assert {name: bare(getattr(pc, name)) for name in SIGNATURES} == SIGNATURES
-
-
-def test_run_takes_the_budget_and_any_setting():
     parameters = inspect.signature(pc.run).parameters
     names = ["method", "split", "epsilon", "delta", "relation", "accountant", "seed", "preset", "chosen_beforehand", "settings"]
     assert list(parameters) == names
     assert all(parameters[name].kind is inspect.Parameter.KEYWORD_ONLY for name in names[2:-1])
-
-
-def test_registries_are_mappings_by_name():
     for registry in (pc.METHODS, pc.DATASETS, pc.BACKBONES, pc.ACCOUNTANTS):
         assert all(registry[name].name == name for name in registry)
         assert len({item.title for item in registry.values()}) == len(registry)
@@ -52,11 +46,10 @@ def test_registries_are_mappings_by_name():
     assert {"digits", "breast_cancer", "gaussian_mixture", "spiked_features"} <= set(pc.DATASETS)
     assert {"identity", "raw_pixels"} <= set(pc.BACKBONES)
     assert {"auto", "pillar", "prv", "pld", "rdp", "gdp", "analytic_gaussian", "basic"} <= set(pc.ACCOUNTANTS)
-
-
-def test_documented_names_exist():
     assert all(hasattr(pc, name) for name in pc.__all__)
     assert set(pc.__all__) | {"__version__"} <= set(dir(pc))
+    with pytest.raises(AttributeError, match="no attribute 'torch'"):
+        pc.torch  # noqa: B018  # the access is what is tested
 
 
 @pytest.mark.parametrize("name", ["accounting", "auditing", "geometry", "jobs", "plots", "screening", "store", "theory"])
@@ -79,8 +72,3 @@ def test_names_resolved_late_are_those_that_type_checkers_see():
     for name, (module, attribute) in seen.items():
         found = getattr(importlib.import_module(module), attribute)
         assert getattr(pc, name) is found, name
-
-
-def test_other_names_are_refused():
-    with pytest.raises(AttributeError, match="no attribute 'torch'"):
-        pc.torch  # noqa: B018  # the access is what is tested

@@ -156,11 +156,8 @@ def offenders(*names: str) -> list[str]:
     return found
 
 
-def test_every_release_without_a_seed_draws_from_the_operating_system() -> None:
+def test_every_release_without_a_seed_draws_from_the_operating_system_and_a_seed_is_seen() -> None:
     assert not offenders()
-
-
-def test_a_seed_in_a_release_is_seen() -> None:
     secret = Streams.secret
 
     def seeded(self: Streams, purpose: str, **more: Any) -> rng.Stream:

@@ -51,7 +51,7 @@ def test_copy_link_copies_the_short_address_and_says_so(new_page: Callable[[], A
     assert page.evaluate("navigator.clipboard.readText()") == f"{address}/explore?v=2&data=digits&k=5&epsilon=1"
 
 
-def test_back_forward_and_reload(page: Any, address: str) -> None:
+def test_pages_are_one_step_of_the_history_and_back_forward_and_reload_keep_the_settings(page: Any, address: str) -> None:
     opened(page, f"{address}/explore?{SMALL}&k=5")
     epsilon = metric(page, "ε, upper bound")
     for value in ("0.7", "0.5"):
@@ -66,12 +66,6 @@ def test_back_forward_and_reload(page: Any, address: str) -> None:
     page.reload()
     expect(epsilon).to_have_text("0.5")
     expect(metric(page, "Directions")).to_have_text("5")
-
-
-def test_pages_are_one_step_of_the_history_and_keep_the_settings(page: Any, address: str) -> None:
-    opened(page, f"{address}/explore?{SMALL}&k=5")
-    expect(metric(page, "Directions")).to_have_text("5")
-    settled(page)
     page.get_by_role("link", name="My data").click()
     page.wait_for_selector("text=What is private")
     expect_in_link(page, "k=5")

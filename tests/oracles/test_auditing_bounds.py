@@ -31,20 +31,14 @@ def counts(row: dict[str, Any]) -> dict[str, Any]:
     return {"canaries": row["m"], "guesses": row["guesses"], "correct": row["correct"]}
 
 
-def test_one_run(oracle: dict[str, Any]) -> None:
+def test_one_run_and_areas(oracle: dict[str, Any], scores: tuple[np.ndarray, np.ndarray]) -> None:
     for row in oracle["one_run"]:
         found = one_run.epsilon_lower_bound(**counts(row), delta=row["delta"], significance=row["significance"])
         assert found == pytest.approx(row["eps"], abs=TOLERANCE)
         assert one_run.p_value(1.0, **counts(row), delta=row["delta"]) == pytest.approx(row["p_value_at_eps1"], rel=1e-6)
-
-
-def test_one_run_fdp(oracle: dict[str, Any]) -> None:
     for row in oracle["one_run_fdp"]:
         found = one_run.epsilon_lower_bound_fdp(**counts(row), delta=row["delta"], significance=row["significance"])
         assert found == pytest.approx(row["eps"], rel=1e-5)
-
-
-def test_areas(oracle: dict[str, Any], scores: tuple[np.ndarray, np.ndarray]) -> None:
     assert membership.auc(*scores) == pytest.approx(oracle["sklearn_auc_dataset"], abs=1e-12)
 
 

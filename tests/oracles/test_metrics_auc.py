@@ -25,16 +25,13 @@ def test_scores_agree_with_scikit_learn(n: int, classes: int, levels: int, seed:
     np.testing.assert_allclose(found["per_class"], sklearn_metrics.recall_score(y, predicted, average=None), atol=1e-12)
 
 
-def test_probabilities_agree_with_scikit_learns_one_versus_rest() -> None:
+def test_probabilities_and_binary_areas_agree_with_scikit_learns() -> None:
     generator = np.random.Generator(np.random.PCG64(9))
     y = generator.permutation(np.arange(1_000) % 5)
     probabilities = generator.dirichlet(np.ones(5), 1_000) * 0.7 + 0.3 * np.eye(5)[y]
     expected = sklearn_metrics.roc_auc_score(y, probabilities, multi_class="ovr", average="macro")
     # float32 rounds the probabilities: a few of the 800,000 pairs (1.6e5 a class) may swap, each worth 6e-6 of one class.
     assert evaluate(probabilities.astype(np.float32), y, n_classes=5)["auc"] == pytest.approx(expected, abs=2e-5)
-
-
-def test_binary_area_is_that_of_the_score_difference() -> None:
     generator = np.random.Generator(np.random.PCG64(4))
     y = generator.permutation(np.arange(300) % 2)
     scores = generator.integers(-50, 50, (300, 2)).astype(np.float32)

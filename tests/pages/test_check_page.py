@@ -24,7 +24,7 @@ def opened(start: Start, script: str):
     return app
 
 
-def test_a_scripts_epsilon_waits_for_the_persons_word(start: Start) -> None:
+def test_a_scripts_epsilon_waits_for_the_persons_word_and_numbers_alone_do_not(start: Start) -> None:
     app = opened(start, SCRIPT)
     assert not app.metric
     assert "Is this your run?" in words(app)
@@ -35,9 +35,6 @@ def test_a_scripts_epsilon_waits_for_the_persons_word(start: Start) -> None:
     box.set_value(1e-6).run()
     assert not app.metric
     assert not app.checkbox[0].value
-
-
-def test_numbers_alone_are_answered_at_once(start: Start) -> None:
     app = start("check")
     assert len(app.metric) == 4
     assert "takes for granted" in " ".join(box.label for box in app.expander)

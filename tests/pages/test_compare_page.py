@@ -43,6 +43,8 @@ def test_a_partly_finished_view_says_how_many_seeds_it_has(start: Start) -> None
     app.run()
     assert "1 to 3 seeds" in words(app)
     assert app.button(key="job-run")
+    assert comparison.seeds_of(pd.DataFrame({"seeds": [0, 2, 3]})) == (2, 3)
+    assert comparison.seeds_of(pd.DataFrame({"seeds": [0]})) == (0, 0)
 
 
 def test_a_partly_finished_comparison_counts_seeds_line_by_line(start: Start) -> None:
@@ -56,22 +58,14 @@ def test_a_partly_finished_comparison_counts_seeds_line_by_line(start: Start) ->
     assert table.set_index("title")["seeds"].to_dict() == {"PILLAR": 2, "DP-SGD": 1}
 
 
-def test_public_rows_from_elsewhere_need_an_elsewhere(start: Start) -> None:
+def test_public_rows_from_elsewhere_are_sets_of_the_same_width(start: Start) -> None:
     app = start("compare", compare="shift", data="breast_cancer")
     assert "No other data set here has 30 features" in words(app)
-
-
-def test_a_width_of_a_thousand_and_more_finds_the_sets_of_that_width(start: Start) -> None:
     rows = np.random.default_rng(0).normal(size=(60, 3_072)).astype(np.float32)
     app = start("compare", compare="shift", data=uploads.keep(pc.features(rows, np.arange(60) % 2)))
     offered = next(item.options for item in app.button_group if item.label == "Public rows from")
     assert pc.DATASETS["mnist_m"].short_title in offered
     assert pc.DATASETS["torchvision:fashionmnist"].short_title not in offered
-
-
-def test_counts_of_lines_without_a_result_are_left_out() -> None:
-    assert comparison.seeds_of(pd.DataFrame({"seeds": [0, 2, 3]})) == (2, 3)
-    assert comparison.seeds_of(pd.DataFrame({"seeds": [0]})) == (0, 0)
 
 
 @pytest.mark.parametrize("name", [BUDGETS, "noise", "shift"])

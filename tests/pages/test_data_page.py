@@ -88,7 +88,7 @@ def test_weights_can_be_sent(start: Start, tmp_path: Path) -> None:
     assert kept.parent.stat().st_mode & 0o077 == 0
 
 
-def test_a_bad_option_says_what_is_allowed(start: Start) -> None:
+def test_a_bad_option_says_what_is_allowed_and_rows_of_numbers_need_no_backbone(start: Start) -> None:
     app = start("data", data="digits")
     app.selectbox(key="extract-backbone").set_value("resnet50:dino").run()
     assert "needs its weights as a local file" in words(app)
@@ -96,9 +96,6 @@ def test_a_bad_option_says_what_is_allowed(start: Start) -> None:
     app.text_input(key="extract-options").set_value("input_size=3").run()
     assert "input_size must be a whole number in [8, 4096]" in words(app)
     assert "use-backbone" not in [button.key for button in app.button]
-
-
-def test_rows_of_numbers_need_no_backbone(start: Start) -> None:
     app = start("data", data="breast_cancer")
     assert "no backbone is needed" in words(app)
 

@@ -125,23 +125,16 @@ def test_the_slow_accountants_join_when_asked(start: Start) -> None:
     assert (bounds["epsilon"] >= shown["lower"].iloc[0]).all()
 
 
-def test_what_sets_noise_is_a_bound(start: Start) -> None:
-    app = start("accounting")
-    offered = app.selectbox(key="control.accountant").options
-    assert len(offered) == sum(item.is_bound for item in pc.ACCOUNTANTS.values())
-    assert not any("not a bound" in title for title in offered)
-    assert "not a bound" in pc.ACCOUNTANTS["gdp"].title
-
-
-def test_noise_from_a_risk_meets_it(start: Start) -> None:
-    app = start("accounting", controls="accounting-from:risk;accounting-one-in:50;accounting-steps:20;accounting-view:meaning")
-    assert metric(app, "Attacker guesses right") == "52.0 %"
-    assert "bounds this run where false alarms" in words(app)
-
-
-def test_accounting_opens_on_the_run_of_the_sidebar(start: Start) -> None:
+def test_accounting_opens_on_the_run_of_the_sidebar_offers_bounds_alone_and_meets_a_risk(start: Start) -> None:
     """The page solved σ for 1,000 steps, where the run that every other page shows takes five."""
     app = start("accounting")
     noise = accounting_views._noise(0.3, delta=1e-5, sampling_probability=1.0, steps=5, relation="add_or_remove_one")
     assert metric(app, "Noise multiplier σ") == f"{noise:.4g}" == "25.13"
     assert "5 steps, batch share 100 %" in words(app)
+    offered = app.selectbox(key="control.accountant").options
+    assert len(offered) == sum(item.is_bound for item in pc.ACCOUNTANTS.values())
+    assert not any("not a bound" in title for title in offered)
+    assert "not a bound" in pc.ACCOUNTANTS["gdp"].title
+    app = start("accounting", controls="accounting-from:risk;accounting-one-in:50;accounting-steps:20;accounting-view:meaning")
+    assert metric(app, "Attacker guesses right") == "52.0 %"
+    assert "bounds this run where false alarms" in words(app)

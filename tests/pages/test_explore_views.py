@@ -51,12 +51,14 @@ def test_class_names_alone_are_a_line_where_the_backbone_has_a_text_half(start: 
     assert any("class names alone" in str(item.proto) for item in app.get("bidi_component"))
 
 
-def test_rules_are_the_default_and_impossible_ways_fall_back_to_them(start: Start) -> None:
+def test_rules_are_the_default_and_the_unpaid_way_keeps_the_relation(start: Start) -> None:
     plain = metric(start("explore", k="10"), "Test accuracy")
     app = start("explore", k="10", controls="tuning:stopping", relation="replace_one")
     assert "follows the rules" in words(app)
     other = start("explore", k="10", controls="tuning:nothing")
     assert metric(other, "Test accuracy") == plain
+    app = start("explore", k="10", controls="tuning:papers", relation="replace_one")
+    assert "Adjacency: one row replaced." in next(item.help for item in app.metric if item.label.startswith("ε"))
 
 
 @pytest.mark.parametrize("choosing", [Choosing.RULES, Choosing.STOPPING, Choosing.PAPERS])
@@ -76,11 +78,6 @@ def test_what_the_page_hands_out_says_what_was_in_sight(start: Start, monkeypatc
     promised = card["guarantee"]
     assert (promised["covers_choice"], promised["chosen_in_sight"], IN_SIGHT in promised["assumptions"]) == (False, True, True)
     assert promised["epsilon"] <= 1.0
-
-
-def test_the_unpaid_way_keeps_the_relation_of_the_sidebar(start: Start) -> None:
-    app = start("explore", k="10", controls="tuning:papers", relation="replace_one")
-    assert "Adjacency: one row replaced." in next(item.help for item in app.metric if item.label.startswith("ε"))
 
 
 @pytest.mark.parametrize(("data", "measure"), [("breast_cancer", "Sensitivity to malignant"), ("digits", "Rarest quarter of the classes")])

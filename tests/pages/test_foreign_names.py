@@ -68,11 +68,8 @@ def test_a_link_names_no_file_address_or_unknown_model() -> None:
         assert codec.from_query({"backbone": name})[0].backbone == "auto"
 
 
-def test_what_a_library_lists_may_be_linked() -> None:
+def test_what_a_library_lists_or_was_chosen_here_may_be_linked() -> None:
     assert [codec.from_query({"backbone": name}) for name in PLAIN] == [(codec.Settings(backbone=name), []) for name in PLAIN]
-
-
-def test_what_was_chosen_here_stays_in_this_sessions_own_links() -> None:
     own = "timm:resnet18?weights=/models/a.safetensors"
     settings = codec.Settings(backbone=own, a=codec.pin(codec.Settings(backbone=own)))
     assert codec.from_query(codec.to_query(settings), chosen_names={own}) == (settings, [])

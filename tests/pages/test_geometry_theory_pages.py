@@ -69,7 +69,7 @@ def test_every_theorem_has_labels_and_draws(start: Start) -> None:
         assert CALCULATORS[name].says in words(app)
 
 
-def test_a_broken_range_is_said_and_bad_input_is_refused_in_words(start: Start) -> None:
+def test_a_broken_range_is_said_inputs_filled_and_many_components_explained(start: Start) -> None:
     app = view(start, "theory", "theory-view", "theorems")
     assert not app.warning
     app.session_state["local.pillar_theorem_1.epsilon"] = 0.5
@@ -78,9 +78,6 @@ def test_a_broken_range_is_said_and_bad_input_is_refused_in_words(start: Start) 
     app.session_state["local.pillar_theorem_1.beta"] = 2.0
     app.run()
     assert "beta must be" in app.error[0].value
-
-
-def test_components_that_are_too_many_are_explained(start: Start) -> None:
     app = view(start, "theory", "theory-view", "disjunctions")
     for name, value in (("graph.n", 2), ("graph.p", 0.002), ("graph.d", 100)):
         app.session_state[f"local.{name}"] = value

@@ -13,14 +13,11 @@ from pages.frame import settings as codec
 from pages.frame.settings import Settings
 
 
-def test_what_nobody_moved_stays_out_of_the_link(start: Start) -> None:
+def test_what_nobody_moved_stays_out_of_the_link_and_hostile_controls_fall_back(start: Start) -> None:
     app = start("geometry", k="8")
     assert "controls" not in app.query_params
     app.segmented_control(key="local-widget.geometry-view").set_value("spectrum").run()
     assert app.query_params["controls"] == "geometry-view:spectrum"
-
-
-def test_hostile_controls_fall_back(start: Start) -> None:
     hostile = (
         "geometry-view:nowhere;quantile:nan;n_public:1e999;;::;:x;k:5;evidence-lira:run;lesson-guess-1:3" + ";which:<b>;bases:a,b" * 500
     )

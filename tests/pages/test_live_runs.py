@@ -62,13 +62,20 @@ def test_what_a_page_asks_for_is_the_cell_of_a_sweep(settings: Settings, grid: d
     assert core.run_key(settings) == sweep.run_key(cell)
 
 
-def test_a_cell_that_a_sweep_left_is_shown_without_training(start: Start, trained: list[str]) -> None:
+def test_a_sweeps_cell_is_shown_without_training_and_a_visits_run_found_by_a_sweep(start: Start, trained: list[str]) -> None:
     table = pc.sweep(GRID)
     trained.clear()
     app = start("explore", k="12", epsilon="0.9")
     assert metric(app, "Test accuracy") == f"{100 * table.accuracy[0]:.1f} %"
     assert float(metric(app, "ε")) == pytest.approx(table.epsilon_upper[0], rel=1e-3)
     assert trained == []
+    pc.sweep(GRID)
+    trained.clear()
+    app = start("evidence", k="12", epsilon="0.9")
+    assert 0 < float(metric(app, "Attack's AUC")) < 1
+    assert trained == ["pillar"]
+    app.run()
+    assert trained == ["pillar"]
 
 
 def test_a_sweep_after_a_visit_finds_the_run(start: Start, trained: list[str]) -> None:
@@ -77,16 +84,6 @@ def test_a_sweep_after_a_visit_finds_the_run(start: Start, trained: list[str]) -
     table = pc.sweep(GRID)
     assert trained == ["pillar"]
     assert metric(app, "Test accuracy") == f"{100 * table.accuracy[0]:.1f} %"
-
-
-def test_an_attack_trains_the_model_that_the_store_does_not_hold(start: Start, trained: list[str]) -> None:
-    pc.sweep(GRID)
-    trained.clear()
-    app = start("evidence", k="12", epsilon="0.9")
-    assert 0 < float(metric(app, "Attack's AUC")) < 1
-    assert trained == ["pillar"]
-    app.run()
-    assert trained == ["pillar"]
 
 
 def test_a_learner_that_weighs_all_directions_says_so_where_k_is_chosen(start: Start) -> None:

@@ -77,13 +77,10 @@ def test_a_slider_trains_another_model_and_moves_nothing_else(start: Start) -> N
     }
 
 
-def test_the_link_holds_every_setting_that_is_not_the_default(start: Start) -> None:
+def test_the_link_holds_what_is_not_the_default_and_a_k_above_the_rank_is_clamped(start: Start) -> None:
     app = start("data")
     assert list(linked(app)) == [*codec.PARAMS, "v"]
     assert list(app.query_params) == ["v", "data"]
-
-
-def test_a_k_above_the_rank_is_clamped_and_said(start: Start) -> None:
     app = start("explore", k="5000")
     assert "k was 5000" in words(app)
     # 143 public digits, 64 pixels of which some never change: the rank is below 64.
@@ -148,12 +145,17 @@ def test_a_lesson_hides_what_its_link_hides(start: Start) -> None:
     assert linked(app)["lesson"] == "0"
 
 
-def test_a_gallery_card_changes_the_data_and_keeps_the_budget(start: Start) -> None:
+def test_a_gallery_card_changes_the_data_and_a_settings_file_restores_every_setting(start: Start) -> None:
     app = start("data", epsilon="0.3")
     app.button(key="use-breast_cancer").click().run()
     assert linked(app)["data"] == "breast_cancer"
     assert linked(app)["epsilon"] == "0.3"
     assert metric(app, "Classes") == "2"
+    wanted = Settings(data="breast_cancer", k=4, epsilon=0.3, view="why")
+    app = start("data")
+    app.file_uploader(key="upload-settings").set_value([("s.yaml", exports.settings_yaml(wanted).encode(), "text/yaml")]).run()
+    app.button(key="use-settings").click().run()
+    assert codec.from_query(app.query_params) == (wanted, [])
 
 
 def test_moving_k_neither_loads_decomposes_nor_calibrates(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,14 +218,6 @@ def test_a_bad_file_is_told_row_by_row_and_not_taken(start: Start) -> None:
     assert "cannot be used" not in words(app)
     assert "has 1 empty cells" in words(app)
     assert all(button.disabled for button in app.button if button.key == "use-upload")
-
-
-def test_a_settings_file_restores_every_setting(start: Start) -> None:
-    wanted = Settings(data="breast_cancer", k=4, epsilon=0.3, view="why")
-    app = start("data")
-    app.file_uploader(key="upload-settings").set_value([("s.yaml", exports.settings_yaml(wanted).encode(), "text/yaml")]).run()
-    app.button(key="use-settings").click().run()
-    assert codec.from_query(app.query_params) == (wanted, [])
 
 
 def test_explore_shows_why_the_kalman_learner_works(start: Start) -> None:

@@ -29,26 +29,17 @@ def app(start: Start) -> None:
     start("home")
 
 
-def test_with_many_rows_no_k_passes_the_line_without_projection() -> None:
+def test_presets_show_what_their_names_say() -> None:
     curve, floor = means("many")
     assert curve["mean"].max() <= floor
-
-
-def test_with_few_rows_the_top_lies_between_three_and_forty_directions() -> None:
     curve, _ = means("few")
     assert curve["mean"].idxmax() not in (3, 40)
     assert curve.loc[3, "high"] < curve["mean"].max()
     assert curve.loc[40, "mean"] < curve["mean"].max() - 0.03
-
-
-def test_the_best_k_grows_with_epsilon() -> None:
     budgets = k_curves.by_budget(curves.read(Settings(**PRESETS["ridge"]["changes"])).table, "pillar")
     tops = [best(curve)["k"] for _, curve in sorted(budgets.items())]
     assert tops == sorted(tops)
     assert tops[0] < tops[-1]
-
-
-def test_the_mark_without_privacy_stands_beside_the_classes_of_x_rays() -> None:
     table = curves.read(Settings(**PRESETS["xrays"]["changes"])).table
     assert runs_without_k(table, k_curves.CEILING)["seed"].nunique() == 3
 

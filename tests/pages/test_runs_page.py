@@ -38,15 +38,20 @@ def test_an_empty_cache_says_so_and_plans_count_their_runs(start: Start) -> None
     assert metric(app, "In the cache") == "9"  # the library brings them
 
 
-def test_seeds_are_not_rows(runs: pd.DataFrame) -> None:
+def test_seeds_are_no_rows_own_rows_bear_their_name_and_the_estimate_knows_the_cache(runs: pd.DataFrame) -> None:
     lines = records.lines(runs)
     assert len(runs) == 8
     assert len(lines) == 4
     assert (lines["seeds"] == 2).all()
     assert ((lines["low"] <= lines["mean"]) & (lines["mean"] <= lines["high"])).all()
-
-
-def test_records_of_own_rows_bear_the_name_that_they_came_under(runs: pd.DataFrame) -> None:
+    found = records.estimate(GRID | {"seed": [0, 1, 2]}, runs)
+    assert (found["cells"], found["cached"]) == (12, 8)
+    assert found["bytes"] == 4 * records.BYTES_A_RUN
+    assert records.estimate(GRID, runs)["seconds"] == 0
+    first = runs_exports.command(runs).splitlines()[0]
+    assert first.startswith(f"# made with pillar_core {pc.__version__}, source ")
+    assert "numpy" in first
+    assert records.versions_of(["0" * 32]) == []
     features = dataclasses.replace(pc.load_features(pc.load_dataset("breast_cancer")), name="ward 7")
     pc.sweep(GRID | {"dataset": features, "method": "pillar", "k": [2, 400]})
     again = records.all_runs()
@@ -54,14 +59,7 @@ def test_records_of_own_rows_bear_the_name_that_they_came_under(runs: pd.DataFra
     assert set(records.refusals(again)["data"]) == {"ward 7 (yours)"}
 
 
-def test_the_estimate_knows_what_is_cached(runs: pd.DataFrame) -> None:
-    found = records.estimate(GRID | {"seed": [0, 1, 2]}, runs)
-    assert (found["cells"], found["cached"]) == (12, 8)
-    assert found["bytes"] == 4 * records.BYTES_A_RUN
-    assert records.estimate(GRID, runs)["seconds"] == 0
-
-
-def test_the_table_shows_settings_and_the_link_filters_them(start: Start, runs: pd.DataFrame) -> None:
+def test_the_table_shows_settings_and_the_link_filters_them_hostile_or_not(start: Start, runs: pd.DataFrame) -> None:
     app = start("runs")
     assert "4 settings, 8 runs" in words(app)
     app.multiselect(key="runs-filter-method").set_value(["pillar"]).run()
@@ -69,9 +67,6 @@ def test_the_table_shows_settings_and_the_link_filters_them(start: Start, runs: 
     assert app.query_params["runs"] == "view:results;method:pillar"
     again = start("runs", runs="method:pillar;epsilon:0.5")
     assert "1 settings, 2 runs" in words(again)
-
-
-def test_hostile_filters_keep_everything(start: Start, runs: pd.DataFrame) -> None:
     hostile = "x:y;;:;method:<script>;dataset:__proto__;epsilon:nan;](javascript:1)" + "a," * 2000
     settings, _ = codec.from_query({"runs": hostile})
     assert set(settings.runs) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:;,+-")
@@ -102,13 +97,6 @@ def test_what_was_refused_stands_apart_with_its_cause(start: Start, runs: pd.Dat
     app = start("runs")
     assert "4 settings, 8 runs" in words(app)
     assert any("4 runs were refused, in 2 settings" in item.label for item in app.expander)
-
-
-def test_the_command_names_the_versions_that_made_the_runs(runs: pd.DataFrame) -> None:
-    first = runs_exports.command(runs).splitlines()[0]
-    assert first.startswith(f"# made with pillar_core {pc.__version__}, source ")
-    assert "numpy" in first
-    assert records.versions_of(["0" * 32]) == []
 
 
 def test_papers_stand_on_the_page(start: Start) -> None:

@@ -20,19 +20,13 @@ from pillar_core.data import uploads
 names = st.sampled_from([*PARAMS, "v", "surprise"])
 
 
-def test_a_link_holds_the_version_and_what_differs_from_its_table() -> None:
+def test_a_link_holds_the_version_and_what_differs_from_its_table_that_never_changes() -> None:
     changed = Settings(k=12, epsilon=math.inf, data="digits")
     assert codec.to_query(changed) == {"v": "2", "data": "digits", "k": "12", "epsilon": "inf"}
-
-
-def test_the_table_of_a_version_never_changes() -> None:
     frozen = """fashion_mnist_2k part 0.1 auto pillar 0 0.3 1e-05 0 5 auto add_or_remove_one 75 k budgets - - - - - - 0"""
     found, notes = codec.from_query({"v": "2"})
     assert notes == []
     assert [str(getattr(found, name)) or "-" for name in PARAMS] == frozen.split()
-
-
-def test_a_link_that_holds_everything_reads() -> None:
     old = "data=digits&public=part&public_fraction=0.2&backbone=auto&method=pillar&k=7&epsilon=1&delta=1e-05&seed=4&seeds=3&accountant=auto"
     old += "&relation=replace_one&target=75&view=odds&compare=budgets&learners=&runs=&screen=&controls=&a=&hide=&lesson=0"
     found, notes = codec.from_query({"v": "2", **dict(parse_qsl(old, keep_blank_values=True))})
@@ -95,14 +89,14 @@ def test_hostile_values_are_moved_and_told(name: str, text: str, value: object) 
     assert "<" not in notes[0]
 
 
-def test_infinity_is_a_budget() -> None:
+def test_infinity_is_a_budget_and_other_versions_and_names_are_told() -> None:
     assert codec.from_query({"epsilon": "inf"}) == (Settings(epsilon=math.inf), [])
-
-
-def test_another_version_and_unknown_names_are_told() -> None:
     found, notes = codec.from_query({"v": "9", "colour": "red", "k": "12"})
     assert found == Settings(k=12)
     assert len(notes) == 2
+    settings = Settings(k=33, epsilon=math.inf, delta=3e-7, data="digits", a=codec.pin(Settings(k=2)))
+    found, notes = codec.from_query(exports.settings_from_yaml(exports.settings_yaml(settings)))
+    assert (found, notes) == (settings, [])
 
 
 def test_pin_and_unpin() -> None:
@@ -124,12 +118,6 @@ def test_three_pins_share_one_parameter_and_each_is_checked() -> None:
     assert codec.with_pin(settings, "C", None) == codec.pin(Settings(k=3))
     bad, notes = codec.from_query({"a": settings.a + "~no", "v": "2"})
     assert (bad.a, len(notes)) == ("", 1)
-
-
-def test_link_to_yaml_to_link() -> None:
-    settings = Settings(k=33, epsilon=math.inf, delta=3e-7, data="digits", a=codec.pin(Settings(k=2)))
-    found, notes = codec.from_query(exports.settings_from_yaml(exports.settings_yaml(settings)))
-    assert (found, notes) == (settings, [])
 
 
 @pytest.mark.parametrize("text", ["[1, 2]", "a: [", "just words"])

@@ -230,16 +230,13 @@ def test_no_view_computes_for_who_has_nothing_left(public, start: Start, monkeyp
         assert ("You have used your" in words(app)) == (link != {"controls": "evidence-view:blind"}), link
 
 
-def test_controls_that_do_nothing_for_visitors_are_not_there(public: None, start: Start) -> None:
+def test_what_is_off_or_not_offered_to_visitors_is_not_there(public: None, start: Start) -> None:
     for page in ("data", "screen", "explore", "runs"):
         app = start(page)
         keys = {str(item.key) for kind in ("text_input", "button", "checkbox") for item in getattr(app, kind)}
         assert not {key for key in keys if key.startswith(("upload", "root-", "extract-", "release", "get-run"))}, page
         assert {item.key for item in app.get("file_uploader")} <= {"upload-settings"}, page
         assert "/tmp" not in words(app), page
-
-
-def test_a_link_names_nothing_that_is_not_offered(public: None, start: Start) -> None:
     for link in ({"data": "cifar10_1"}, {"public": "cifar10_1"}, {"backbone": "timm:resnet18"}, {"data": "stored:" + "0" * 32}):
         app = start("explore", **link)
         assert "not offered on this public server" in words(app) or "is not on this machine" in words(app), link

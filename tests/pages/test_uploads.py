@@ -225,11 +225,18 @@ def test_of_a_person_one_row_is_kept_and_epsilon_is_a_persons(start: Start) -> N
     assert "one person added or removed" in sidebar
 
 
-def test_persons_names_are_read_as_they_are_written(start: Start) -> None:
+def test_persons_are_told_from_names_as_written_and_asked_for_in_numbers(start: Start) -> None:
     """Read as numbers, 1.1 and 1.10 were one person: who leaves then brought in another's rows."""
     names = [f"{site}.{number}" for site in range(1, 4) for number in range(1, 21)]
     rows = [f"{name},{visit + 0.01 * index:.2f},{index % 2}" for index, name in enumerate(names) for visit in range(3)]
     app = of_visits(start, rows)
+    assert "180 rows of 60 persons" in words(app)
+    rows = [f"{index // 3},{index % 2 + 0.01 * index:.2f},{(index // 3) % 2}" for index in range(180)]
+    app = of_visits(start, rows, "who,a,label")
+    assert "Which column says whose row it is?" not in [item.label for item in app.selectbox]
+    next(item for item in app.toggle if "several of these rows" in item.label).set_value(True).run()
+    assert box(app, "Which column says whose row it is?").value is None
+    box(app, "Which column says whose row it is?").set_value("who").run()
     assert "180 rows of 60 persons" in words(app)
 
 
@@ -296,16 +303,6 @@ def test_a_table_whose_persons_are_written_in_two_ways_is_asked_for(start: Start
     box(app, "Which column says whose row it is?").set_value("a").run()
     assert "p0" not in words(app) + " ".join(item.value for item in app.error)
     assert "180 rows of 180 persons" in words(app)
-
-
-def test_a_table_of_numbers_asks_for_persons_where_somebody_says_so(start: Start) -> None:
-    rows = [f"{index // 3},{index % 2 + 0.01 * index:.2f},{(index // 3) % 2}" for index in range(180)]
-    app = of_visits(start, rows, "who,a,label")
-    assert "Which column says whose row it is?" not in [item.label for item in app.selectbox]
-    next(item for item in app.toggle if "several of these rows" in item.label).set_value(True).run()
-    assert box(app, "Which column says whose row it is?").value is None
-    box(app, "Which column says whose row it is?").set_value("who").run()
-    assert "180 rows of 60 persons" in words(app)
 
 
 @pytest.mark.parametrize("is_shared", [False, True])

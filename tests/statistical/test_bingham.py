@@ -47,9 +47,17 @@ def test_moments_are_exact_and_wrong_scales_are_rejected(gap: float, size: int, 
     assert abs(found.mean() - exact(gap / 1.5)) > error
 
 
-def test_no_concentration_is_uniform() -> None:
+def test_no_concentration_is_uniform_and_directions_are_orthonormal_and_charged() -> None:
     found = squares(0.0, 8)
     assert abs(found.mean() - 1 / 8) < LEVEL * float(np.std(found)) / math.sqrt(DRAWS)
+    ledger = Ledger()
+    rows = stream(3, "rows").standard_normal((500, 12)) * np.geomspace(1, 0.1, 12)
+    mechanism = BinghamMechanism(0.25, 1.0, stream(3, "noise"), ledger)
+    found = mechanism.directions(rows.T @ rows, 4)
+    np.testing.assert_allclose(found.T @ found, np.eye(4), atol=1e-12)
+    assert ledger.total_event == compose(*[ExponentialMechanismEvent(0.25, 0.5)] * 4)
+    # At 125 units of λ₁ the first direction is nearly certain.
+    assert abs(found[0, 0]) > 0.9
 
 
 def test_a_mechanism_uses_epsilon_over_clip_squared() -> None:
@@ -71,17 +79,6 @@ def test_one_row_moves_the_score_by_at_most_clip_squared_and_reaches_it() -> Non
     scores = np.square(directions.T @ row)
     assert scores.max() - scores.min() <= 1.5**2
     assert np.square(row / np.linalg.norm(row) @ row) == pytest.approx(1.5**2)
-
-
-def test_directions_are_orthonormal_and_each_is_charged() -> None:
-    ledger = Ledger()
-    rows = stream(3, "rows").standard_normal((500, 12)) * np.geomspace(1, 0.1, 12)
-    mechanism = BinghamMechanism(0.25, 1.0, stream(3, "noise"), ledger)
-    found = mechanism.directions(rows.T @ rows, 4)
-    np.testing.assert_allclose(found.T @ found, np.eye(4), atol=1e-12)
-    assert ledger.total_event == compose(*[ExponentialMechanismEvent(0.25, 0.5)] * 4)
-    # At 125 units of λ₁ the first direction is nearly certain.
-    assert abs(found[0, 0]) > 0.9
 
 
 @pytest.mark.parametrize(("epsilon", "clip"), [(0.0, 1.0), (math.nan, 1.0), (math.inf, 1.0), (1.0, 0.0), (1.0, math.nan)])

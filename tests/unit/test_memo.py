@@ -31,16 +31,13 @@ def test_an_entry_is_made_once_by_many_threads_and_others_do_not_wait() -> None:
     assert memo.get("a", lambda: "other") == "slow"
 
 
-def test_the_least_recently_used_entry_leaves_first() -> None:
+def test_the_least_recently_used_entry_leaves_first_and_a_failure_is_not_kept() -> None:
     memo = Memo(slots=2)
     for key in ("a", "b", "a", "c"):
         memo.get(key, lambda: 1)
     assert ("a" in memo, "b" in memo, "c" in memo) == (True, False, True)
     memo.clear()
     assert "a" not in memo
-
-
-def test_a_failure_is_not_kept_and_entries_may_need_each_other() -> None:
     memo = Memo()
 
     def fails() -> int:

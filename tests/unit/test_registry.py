@@ -43,11 +43,15 @@ def test_a_family_answers_for_names_that_nobody_registered() -> None:
     assert registry.families == ("hub",)
 
 
-def test_only_registered_items_are_listed() -> None:
+def test_only_registered_items_are_listed_and_near_misses_named() -> None:
     registry, _ = _registry()
     assert registry["hub:more"].name == "hub:more"
     assert list(registry) == ["plain", "hub:known"]
     assert len(registry) == 2
+    with pytest.raises(UnknownNameError, match="Did you mean plain"):
+        registry["plane"]
+    with pytest.raises(UnknownNameError, match="hub:…"):
+        registry["something else"]
 
 
 @pytest.mark.parametrize("name", ["hub", "hub:", "other:x", "hub:nothing", "plane", 3])
@@ -57,14 +61,6 @@ def test_what_no_family_can_build_is_unknown(name: object) -> None:
     with pytest.raises(UnknownNameError):
         registry[name]  # type: ignore[index]
     assert built == []
-
-
-def test_messages_name_near_misses_and_families() -> None:
-    registry, _ = _registry()
-    with pytest.raises(UnknownNameError, match="Did you mean plain"):
-        registry["plane"]
-    with pytest.raises(UnknownNameError, match="hub:…"):
-        registry["something else"]
 
 
 @pytest.mark.parametrize("prefix", ["hub", "", "a:b"])

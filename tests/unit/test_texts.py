@@ -24,7 +24,7 @@ def test_a_text_has_the_same_bits_beside_any_others() -> None:
     assert (texts.encode(said[::-1])[::-1] == together).all()
 
 
-def test_what_is_no_text_is_zero_and_what_is_odd_is_finite() -> None:
+def test_no_text_is_zero_odd_ones_finite_and_near_ones_near() -> None:
     assert not texts.encode(ODD).any()
     assert texts.encode([]).shape == (0, texts.WIDTH)
     rows = texts.encode(["😀😀", "你好，打印机坏了", "Сломался принтер", "\ud800", 3.5, "<b>jam</b>", "jam", "a\x00jam", "a jam"])
@@ -32,16 +32,10 @@ def test_what_is_no_text_is_zero_and_what_is_odd_is_finite() -> None:
     assert rows.any(axis=1).tolist() == [True, True, True, False, True, True, True, True, True]
     assert (rows[5] == rows[6]).all()
     assert (rows[7] == rows[8]).all()
-
-
-def test_the_first_signs_of_a_giant_text_count() -> None:
     word = "word " * 100_000
     giant, cut, other = texts.encode([word, word[: texts.LONGEST], word + "and an end that nobody reads"])
     assert (giant == cut).all()
     assert (giant == other).all()
-
-
-def test_near_texts_are_near() -> None:
     rows = texts.encode(["my printer is broken", "the printer does not work", "please refund my money", "I want my payment back"])
     unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     near = unit @ unit.T

@@ -15,22 +15,19 @@ def eight_idle_cores(monkeypatch):
     monkeypatch.setattr(os, "getloadavg", lambda: (0.4, 0.0, 0.0), raising=False)
 
 
+def test_a_process_bound_to_one_core_gets_one_thread(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3}, raising=False)
+    assert spare_threads(8) == 1
+
+
 def test_half_of_idle_cores_at_most(monkeypatch):
+    assert spare_threads(1) == 1
     assert spare_threads(8) == 4
     assert spare_threads(2) == 2
     monkeypatch.setattr(os, "getloadavg", lambda: (6.3, 0.0, 0.0), raising=False)
     assert spare_threads(8) == 2
     monkeypatch.setattr(os, "getloadavg", lambda: (25.0, 0.0, 0.0), raising=False)
     assert spare_threads(8) == 1
-
-
-def test_a_process_bound_to_one_core_gets_one_thread(monkeypatch):
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3}, raising=False)
-    assert spare_threads(8) == 1
-
-
-def test_one_thread_given_is_one_thread_used():
-    assert spare_threads(1) == 1
 
 
 def test_the_variable_overrides(monkeypatch):

@@ -20,11 +20,6 @@ SAMPLED_PURE = ledger.subsample(events.PureEvent(0.5, 0.9), 0.1)
 SELECTION = events.RepeatAndSelectDpEvent(SAMPLED, 10.0, 1.0)
 
 
-def test_names_are_in_menu_order() -> None:
-    assert tuple(ACCOUNTANTS) == NAMES
-    assert [name for name, item in ACCOUNTANTS.items() if not item.is_bound] == ["gdp"]
-
-
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("relation", list(NeighboringRelation))
 def test_nothing_costs_nothing_and_no_noise_costs_everything(name: str, relation: NeighboringRelation) -> None:
@@ -88,17 +83,20 @@ def test_auto_takes_the_tightest_sound_bound(event: events.DpEvent, relation: Ne
     assert accounting.epsilon(event, delta=1e-5, relation=relation) == ACCOUNTANTS[expected].epsilon(event, delta=1e-5, relation=relation)
 
 
-def test_auto_says_why_nothing_bounds() -> None:
+def test_auto_says_why_nothing_bounds_and_unknown_words_are_refused() -> None:
     for event, relation in ((SELECTION, REPLACE), (events.DpEvent(), ADD)):
         with pytest.raises(UnsupportedError, match=r"pillar: .*pld: .*rdp: "):
             accounting.epsilon(event, delta=1e-5, relation=relation)
-
-
-def test_words_that_are_no_accountant_or_relation_are_refused() -> None:
     with pytest.raises(UnknownNameError, match="pld"):
         accounting.epsilon(FULL, delta=1e-5, relation=ADD, accountant="pdl")
     with pytest.raises(SettingError, match="relation"):
         accounting.epsilon(FULL, delta=1e-5, relation="swap")
+    assert "add/remove" in ACCOUNTANTS["prv"].supports(SAMPLED, REPLACE)
+    assert "replace-one" in ACCOUNTANTS["rdp"].supports(SAMPLED, REPLACE)
+    assert "RepeatAndSelectDpEvent" in ACCOUNTANTS["pillar"].supports(SELECTION, ADD)
+    assert "Gaussian" in ACCOUNTANTS["analytic_gaussian"].supports(SAMPLED, ADD)
+    assert tuple(ACCOUNTANTS) == NAMES
+    assert [name for name, item in ACCOUNTANTS.items() if not item.is_bound] == ["gdp"]
 
 
 def test_replacement_takes_the_factor_of_each_release() -> None:
@@ -113,16 +111,13 @@ def test_replacement_takes_the_factor_of_each_release() -> None:
         assert ACCOUNTANTS[name].epsilon(event, delta=1e-5, relation=REPLACE).upper >= root_two * (1 - 1e-9)
 
 
-def test_rdp_under_replacement_is_no_longer_half_of_the_truth() -> None:
+def test_rdp_under_replacement_is_no_longer_half_of_the_truth_and_opacus_orders_reach_small_epsilon() -> None:
     """σ = 20, T = 10: dp-accounting's RDP says 0.616, its PLD 1.20."""
     event = ledger.repeat(ledger.gaussian(20.0), 10)
     truth = accounting.epsilon(event, delta=1e-5, relation=REPLACE).upper
     assert truth == pytest.approx(1.20, rel=5e-3)
     assert truth <= ACCOUNTANTS["rdp"].epsilon(event, delta=1e-5, relation=REPLACE).upper <= 1.15 * truth
-
-
-def test_opacus_orders_reach_small_epsilon() -> None:
-    """Its own list stops at order 63 and refuses; here the bound stays within a third of the exact value."""
+    # Its own list stops at order 63 and refuses; here the bound stays within a third of the exact value.
     event = ledger.repeat(ledger.gaussian(200.0), 40)
     exact = accounting.epsilon(event, delta=1e-5, relation=ADD).upper
     assert exact < 0.11
@@ -154,26 +149,16 @@ def test_autos_version_rises_with_each_of_its_choices() -> None:
     assert {item.name for item in auto.CHOICES} == {"analytic_gaussian", "pillar", "pld", "rdp", "basic"}
 
 
-def test_selection_costs_more_than_one_run_and_the_choice_of_runs_is_not_free() -> None:
+def test_selection_costs_more_than_one_run_and_delta_of_a_release_comes_from_the_budget() -> None:
     one = accounting.epsilon(SAMPLED, delta=1e-5, relation=ADD, accountant="rdp").upper
     selected = accounting.epsilon(SELECTION, delta=1e-5, relation=ADD).upper
     assert one < selected < 4 * one
     both = accounting.epsilon(ledger.compose(SELECTION, FULL), delta=1e-5, relation=ADD).upper
     assert both > selected
-
-
-def test_delta_of_a_release_is_taken_from_the_budget() -> None:
     event = events.PureEvent(0.5, 0.5, 1e-5)
     assert accounting.epsilon(event, delta=1e-5, relation=ADD).upper == pytest.approx(0.5, rel=1e-12)
     assert accounting.epsilon(event, delta=0.9e-5, relation=ADD).upper == math.inf
     assert accounting.epsilon(ledger.repeat(event, 2), delta=1e-5, relation=ADD).upper == math.inf
-
-
-def test_why_words_name_the_library_and_the_event() -> None:
-    assert "add/remove" in ACCOUNTANTS["prv"].supports(SAMPLED, REPLACE)
-    assert "replace-one" in ACCOUNTANTS["rdp"].supports(SAMPLED, REPLACE)
-    assert "RepeatAndSelectDpEvent" in ACCOUNTANTS["pillar"].supports(SELECTION, ADD)
-    assert "Gaussian" in ACCOUNTANTS["analytic_gaussian"].supports(SAMPLED, ADD)
 
 
 @pytest.mark.parametrize(("epsilon", "times", "delta"), [(8.0, 10, 1e-5), (4.0, 10, 1e-3), (3.0, 20, 1e-5), (30.0, 2, 1e-3)])

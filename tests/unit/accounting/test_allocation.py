@@ -88,22 +88,24 @@ def release(spent: ledger.Ledger, noise: float, *, kind=ledger.gaussian):
     return spent.release(kind(noise), ledger.Call("gaussian", (1,), noise, 1.0, 1.0), None, lambda: 0.0)
 
 
-def test_a_pass_is_charged_once_and_whole():
+def test_a_pass_is_charged_once_and_whole_and_over_after_its_last_step():
     spent = ledger.Ledger()
     for step in (0, 1, 2, 0):
         with spent.allocation(step, 3, 10, lambda: np.arange(3)):
             release(spent, 2.0)
     assert spent.total_event == passes(2.0, 3, 2)
     assert len(spent.lines) == 4
-
-
-def test_a_pass_is_over_after_its_last_step():
     spent = ledger.Ledger()
     for step in range(3):
         with spent.allocation(step, 3, 10, lambda: np.arange(3)):
             release(spent, 2.0)
     with pytest.raises(SettingError), spent.allocation(3, 3, 10, lambda: np.arange(3)):
         release(spent, 2.0)
+    mixed = ledger.compose(passes(1.0, 20, 2), ledger.gaussian(4.0), ledger.subsample(ledger.gaussian(2.0), 0.1))
+    alone = bounds(1.0, 20, 2)
+    found = accounting.epsilon(mixed, delta=1e-5, relation=ADD_REMOVE)
+    assert alone.upper < found.lower <= found.upper <= 1.02 * found.lower
+    assert "a pass of 20 steps" in " ".join(ledger.describe(mixed))
 
 
 @pytest.mark.parametrize(("step", "steps"), [(2, 3), (0, 0), (1, 4)])
@@ -174,11 +176,3 @@ def test_replacing_a_row_and_accountants_without_a_law_are_refused():
             accounting.epsilon(passes(1.0, 10, 1), delta=1e-5, relation=ADD_REMOVE, accountant=name)
     with pytest.raises(SettingError, match="at least 1"):
         ledger.allocation_pass(1.0, 0)
-
-
-def test_a_pass_composes_with_other_releases():
-    mixed = ledger.compose(passes(1.0, 20, 2), ledger.gaussian(4.0), ledger.subsample(ledger.gaussian(2.0), 0.1))
-    alone = bounds(1.0, 20, 2)
-    found = accounting.epsilon(mixed, delta=1e-5, relation=ADD_REMOVE)
-    assert alone.upper < found.lower <= found.upper <= 1.02 * found.lower
-    assert "a pass of 20 steps" in " ".join(ledger.describe(mixed))

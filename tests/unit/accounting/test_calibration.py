@@ -48,13 +48,14 @@ def test_every_bounding_accountant_stays_within_the_budget() -> None:
         assert accounting.epsilon_of_gaussian(sigma, sampling_probability=0.02, steps=100).upper <= 1.0
 
 
-def test_no_privacy_wanted_no_noise() -> None:
+def test_no_privacy_wanted_or_no_release_needs_no_noise_and_an_approximation_sets_none() -> None:
     assert accounting.noise_multiplier(math.inf, sampling_probability=0.1, steps=100) == 0.0
     assert accounting.epsilon_of_gaussian(0.0).upper == math.inf
-
-
-def test_no_release_needs_no_noise() -> None:
     assert accounting.noise_multiplier(1.0, steps=0) < 1e-8
+    with pytest.raises(UnsupportedError, match="not a bound"):
+        accounting.noise_multiplier(1.0, sampling_probability=0.1, steps=10, accountant="gdp")
+    with pytest.raises(UnsupportedError, match="no sound bound"):
+        accounting.noise_multiplier(1.0, sampling_probability=0.1, steps=10, accountant="prv", relation=REPLACE)
 
 
 def test_releases_share_the_budget_as_one_setting() -> None:
@@ -83,13 +84,6 @@ def test_a_budget_that_other_parts_have_spent_is_refused_with_what_would_do() ->
         accounting.calibrate(overspent, PrivacyBudget(1.0, 1e-5))
     with pytest.raises(BudgetError, match="releases without noise"):
         accounting.calibrate(lambda noise: ledger.compose(ledger.gaussian(noise), ledger.gaussian(0.0)), PrivacyBudget(1.0, 1e-5))
-
-
-def test_an_approximation_never_sets_noise() -> None:
-    with pytest.raises(UnsupportedError, match="not a bound"):
-        accounting.noise_multiplier(1.0, sampling_probability=0.1, steps=10, accountant="gdp")
-    with pytest.raises(UnsupportedError, match="no sound bound"):
-        accounting.noise_multiplier(1.0, sampling_probability=0.1, steps=10, accountant="prv", relation=REPLACE)
 
 
 def test_numbers_at_the_wrong_side_of_an_end_are_refused() -> None:

@@ -46,18 +46,16 @@ def test_each_relation_takes_the_sensitivity_that_the_event_records(event: event
     assert read(event, REPLACE).releases[0].loss == pytest.approx(replace, rel=1e-15)
 
 
-def test_gaussians_of_one_sample_are_one_joint_release() -> None:
+def test_joint_infinite_and_sampled_releases_are_read_as_what_they_are() -> None:
     pair = events.ComposedDpEvent([events.GaussianDpEvent(3.0), events.GaussianDpEvent(4.0)])
     (release,) = read(events.PoissonSampledDpEvent(0.1, pair), ADD).releases
     assert release.loss == pytest.approx(1 / 2.4, rel=1e-15)
     assert release.count == 1
-
-
-def test_sampling_of_everything_or_nothing_disappears() -> None:
     assert read(events.PoissonSampledDpEvent(1.0, ledger.gaussian(2.0)), ADD) == read(ledger.gaussian(2.0), ADD)
     assert read(events.PoissonSampledDpEvent(0.0, ledger.gaussian(2.0)), ADD).is_empty
     assert read(events.PoissonSampledDpEvent(0.5, events.NoOpDpEvent()), ADD).is_empty
     assert read(events.SelfComposedDpEvent(ledger.gaussian(2.0), 0), ADD).is_empty
+    assert read(events.GaussianDpEvent(math.inf), ADD).is_empty
 
 
 @pytest.mark.parametrize(
@@ -94,10 +92,6 @@ def test_release_without_noise_is_not_private(event: events.DpEvent) -> None:
 def test_numbers_out_of_range_are_refused(event: events.DpEvent) -> None:
     with pytest.raises(SettingError):
         read(event, ADD)
-
-
-def test_infinite_noise_spends_nothing() -> None:
-    assert read(events.GaussianDpEvent(math.inf), ADD).is_empty
 
 
 def test_unknown_events_are_kept_apart_with_their_counts() -> None:

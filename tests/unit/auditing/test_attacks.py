@@ -27,11 +27,15 @@ def test_auc_is_the_share_of_pairs_in_order(members: list[int], others: list[int
     assert membership.auc(np.array(members), np.array(others)) == pytest.approx(np.mean(pairs), abs=1e-12)
 
 
-def test_auc_is_scikit_learns() -> None:
+def test_auc_and_clopper_pearson_are_scikit_learns_and_the_beta_quantile() -> None:
     generator = rng.stream(0, "auc")
     inside, outside = generator.standard_normal(50).round(1) + 0.5, generator.standard_normal(70).round(1)
     labels = np.repeat([1, 0], [50, 70])
     assert membership.auc(inside, outside) == pytest.approx(roc_auc_score(labels, np.concatenate([inside, outside])), abs=1e-12)
+    rate = membership.clopper_pearson(7, 30)
+    assert (rate.low, rate.high) == pytest.approx((beta.ppf(0.025, 7, 24), beta.ppf(0.975, 8, 23)), rel=1e-9)
+    assert membership.clopper_pearson(0, 5).low == 0.0
+    assert membership.clopper_pearson(5, 5).high == 1.0
 
 
 def test_the_low_rate_threshold_never_flags_more_than_allowed() -> None:
@@ -40,13 +44,6 @@ def test_the_low_rate_threshold_never_flags_more_than_allowed() -> None:
     assert membership.tpr_at_fpr(members, others, false_positive_rate=0.0).value == 0.25
     with pytest.raises(SettingError):
         membership.tpr_at_fpr(members, others, false_positive_rate=math.nan)
-
-
-def test_clopper_pearson_is_the_beta_quantile() -> None:
-    rate = membership.clopper_pearson(7, 30)
-    assert (rate.low, rate.high) == pytest.approx((beta.ppf(0.025, 7, 24), beta.ppf(0.975, 8, 23)), rel=1e-9)
-    assert membership.clopper_pearson(0, 5).low == 0.0
-    assert membership.clopper_pearson(5, 5).high == 1.0
 
 
 def test_a_band_holds_the_whole_true_curve_as_often_as_it_says() -> None:
@@ -123,12 +120,16 @@ def trained(plan: HeadPlan = PLAN) -> tuple[Rows, torch.Tensor, tuple[np.ndarray
     return Rows.of(z, y), torch.stack(tape.released), head
 
 
-def test_the_trajectory_of_a_real_run_is_found_again() -> None:
+def test_the_trajectory_of_a_real_run_is_found_again_and_poisson_runs_are_refused() -> None:
     _, released, (weights, bias) = trained()
     final = trajectory.states(released[:, None], PLAN)[-1][0]
     # float32 sums in another order: a few units in the last place of numbers near 1
     np.testing.assert_allclose(final[:, :5].T, weights, atol=1e-5)
     np.testing.assert_allclose(final[:, 5], bias, atol=1e-5)
+    rows, released, _ = trained()
+    sampled = HeadPlan(steps=3, learning_rate=0.7, noise_multiplier=2.0, l2_clip_norm=0.5, n_private=20, batch_size=5)
+    with pytest.raises(UnsupportedError, match="full batches"):
+        individual_mu(released, rows, sampled)
 
 
 def test_individual_mu_is_the_root_of_summed_squares_by_autograd() -> None:
@@ -143,13 +144,6 @@ def test_individual_mu_is_the_root_of_summed_squares_by_autograd() -> None:
             squares[i] += min(float(leaf.grad.norm()), 0.5) ** 2
     # float32 gradients: relative error below 1e-5
     np.testing.assert_allclose(individual_mu(released, rows, PLAN), np.sqrt(squares) / (2.0 * 0.5), rtol=1e-4)
-
-
-def test_poisson_runs_are_refused() -> None:
-    rows, released, _ = trained()
-    sampled = HeadPlan(steps=3, learning_rate=0.7, noise_multiplier=2.0, l2_clip_norm=0.5, n_private=20, batch_size=5)
-    with pytest.raises(UnsupportedError, match="full batches"):
-        individual_mu(released, rows, sampled)
 
 
 def test_canary_scores_are_standard_normal_without_the_canary_and_shifted_by_mu_with_it() -> None:

@@ -46,16 +46,13 @@ def test_the_level_holds_at_the_claim_and_the_power_is_as_computed() -> None:
     assert abs(rejections(1.35) - wanted) < 4 * math.sqrt(wanted * (1 - wanted) / audits)
 
 
-def test_the_lower_bound_covers_and_grows_with_the_trials() -> None:
+def test_bounds_cover_and_what_could_be_noticed_shrinks_with_the_trials() -> None:
     bounds = []
     for n in (100, 1000):
         counts = Counts(round(n * ndtr(0.5)), round(n * ndtr(-0.5)), n)
         bounds.append(hypothesis_test.mu_lower_bound(counts))
     assert 0 < bounds[0] < bounds[1] < 1.0
     assert hypothesis_test.mu_lower_bound(Counts(50, 50, 100)) == 0.0
-
-
-def test_what_could_be_noticed_shrinks_with_the_trials_towards_the_claim() -> None:
     noticed = [hypothesis_test.noticed_epsilon(CURVE, trials=n, significance=0.05, delta=1e-5) for n in (50, 400)]
     claim = 3.87
     assert noticed[0] > noticed[1] > claim
@@ -68,32 +65,23 @@ def test_impossible_counts_and_scores_are_refused() -> None:
         hypothesis_test.counts_of(np.array([math.nan]), np.array([0.0]), threshold=0.0)
 
 
-def test_the_one_run_bound_by_brute_force_at_delta_0() -> None:
+def test_one_run_certifies_by_brute_force_and_a_coin_nothing() -> None:
     found = one_run.p_value(1.0, canaries=40, guesses=20, correct=17, delta=0.0)
     share = math.e / (1 + math.e)
     assert found == pytest.approx(sum(math.comb(20, v) * share**v * (1 - share) ** (20 - v) for v in range(17, 21)), rel=1e-9)
     assert one_run.p_value(1.0, canaries=40, guesses=20, correct=17, delta=1e-3) > found
-
-
-def test_a_coin_certifies_nothing_in_one_run() -> None:
     counts = {"canaries": 1000, "guesses": 1000, "correct": 500}
     assert one_run.epsilon_lower_bound(**counts, delta=1e-5) == 0.0
     assert one_run.mu_lower_bound(**counts) == 0.0
     with pytest.raises(SettingError):
         one_run.mu_lower_bound(canaries=10, guesses=11, correct=3)
-
-
-def test_one_run_certifies_nothing_near_epsilon_1_and_less_than_the_truth() -> None:
     plain, curve = one_run.most_certifiable(0.5, canaries=1000, delta=1e-5)
     assert plain <= curve < 0.5
     plain, curve = one_run.most_certifiable(8.0, canaries=1000, delta=1e-5)
     assert 0 < plain < curve < 8.0
 
 
-def test_one_clean_and_one_faulty_audit() -> None:
+def test_one_clean_and_one_faulty_audit_and_each_blind_spot_names_what_catches_it() -> None:
     assert not fault_injection.audit(Fault.NONE, seed=1).is_caught
     assert fault_injection.audit(Fault.HALF_NOISE, seed=1).is_caught
-
-
-def test_each_blind_spot_names_what_catches_it() -> None:
     assert all(spot.why and ("contract test" in spot.caught_by or "ledger" in spot.caught_by) for spot in BLIND_SPOTS)

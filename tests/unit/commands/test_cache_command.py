@@ -25,15 +25,12 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> store.Store:
     return made
 
 
-def test_ls_counts_each_kind_and_lists_one(cache: store.Store, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ls_counts_verify_removes_damage_and_prune_takes_features_first(cache: store.Store, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cache", "ls"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert {line.split()[0]: line.split()[1] for line in lines[2:]} == {"record": "1", "arrays": "1", "calibration": "0", "blob": "0"}
     assert main(["cache", "ls", "--kind", "record"]) == 0
     assert capsys.readouterr().out.startswith("a1 ")
-
-
-def test_verify_finds_and_removes_damage(cache: store.Store, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cache", "verify"]) == 0
     whole = int(capsys.readouterr().out.split()[0])
     path = next(cache.root.glob("record/*/*.json"))

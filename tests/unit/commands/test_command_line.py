@@ -18,7 +18,7 @@ from pillar_core.runs import starter
 from pillar_core.runs.versions import VERSION
 
 
-def test_run_prints_the_record(capsys):
+def test_run_prints_the_record_and_epsilon_and_noise_are_inverse(capsys):
     arguments = ["run", "--dataset", "digits", "--public-fraction", "0.1", "--epsilon", "1", "--set", "k=8", "--json"]
     assert main(arguments) == 0
     printed = json.loads(capsys.readouterr().out)
@@ -27,9 +27,6 @@ def test_run_prints_the_record(capsys):
     assert printed["guarantee"]["epsilon"] == record.guarantee.epsilon.upper
     assert main(arguments[:-1]) == 0
     assert "ε ≤" in capsys.readouterr().out
-
-
-def test_epsilon_and_noise_are_inverse(capsys):
     assert main(["noise", "1.5", "--steps", "20"]) == 0
     noise = capsys.readouterr().out.split()[-1]
     assert main(["epsilon", noise, "--steps", "20"]) == 0
@@ -70,7 +67,7 @@ def test_lists_hold_the_registries(capsys):
     assert "noise_multiplier" in capsys.readouterr().out
 
 
-def test_doctor_finds_everything_installed(capsys):
+def test_doctor_finds_everything_and_every_starter_record_ships_for_the_current_code(capsys):
     assert main(["doctor"]) == 0
     lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines() if " " in line)
     assert lines["torch"] == importlib.metadata.version("torch")
@@ -79,9 +76,6 @@ def test_doctor_finds_everything_installed(capsys):
     assert lines["threads"].startswith(f"{torch.get_num_threads()} of torch")
     assert lines["cache"].startswith(f"{store.default().root}: {len(store.default().ls())} entries")
     assert {"python", "device"} <= set(lines)
-
-
-def test_every_starter_record_ships_for_the_current_code(capsys):
     assert starter.missing() == []
     assert main(["starter", "--check"]) == 0
     assert len(starter.hero_table()) > 100

@@ -20,7 +20,7 @@ def _flowers(root: Path) -> Path:
     return written(root, {f"{name}/{i}.png": picture(c, i) for c, name in enumerate(("aster", "rose")) for i in range(10)})
 
 
-def test_all_sets_are_listed_with_what_is_here(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_all_sets_are_listed_and_a_card_says_how_to_get_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     _flowers(tmp_path / "data" / "flower_16")
     assert main(["data"]) == 0
     lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line.strip()}
@@ -28,9 +28,6 @@ def test_all_sets_are_listed_with_what_is_here(capsys: pytest.CaptureFixture[str
     assert "; here; PILLAR" in lines["flower_16"]
     assert "not here, 45 GB; GSD" in lines["chest_xray14"]
     assert "; here" in lines["digits"]
-
-
-def test_a_card_says_how_to_get_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["data", "torchvision:cifar10"]) == 0
     printed = capsys.readouterr().out
     for words in ("50,000 train", "163 MB", "PILLAR, Semi-private learning, GSD", "--download", "cifar-10-python.tar.gz", "setting root"):

@@ -86,7 +86,7 @@ def test_the_device_is_the_cpu_unless_asked(monkeypatch):
         training_device()
 
 
-def test_noise_drawn_on_a_device_is_seeded_normal_and_named():
+def test_noise_drawn_on_a_device_is_seeded_normal_and_never_a_releases():
     first, again = (torch.as_tensor(DeviceStream(3, "noise", "cpu").standard_normal((200, 500))) for _ in range(2))
     other = torch.as_tensor(DeviceStream(3, "other", "cpu").standard_normal((200, 500)))
     assert first.dtype is torch.float64
@@ -95,9 +95,6 @@ def test_noise_drawn_on_a_device_is_seeded_normal_and_named():
     assert abs(float(first.mean())) <= 5 / np.sqrt(1e5)
     assert abs(float(first.var()) - 1) <= 5 * np.sqrt(2 / 1e5)
     assert abs(float((first * other).mean())) <= 5 / np.sqrt(1e5)
-
-
-def test_a_release_never_draws_from_a_device():
     assert isinstance(Streams(None).secret("noise", device="cuda"), rng.SystemStream)
     assert isinstance(Streams(0).secret("noise"), np.random.Generator)
 

@@ -93,11 +93,18 @@ def test_neither_chunks_nor_threads_move_a_sum(threads: int, chunk: int, monkeyp
         assert torch.equal(sums(z, labels, heads), usual)
 
 
-def test_picked_rows_are_those_rows() -> None:
+def test_picked_rows_are_those_rows_and_numbers_that_are_none_end_in_whole_ones() -> None:
     z, labels, heads = hostile()
     picked = np.array([3, 4, 50])
     of_all = exact.clipped_sum(exact.integer_rows(z, bias=True), labels, heads, CLIPS, torch.from_numpy(picked))
     assert torch.equal(of_all, sums(z, labels, heads, picked))
+    rows = exact.integer_rows(hostile()[0])
+    assert not rows.units[6].any()
+    assert not rows.units[7].any()
+    assert torch.isfinite(rows.scale).all()
+    z, labels, heads = hostile()
+    heads[0, 0, 0], heads[0, 1, 0], heads[1, 2, 1] = torch.nan, torch.inf, -torch.inf
+    assert torch.equal(sums(z, labels, heads), torch.stack([sums(z, labels, heads, np.array([row])) for row in range(len(z))]).sum(0))
 
 
 @pytest.mark.parametrize("is_scaled", [False, True])
@@ -153,19 +160,6 @@ def test_sums_are_near_those_in_floating_point() -> None:
     assert float((scaled - expected).norm() / expected.norm()) < 0.02
 
 
-def test_a_row_that_is_no_number_adds_nothing() -> None:
-    rows = exact.integer_rows(hostile()[0])
-    assert not rows.units[6].any()
-    assert not rows.units[7].any()
-    assert torch.isfinite(rows.scale).all()
-
-
-def test_heads_that_are_no_numbers_end_in_whole_ones() -> None:
-    z, labels, heads = hostile()
-    heads[0, 0, 0], heads[0, 1, 0], heads[1, 2, 1] = torch.nan, torch.inf, -torch.inf
-    assert torch.equal(sums(z, labels, heads), torch.stack([sums(z, labels, heads, np.array([row])) for row in range(len(z))]).sum(0))
-
-
 def test_products_of_fewer_bits_are_seen_and_replaced(monkeypatch) -> None:
     z, labels, heads = hostile()
     usual, whole = sums(z, labels, heads), torch.Tensor.__matmul__
@@ -190,9 +184,16 @@ def test_a_numpy_that_projects_with_fewer_bits_is_refused(monkeypatch) -> None:
         runs.run("noisy_gd", small_split(), epsilon=2.0, steps=2, seed=None)
 
 
-def test_no_gaussian_is_exact_at_delta_zero() -> None:
+def test_what_is_not_exact_is_refused_or_no_longer_called_so() -> None:
     with pytest.raises(SettingError, match="delta"):
         runs.run("noisy_gd", small_split(), epsilon=2.0, delta=0.0, steps=2, seed=None)
+    for shape in ((2**39, 1), (1, 2**29)):
+        rows = np.broadcast_to(np.float32(0), shape)
+        with pytest.raises(SettingError, match="fewer rows or numbers"):
+            exact.integer_rows(rows)
+        with pytest.raises(SettingError, match="fewer rows or numbers"):
+            exact.class_sums(rows, np.zeros(1, dtype=np.int64), n_classes=2)
+    assert runs.with_fast_part(("a", runs.NOISE_EXACT, "b")) == ("a", runs.NOISE_SYSTEM, runs.LOW_BITS, "b")
 
 
 def test_no_rounding_of_roots_moves_a_sum(monkeypatch) -> None:
@@ -201,15 +202,6 @@ def test_no_rounding_of_roots_moves_a_sum(monkeypatch) -> None:
     for away in (1 - 1e-15, 1 + 1e-15):
         monkeypatch.setattr(torch.Tensor, "sqrt", lambda values, away=away: root(values) * away)
         assert torch.equal(sums(z, labels, heads), usual)
-
-
-def test_more_rows_or_numbers_than_64_bits_hold_are_refused() -> None:
-    for shape in ((2**39, 1), (1, 2**29)):
-        rows = np.broadcast_to(np.float32(0), shape)
-        with pytest.raises(SettingError, match="fewer rows or numbers"):
-            exact.integer_rows(rows)
-        with pytest.raises(SettingError, match="fewer rows or numbers"):
-            exact.class_sums(rows, np.zeros(1, dtype=np.int64), n_classes=2)
 
 
 def test_a_wide_row_has_its_norm_whoever_else_is_there() -> None:
@@ -235,16 +227,18 @@ def test_exact_learners_keep_their_contract(name: str, sampled: bool, monkeypatc
     assert ledger.noise_laws == {"exact"}
 
 
-def test_a_release_says_which_law_its_noise_has() -> None:
+def test_a_release_says_which_law_its_noise_has_and_does_not_mix_with_experiments() -> None:
     exactly, fast = (runs.run(name, small_split(), epsilon=2.0, steps=2, seed=None) for name in ("dp_sgd", "dope_sgd"))
     assert runs.NOISE_EXACT in exactly.guarantee.assumptions
     assert runs.LOW_BITS not in exactly.guarantee.assumptions
     assert runs.LOW_BITS in fast.guarantee.assumptions
     assert runs.NOISE_EXACT not in fast.guarantee.assumptions
-
-
-def test_what_a_draw_in_floating_point_joins_is_no_longer_exact() -> None:
-    assert runs.with_fast_part(("a", runs.NOISE_EXACT, "b")) == ("a", runs.NOISE_SYSTEM, runs.LOW_BITS, "b")
+    case = case_for(METHODS["noisy_gd"])
+    ledgers = [Ledger(), Ledger()]
+    case.method.fit_many(
+        [case.settings] * 2, case.view, [case.streams(1), case_for(METHODS["noisy_gd"], is_release=True).streams(0)], ledgers
+    )
+    assert [ledger.noise_laws for ledger in ledgers] == [{"fast"}, {"exact"}]
 
 
 def test_a_learner_that_declares_exact_noise_and_draws_other_is_refused(monkeypatch) -> None:
@@ -259,12 +253,3 @@ def test_a_learner_that_declares_exact_noise_and_draws_other_is_refused(monkeypa
     monkeypatch.setattr(Ledger, "release", one_fast)
     with pytest.raises(LedgerError, match="floating point"):
         runs.run_many([plan], small_split())
-
-
-def test_releases_and_experiments_in_one_call_do_not_mix() -> None:
-    case = case_for(METHODS["noisy_gd"])
-    ledgers = [Ledger(), Ledger()]
-    case.method.fit_many(
-        [case.settings] * 2, case.view, [case.streams(1), case_for(METHODS["noisy_gd"], is_release=True).streams(0)], ledgers
-    )
-    assert [ledger.noise_laws for ledger in ledgers] == [{"fast"}, {"exact"}]

@@ -185,10 +185,14 @@ def test_unknown_jobs_are_refused_everywhere(still: Path, job_id: str) -> None:
             call(job_id)
 
 
-def test_a_fully_cached_job_is_answered_without_a_process(still: Path) -> None:
+def test_a_fully_cached_job_is_answered_without_a_process_and_an_unreadable_state_is_failed(still: Path) -> None:
     job_id = jobs.submit({"kind": "test_cached", "n": 4})
     assert jobs.status(job_id).state == "done"
     assert jobs.result(job_id) == [0, 2, 4, 6]
+    job = put(still, "done")
+    (job.folder / "state.json").write_text("{")
+    assert jobs.status("a" * 32).state == "failed"
+    assert "unreadable" in jobs.status("a" * 32).cause
 
 
 def test_results_of_unfinished_failed_and_cancelled_jobs_say_why(still: Path) -> None:
@@ -199,13 +203,6 @@ def test_results_of_unfinished_failed_and_cancelled_jobs_say_why(still: Path) ->
     with pytest.raises(JobError, match="cancelled"):
         jobs.result("a" * 32)
     assert jobs.result("a" * 32, partial=True) is None
-
-
-def test_an_unreadable_state_is_a_failed_job(still: Path) -> None:
-    job = put(still, "done")
-    (job.folder / "state.json").write_text("{")
-    assert jobs.status("a" * 32).state == "failed"
-    assert "unreadable" in jobs.status("a" * 32).cause
 
 
 def test_strays_in_the_queue_hold_no_job(still: Path) -> None:
@@ -368,18 +365,15 @@ def test_time_left_follows_the_pace() -> None:
     assert JobStatus("a", "k", "running", 0.0, started=time.time()).seconds_left is None
 
 
-def test_a_job_without_process_is_cancelled_on_the_spot(still: Path) -> None:
-    put(still, "queued")
-    assert jobs.cancel("a" * 32)
-    assert jobs.status("a" * 32).state == "cancelled"
-    assert not jobs.cancel("a" * 32)
-
-
-def test_a_process_that_crashes_again_and_again_is_left_to_rest(still: Path) -> None:
+def test_a_job_without_process_is_cancelled_and_one_that_crashes_again_and_again_left_to_rest(still: Path) -> None:
     job = put(still, "queued")
     (still / "jobs" / "server.json").write_text(json.dumps({"pid": 1, "started": time.time(), "unclean": 3}))
     assert jobs.status(job.job_id).state == "queued"
     assert "server.log" in jobs.status(job.job_id).message
+    put(still, "queued")
+    assert jobs.cancel("a" * 32)
+    assert jobs.status("a" * 32).state == "cancelled"
+    assert not jobs.cancel("a" * 32)
 
 
 @pytest.mark.slow
@@ -398,16 +392,12 @@ def test_the_same_specification_is_the_same_job(warm: Path) -> None:
 
 
 @pytest.mark.slow
-def test_tasks_come_back_in_order_each_run_once(warm: Path) -> None:
+def test_tasks_come_back_in_order_each_run_once_on_one_thread(warm: Path) -> None:
     job_id = jobs.submit(trace_spec(warm, 40))
     final = jobs.wait(job_id, timeout=SECONDS)
     assert (final.state, final.done, final.total, final.fraction) == ("done", 40, 40, 1.0)
     assert jobs.result(job_id) == [number * 10 for number in range(40)]
     assert runs_of(warm, 40) == [1] * 40
-
-
-@pytest.mark.slow
-def test_workers_compute_on_one_thread(warm: Path) -> None:
     job_id = jobs.submit({"kind": "test_threads"})
     jobs.wait(job_id, timeout=SECONDS)
     assert jobs.result(job_id) == {"torch": 1, "environment": "1"}
@@ -426,9 +416,13 @@ def test_a_failing_job_tells_cause_and_advice(warm: Path, how: str, words: str) 
 
 
 @pytest.mark.slow
-def test_a_grid_that_cannot_be_cut_fails_with_its_cause(warm: Path) -> None:
+def test_failing_jobs_and_resources_that_no_worker_has_tell_their_cause(warm: Path) -> None:
     final = jobs.wait(jobs.submit({"kind": "test_bad_split"}), timeout=SECONDS)
     assert (final.state, final.cause) == ("failed", "SettingError: the grid is empty.")
+    final = jobs.wait(jobs.submit({"kind": "test_square", "x": 3, "resources": {"TPU": 2}}), timeout=SECONDS)
+    assert final.state == "failed"
+    assert "TPU" in final.cause
+    assert "worker" in final.cause
 
 
 @pytest.mark.slow
@@ -469,14 +463,6 @@ def test_cancel_stops_within_three_seconds_and_submit_goes_on(warm: Path, deaf: 
         assert jobs.submit(spec) == job_id
         assert jobs.wait(job_id, timeout=SECONDS).state == "done"
         assert jobs.result(job_id) == [number * 10 for number in range(6)]
-
-
-@pytest.mark.slow
-def test_a_resource_that_no_worker_has_fails_at_once(warm: Path) -> None:
-    final = jobs.wait(jobs.submit({"kind": "test_square", "x": 3, "resources": {"TPU": 2}}), timeout=SECONDS)
-    assert final.state == "failed"
-    assert "TPU" in final.cause
-    assert "worker" in final.cause
 
 
 @pytest.mark.slow

@@ -22,18 +22,12 @@ def test_counts_by_hand() -> None:
     assert set(found) == set(METRICS)
 
 
-def test_absent_class_has_no_recall_and_no_area() -> None:
+def test_absent_classes_and_constant_scores_have_no_area_or_one_half() -> None:
     found = evaluate(SCORES, np.array([0, 1, 1, 0]), n_classes=3)
     assert found["auc"] is None
     assert found["per_class"] == [0.5, 0.5, None]
     assert found["balanced_accuracy"] == 0.5
-
-
-def test_constant_scores_have_area_one_half() -> None:
     assert evaluate(np.zeros((6, 2), np.float32), np.array([0, 1, 0, 1, 1, 1]), n_classes=2)["auc"] == 0.5
-
-
-def test_adding_a_number_to_all_scores_of_a_row_changes_nothing() -> None:
     generator = np.random.Generator(np.random.PCG64(0))
     scores, y = generator.integers(0, 9, (50, 4)).astype(np.float32), generator.integers(0, 4, 50)
     shifted = scores + generator.integers(-1000, 1000, (50, 1)).astype(np.float32)
@@ -57,7 +51,7 @@ def test_bad_scores_are_refused(scores: np.ndarray, y: list[int], n_classes: int
         evaluate(scores, np.array(y, dtype=np.int64), n_classes=n_classes)
 
 
-def test_interval_of_known_values() -> None:
+def test_intervals_have_known_values_and_cover_as_often_as_they_say() -> None:
     mean, low, high = interval([1.0, 2.0, 3.0])
     # t with 2 degrees of freedom at 97.5 %: 4.30265 (any table); standard error 1/√3.
     assert mean == 2.0
@@ -65,27 +59,21 @@ def test_interval_of_known_values() -> None:
     assert mean - low == pytest.approx(high - mean, rel=1e-12)
     assert interval([0.5]) == (0.5, -math.inf, math.inf)
     assert interval([0.5, 0.5]) == (0.5, 0.5, 0.5)
-
-
-def test_interval_covers_as_often_as_it_says() -> None:
     generator = np.random.Generator(np.random.PCG64(3))
     inside = [low <= 0 <= high for _, low, high in (interval(generator.standard_normal(5).tolist()) for _ in range(2_000))]
     # Binomial(2000, 0.95): five standard deviations are 0.024. A normal quantile instead of Student's covers 0.878.
     assert abs(np.mean(inside) - 0.95) < 0.024
+    assert over_runs([0.99, 1.0, 0.9])[2] == 1.0  # Student's end is 1.099
+    assert over_runs([0.01, 0.0, 0.1])[1] == 0.0
+    assert over_runs([1.0, 5.0, math.nan], low=-math.inf, high=math.inf)[0] == 3.0
+    assert np.isnan(over_runs([0.5])[1:]).all()
+    assert np.isnan(over_runs([])).all()
 
 
 @pytest.mark.parametrize("values", [[], [math.nan], [1.0, math.inf]])
 def test_interval_refuses_what_is_not_finite(values: list[float]) -> None:
     with pytest.raises(DataError, match="finite"):
         interval(values)
-
-
-def test_ends_of_an_interval_of_shares_stay_within_0_and_1() -> None:
-    assert over_runs([0.99, 1.0, 0.9])[2] == 1.0  # Student's end is 1.099
-    assert over_runs([0.01, 0.0, 0.1])[1] == 0.0
-    assert over_runs([1.0, 5.0, math.nan], low=-math.inf, high=math.inf)[0] == 3.0
-    assert np.isnan(over_runs([0.5])[1:]).all()
-    assert np.isnan(over_runs([])).all()
 
 
 def test_two_classes_have_sensitivity_and_specificity_with_intervals() -> None:

@@ -30,16 +30,13 @@ def test_names_are_bars_in_the_order_given() -> None:
     assert by_name == {"ants": pytest.approx(85.0), "bees": pytest.approx(30.0)}
 
 
-def test_ten_releases_cost_less_than_their_sum_and_more_than_one() -> None:
+def test_ten_releases_cost_less_than_their_sum_and_scrambled_pixels_keep_every_value() -> None:
     table = lessons.releases((1, 10), epsilon=1.0).set_index("releases")
     # A Gaussian release of (1, 1e-5) has μ = 0.2684; ten compose to μ = 0.8487, which is (3.619, 1e-5): δ(ε; μ) in closed form.
     assert table["total"][1] == pytest.approx(1.0, abs=1e-6)
     assert 3.0 < table["total"][10] < 4.0 < table["sum"][10]
     figure = plots.total_budget(table.reset_index(), present=10)
     assert "instead of 10" in figure.layout.meta["alt"]
-
-
-def test_scrambled_pixels_keep_every_value_and_no_place() -> None:
     parts = lessons._parts(0)
     mixed = lessons.SOURCES["scrambled"](parts.public_x, 0)
     assert mixed.shape == parts.public_x.shape

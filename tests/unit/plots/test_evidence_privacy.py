@@ -15,14 +15,11 @@ CURVE = TradeOff("gaussian", mu=0.9)
 SETTING = GaussianSetting(2.0, 1.0, 4, 1e-5, "add_or_remove_one")
 
 
-def test_the_ceiling_lies_above_the_coin_and_its_widest_gap_is_in_the_middle() -> None:
+def test_accountants_agree_on_full_batches_below_the_ceiling_that_lies_above_the_coin() -> None:
     table = privacy_tables.trade_off(CURVE)
     assert (table["true_positive_rate"] >= table["false_positive_rate"] - 1e-12).all()
     # For a Gaussian curve the gap is widest at Φ(−μ/2) = 0.326; the grid is 0.006 fine.
     assert privacy_tables.widest(table) == pytest.approx(0.326, abs=0.01)
-
-
-def test_all_accountants_agree_on_full_batches_but_for_their_looseness() -> None:
     table = privacy_tables.by_accountant(SETTING, privacy_tables.QUICK).set_index("name")
     # Exact ends of two codes agree to about 1e-10.
     assert table.loc["pillar", "epsilon"] <= table["epsilon"].min() * (1 + 1e-9)

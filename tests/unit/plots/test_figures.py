@@ -61,41 +61,33 @@ def test_each_budget_gets_a_line_a_band_and_a_ring_at_its_best_k() -> None:
     assert "best k 8 with 70.0 percent" in figure.layout.meta["alt"]
 
 
-def test_the_band_is_the_t_interval_over_seeds() -> None:
+def test_the_band_is_the_t_interval_and_one_seed_draws_none() -> None:
     band = traces(plots.accuracy_against_k(runs()), fill="toself")[1]
     # Three seeds at −0.01, 0, +0.01 have standard deviation 0.01; k = 2 of ε = 0.1 has mean 0.6.
     half = stats.t.ppf(0.975, 2) * 0.01 / math.sqrt(3)
     assert band.y[0] == pytest.approx(100 * (0.6 + half), rel=1e-9)
     assert band.y[-1] == pytest.approx(100 * (0.6 - half), rel=1e-9)
-
-
-def test_one_seed_draws_no_band_and_says_so() -> None:
     figure = plots.accuracy_against_k(runs(seeds=1))
     assert not traces(figure, fill="toself")
     assert "1 seed: no interval" in figure.layout.meta["caption"]
+    figure = plots.accuracy_against_k(runs().iloc[:0], present=plots.Here(4, 1.0, 0.5))
+    assert [trace.marker.symbol for trace in figure.data] == ["star"]
 
 
-def test_the_floor_is_that_of_the_budget_one_stands_at() -> None:
+def test_floor_and_class_names_are_lines_and_the_pinned_run_a_ghost() -> None:
     table = runs()
     table.loc[(table["method"] == "dp_sgd") & (table["epsilon"] == 1.0), "accuracy"] += 0.1
     texts = [note.text for note in plots.accuracy_against_k(table, present=plots.Here(8, 1.0, 0.7)).layout.annotations]
     assert "no projection, ε = 1: 50.0 %" in texts
     assert "no privacy: 90.0 %" in texts
     assert "no projection, ε = 0.1: 40.0 %" in [note.text for note in plots.accuracy_against_k(table).layout.annotations]
-
-
-def test_class_names_alone_are_a_line_across_even_far_below_the_curves() -> None:
+    ghost = traces(plots.accuracy_against_k(table, pinned=table[table["epsilon"] == 0.1]), name="pinned A")
+    assert [trace.line.dash for trace in ghost] == ["dot"]
+    assert ghost[0].error_y.array[0] > 0
     style = {"mode": "light", "method": "pillar", "budget": 1.0, "pinned": None, "k_max": None}
     figure = accuracy.accuracy_curves(runs(), guesses=(None, 0.05), **style)
     assert [set(trace.y) for trace in traces(figure, name="class names alone")] == [{5.0}]
     assert not traces(accuracy.accuracy_curves(runs(), **style), name="class names alone")
-
-
-def test_the_pinned_run_is_a_dotted_ghost() -> None:
-    table = runs()
-    ghost = traces(plots.accuracy_against_k(table, pinned=table[table["epsilon"] == 0.1]), name="pinned A")
-    assert [trace.line.dash for trace in ghost] == ["dot"]
-    assert ghost[0].error_y.array[0] > 0
 
 
 def test_each_pin_has_its_colour_on_every_figure() -> None:
@@ -122,11 +114,6 @@ def test_you_are_here_leaves_the_labels_at_the_ends_free() -> None:
         places[k] = next(note for note in notes if "you are here" in note.text).ax
     # The label is some 85 pixels wide: centred 70 to the left it ends 27 before the star, and the ends' labels begin 10 after it.
     assert places == {int(ks[0]): 0, int(ks[-1]): -70}
-
-
-def test_an_empty_table_draws_an_empty_figure() -> None:
-    figure = plots.accuracy_against_k(runs().iloc[:0], present=plots.Here(4, 1.0, 0.5))
-    assert [trace.marker.symbol for trace in figure.data] == ["star"]
 
 
 def test_the_heatmap_frames_the_ridge_and_leaves_unrun_cells_empty() -> None:
@@ -177,12 +164,6 @@ def test_odds_in_words(share: float, words: str) -> None:
     assert plots.one_in(share) == words
 
 
-def test_right_guesses_are_rounded_up() -> None:
-    assert [plots.guessed_right(share) for share in (0.0, 0.0171, 0.02, 0.5)] == ["50.0 %", "51.8 %", "52.0 %", "100.0 %"]
-    with pytest.raises(ValueError, match="share"):
-        plots.guessed_right(0.6)
-
-
 def test_classes_run_from_worst_to_best_with_wilson_intervals() -> None:
     figure = plots.per_class(classes())
     points = figure.data[0]
@@ -202,14 +183,14 @@ def test_intervals_of_classes_hold_seeds_and_rows() -> None:
     assert width["c1"] > 20 > width["c2"]  # Student's t of 50, 70, 90 percent is 49.7 points wide; without spread Wilson's stays
 
 
-def test_wilson_stays_inside_and_knows_nothing_without_rows() -> None:
+def test_wilson_stays_inside_and_right_guesses_are_rounded_up() -> None:
     assert plots.wilson(1.0, 10)[1] == pytest.approx(1.0, abs=1e-12)
     assert plots.wilson(0.0, 0) == (0.0, 1.0)
     low, high = plots.wilson(0.5, 50)
     assert high - low == pytest.approx(0.2671, abs=1e-4)
-
-
-def test_the_spectrum_tells_what_k_directions_hold() -> None:
+    assert [plots.guessed_right(share) for share in (0.0, 0.0171, 0.02, 0.5)] == ["50.0 %", "51.8 %", "52.0 %", "100.0 %"]
+    with pytest.raises(ValueError, match="share"):
+        plots.guessed_right(0.6)
     figure = plots.spectrum_and_gaps(geometry.spectrum_of(np.array([4.0, 2.0, 1.0])), k=2)
     assert "At k = 2: 85.7 % of the energy" in figure.layout.meta["caption"]
 
@@ -227,28 +208,21 @@ def test_a_map_of_many_classes_colours_six_and_greys_the_rest() -> None:
     assert points.text[0].count("<br>") == 2
 
 
-def test_levels_are_lines_whose_words_do_not_lie_on_each_other() -> None:
-    figure = plots.comparison(runs(), levels={"largest class": 0.5, "public rows": 0.51})
-    assert [line.x0 for line in figure.layout.shapes] == [50.0, 51.0]
-    assert [note.text for note in figure.layout.annotations] == ["largest class: 50.0 %", "public rows: 51.0 %"]
-    assert figure.layout.annotations[1].yshift - figure.layout.annotations[0].yshift >= 16
-
-
-def test_bars_are_sorted_and_show_intervals() -> None:
+def test_bars_are_sorted_and_levels_are_lines_and_the_shown_table_is_not_changed() -> None:
     table = runs()
     figure = plots.comparison(table[(table["epsilon"] != 0.1) & (table["k"].isna() | (table["k"] == 8))])
     bar = figure.data[0]
     assert list(bar.y) == ["non_private", "pillar", "dp_sgd"]
     assert all(half > 0 for half in bar.error_x.array)
     assert bar.marker.line.color == tuple(theme.method_style(name).light for name in bar.y)
-
-
-def test_the_shown_table_is_not_changed() -> None:
-    table = runs()
     before = table.copy(deep=True)
     plots.accuracy_against_k(table)
     plots.accuracy_heatmap(table)
     pd.testing.assert_frame_equal(table, before)
+    figure = plots.comparison(runs(), levels={"largest class": 0.5, "public rows": 0.51})
+    assert [line.x0 for line in figure.layout.shapes] == [50.0, 51.0]
+    assert [note.text for note in figure.layout.annotations] == ["largest class: 50.0 %", "public rows: 51.0 %"]
+    assert figure.layout.annotations[1].yshift - figure.layout.annotations[0].yshift >= 16
 
 
 def test_the_training_plays_a_frame_a_step_and_leaves_the_rows_where_they_are() -> None:

@@ -30,19 +30,13 @@ def test_xi_draws_the_mean_and_spans_the_pairs():
     assert "0.50 at k = 1" in figure.layout.meta["alt"]
 
 
-def test_the_headline_of_margins_counts_rows_on_the_wrong_side():
+def test_margins_rates_and_graphs_draw_what_there_is():
     table = pd.DataFrame({"class": ["a", "a", "b", "b"], "whole": [0.2, 0.1, -0.1, -0.3], "projected": [0.2, -0.1, 0.0, -0.3]})
     figure = plots.margin_histogram(table, k=3, d=9, classes=("a", "b"))
     assert figure.layout.title.text == "In k = 3 directions 2 of 4 rows lie on the wrong side, with all features 0"
     assert [sum(trace.y) for trace in figure.data] == [2, 2, 2, 2]
-
-
-def test_rates_leave_out_methods_that_need_infinitely_many_rows():
     names = {trace.name for trace in plots.rates(theory.rate_curves("k", [1, 10], gamma=0.0)).data}
     assert names == {"generic semi-private learner"}
-
-
-def test_the_graph_draws_every_edge_once():
     figure = plots.component_graph([0, 0, 1, 1, 2], np.array([[0, 1], [2, 3]]), k=2, n_unlabelled=5)
     assert np.isnan(np.array(figure.data[0].x, dtype=float)).sum() == 2
     assert "3 components" in figure.layout.title.text

@@ -40,13 +40,6 @@ def test_the_ranking_names_its_winner_and_how_sure_it_is(mode: plots.Mode) -> No
     assert "no interval" in single.layout.meta["caption"]
 
 
-def test_sets_that_resemble_each_other_stand_side_by_side() -> None:
-    distance = {"ab": 0.9, "ac": 0.1, "bc": 0.8}
-    pairs = [(x, y, distance.get("".join(sorted(x + y)), 0.0)) for x in "abc" for y in "abc"]
-    order = list(plots.distance_map(pd.DataFrame(pairs, columns=["first", "second", "value"])).data[0].x)
-    assert abs(order.index("a") - order.index("c")) == 1
-
-
 def test_public_rows_are_drawn_by_nearness_beside_theorys_mark() -> None:
     table = benefit.curves("mnist")
     figure = plots.public_rows(table, titles={"mnist": "MNIST", "fashion_mnist": "Fashion"})
@@ -69,12 +62,16 @@ def test_what_is_said_of_public_rows_is_in_the_kept_curves() -> None:
             assert near[50] > foreign.max()
 
 
-def test_neither_the_yardstick_nor_noise_is_named_nearest() -> None:
+def test_neither_the_yardstick_nor_noise_is_named_nearest_and_alike_sets_stand_side_by_side() -> None:
     table = TABLE.assign(public=["own_half", "far"])
     figure = plots.ranking(table, yardstick="own_half", titles={"far": "Far"})
     assert figure.layout.title.text.startswith("Far ")
     diamonds = [trace for trace in figure.data if trace.mode == "markers" and trace.marker.symbol == "diamond"]
     assert [list(trace.y) for trace in diamonds] == [["Far"]]
+    distance = {"ab": 0.9, "ac": 0.1, "bc": 0.8}
+    pairs = [(x, y, distance.get("".join(sorted(x + y)), 0.0)) for x in "abc" for y in "abc"]
+    order = list(plots.distance_map(pd.DataFrame(pairs, columns=["first", "second", "value"])).data[0].x)
+    assert abs(order.index("a") - order.index("c")) == 1
 
 
 def test_the_command_answers_from_the_cache_like_the_page(

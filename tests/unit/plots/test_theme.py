@@ -57,41 +57,34 @@ def test_every_two_methods_have_colours_that_an_eye_tells_apart(mode: theme.Mode
     assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(compared, 2)) > 0.1
 
 
-def test_no_two_methods_look_alike() -> None:
+def test_no_two_methods_look_alike_and_a_style_depends_on_the_name_alone() -> None:
     looks = [(style.light, style.dash, style.symbol) for style in theme.METHOD_STYLES.values()]
     assert len(set(looks)) == len(looks)
     assert len({style.order for style in theme.METHOD_STYLES.values()}) == len(looks)
-
-
-def test_a_style_depends_on_the_name_alone() -> None:
     alone = theme.method_style("learner_of_tomorrow")
     theme.method_style("another_learner")
     assert theme.method_style("learner_of_tomorrow") == alone
     assert alone.order >= len(theme.METHOD_STYLES)
     assert theme.in_order(["learner_of_tomorrow", "dp_sgd", "pillar", "dp_sgd"]) == ["pillar", "dp_sgd", "learner_of_tomorrow"]
-
-
-def test_budget_colours_follow_the_budget() -> None:
     colours = [theme.epsilon_colour(epsilon, "light") for epsilon in (0.1, 0.2, 0.5, 1.0, 3.0, 8.0)]
     assert len(set(colours)) == len(colours)
     assert theme.epsilon_colour(0.01, "light") == colours[0]
     assert theme.epsilon_colour(100.0, "light") == colours[-1]
 
 
-def test_labels_are_moved_apart_and_keep_their_order() -> None:
+def test_labels_are_moved_apart_and_a_figure_without_words_is_refused() -> None:
     moved = theme.spread([5.0, 1.0, 1.5, 9.0], sizes=[2.0] * 4)
     assert (moved[0], moved[3]) == (5.0, 9.0), "what meets no neighbour stays"
     assert moved[1] + moved[2] == 1.0 + 1.5, "two that meet give way alike"
     assert all(b - a >= 2.0 for a, b in itertools.pairwise(sorted(moved)))
     assert sorted(range(4), key=moved.__getitem__) == [1, 2, 0, 3]
-
-
-def test_a_figure_without_words_is_refused() -> None:
     with pytest.raises(ValueError, match="alt text"):
         theme.finish(None, title="t", caption="c", alt=" ", mode="light")
+    looks = tomllib.loads((Path(__file__).parents[3] / ".streamlit" / "config.toml").read_text(encoding="utf-8"))["theme"]
+    assert all(contrast(looks[mode]["primaryColor"], "#FFFFFF") >= 4.5 for mode in MODES)
 
 
-def test_a_narrow_figure_keeps_its_marks_and_breaks_its_words() -> None:
+def test_a_narrow_figure_keeps_its_marks_and_lines_names_apart() -> None:
     figure = go.Figure(go.Scatter(x=[1, 10, 100], y=[1, 2, 3])).update_xaxes(type="log", tickvals=[1, 3, 10, 30, 100])
     figure.add_annotation(text="without any projection", x=2, y=3)
     figure.add_annotation(text="<i>a hint</i>", x=0, y=1)
@@ -104,9 +97,6 @@ def test_a_narrow_figure_keeps_its_marks_and_breaks_its_words() -> None:
     assert narrow.data == figure.data
     assert narrow.layout.meta == figure.layout.meta
     assert figure.layout.title.text == title, "the wide figure stays as it was"
-
-
-def test_a_line_s_name_that_a_phone_breaks_stays_clear_of_its_neighbour() -> None:
     figure = go.Figure(go.Scatter(x=[1, 100], y=[70, 70]))
     ends = [(100.0, 70.0, "ε = 0.3", "#000000"), (100.0, 70.0, "without projection 69 %", "#000000")]
     theme.end_labels(figure, ends, low=50, high=80)
@@ -115,8 +105,3 @@ def test_a_line_s_name_that_a_phone_breaks_stays_clear_of_its_neighbour() -> Non
     lines = sum(1 + note.text.count("<br>") for note in (high, low))
     assert high.yshift - low.yshift >= 15 * lines / 2  # of 15 pixels is a line at the font of 11
     assert lines == 3
-
-
-def test_words_on_the_primary_colour_can_be_read() -> None:
-    looks = tomllib.loads((Path(__file__).parents[3] / ".streamlit" / "config.toml").read_text(encoding="utf-8"))["theme"]
-    assert all(contrast(looks[mode]["primaryColor"], "#FFFFFF") >= 4.5 for mode in MODES)

@@ -83,12 +83,6 @@ def test_a_yardstick_takes_no_part_in_the_verdict(private: FeatureSet, public) -
     assert class_signal.ranking(private, {"half": public["same"]}, epsilon=None, aside="half").attrs["rivals"] == ()
 
 
-def test_any_number_of_candidates_costs_one_release(private: FeatureSet, public) -> None:
-    one = pc.screen(private, {"same": public["same"]}, epsilon=1.0, **ASKED)
-    assert one["epsilon_upper"].iloc[0] == pc.screen(private, public, epsilon=1.0, **ASKED)["epsilon_upper"].iloc[0]
-    assert one.attrs["rivals"] == ()
-
-
 def test_intervals_hold_the_value_without_noise(private: FeatureSet, public) -> None:
     exact = pc.screen(private, public, **ASKED).set_index("public")["value"]
     draws = [pc.screen(private, public, epsilon=0.5, seed=seed, **ASKED).set_index("public") for seed in range(40)]
@@ -151,11 +145,11 @@ def test_under_epsilon_classes_are_named_and_the_private_set_is_no_candidate(pri
             pc.screen(private, {**public, "self": private}, scores=[score], model="linear_head", epsilon=1.0)
 
 
-def test_images_need_a_backbone_first(public) -> None:
+def test_images_need_a_backbone_and_features_are_ranked_by_gradients_too(public, private: FeatureSet) -> None:
     with pytest.raises(DataError, match="features of every set first"):
         pc.screen(pc.load_dataset("mnist"), public, **ASKED)
-
-
-def test_features_are_ranked_by_gradients_of_a_linear_head_too(private: FeatureSet, public) -> None:
     table = pc.screen(private, public, scores=("missed_energy",), model="linear_head", k=4, n_examples=100)
     assert table["public"].iloc[0] == "same"
+    one = pc.screen(private, {"same": public["same"]}, epsilon=1.0, **ASKED)
+    assert one["epsilon_upper"].iloc[0] == pc.screen(private, public, epsilon=1.0, **ASKED)["epsilon_upper"].iloc[0]
+    assert one.attrs["rivals"] == ()

@@ -111,15 +111,11 @@ def test_pure_form_stays_within_its_budget(sets) -> None:
         pc.screen(private, public, scores=("gsd_pure",), model="linear_head", n_examples=200, repeats=1, epsilon=1.0, k=16)
 
 
-def test_two_forms_share_the_budget_and_each_has_its_own_sketch(sets) -> None:
+def test_two_forms_share_the_budget_and_the_guarantee_is_said_in_words(sets) -> None:
     private, public = sets
     table = pc.screen(private, public, scores=("gsd", "gsd_pure"), epsilon=2.0, k=2, repeats=1, **FAST)
     assert table["epsilon_upper"].max() <= 2.0 + 1e-9
     assert set(table["score"]) == {"gsd", "gsd_pure"}
-
-
-def test_the_guarantee_is_said_in_words(sets) -> None:
-    private, public = sets
     table = pc.screen(private, public, epsilon=1.0, k=2, repeats=1, model="linear_head", n_examples=100)
     words = table.attrs["guarantee"]
     assert "one row added or removed" in words
@@ -227,15 +223,12 @@ def test_drawn_sets_shifts_and_mixtures_by_name() -> None:
         experiments.candidate("drawn_digit")
 
 
-def test_task2vec_is_blind_to_scale_and_agrees_with_the_published_code(shared) -> None:
+def test_task2vec_and_transport_agree_with_published_code_and_a_linear_program(shared) -> None:
     case = json.loads((shared / "oracles" / "task2vec.json").read_text())
     vectors = [np.array(values, dtype=float) for values in case["hessians"]]
     for i, first in enumerate(vectors):
         for j, second in enumerate(vectors):
             assert screening.task2vec_distance(first, second) == pytest.approx(case["distances"]["cosine"][i][j], abs=1e-9)
-
-
-def test_transport_agrees_with_an_exact_linear_program(shared) -> None:
     for case in json.loads((shared / "oracles" / "otdd.json").read_text()):
         value = screening.otdd(*(np.array(case[name]) for name in ("XA", "YA", "XB", "YB")))
         # The oracle's rows are written with four decimals.
@@ -302,7 +295,7 @@ def test_inspection_tables_hold_what_they_promise(sets) -> None:
     assert (bound["error"] > 0).all()
 
 
-def test_the_order_over_training_starts_at_the_plain_distance_and_the_model_learns(sets) -> None:
+def test_the_order_over_training_starts_at_the_plain_distance_and_leaves_the_model_as_it_was(sets) -> None:
     private, public = sets
     table = screening.over_training(private, public, model="linear_head", n_examples=60, k=4, steps=120, looks=3, learning_rate=0.5)
     assert sorted(table["step"].unique()) == [0, 60, 120]
@@ -313,17 +306,10 @@ def test_the_order_over_training_starts_at_the_plain_distance_and_the_model_lear
     assert table["value"].between(0, 1).all()
     with pytest.raises(DataError, match="no labels"):
         screening.over_training(dataclasses.replace(private, y_train=None), public, model="linear_head")
-
-
-def test_training_leaves_the_model_as_it_was(sets) -> None:
-    private, public = sets
     few = {"model": "small_cnn", "n_examples": 24, "k": 2}
     before = pc.gsd(private, public["noise"], **few)
     screening.over_training(private, {"noise": public["noise"]}, steps=3, looks=2, **few)
     assert pc.gsd(private, public["noise"], **few) == before
-
-
-def test_order_kept_counts_pairs() -> None:
     table = pd.DataFrame({"public": list("abc") * 2, "step": [0] * 3 + [1] * 3, "value": [1, 2, 3, 1, 3, 2]})
     assert screening.order_kept(table) == pytest.approx(2 / 3)
 

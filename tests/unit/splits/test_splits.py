@@ -28,19 +28,18 @@ def test_every_row_has_one_role(fraction, validation, seed):
     assert set(split.public_y) == {0, 1, 2}
 
 
-def test_public_per_class_is_exact():
-    split = split_features(blobs(), public_per_class=4)
-    np.testing.assert_array_equal(np.bincount(split.public_y), [4, 4, 4])
-    with pytest.raises(DataError, match="class 'a' has 40 rows"):
-        split_features(blobs(), public_per_class=41)
-
-
-def test_one_source_of_public_rows():
+def test_public_rows_have_one_source_and_are_exactly_as_many_by_class():
     with pytest.raises(SettingError, match="public_fraction and public_per_class"):
         split_features(blobs(), public_fraction=0.1, public_per_class=1)
     for bad in (0.0, 1.0, -0.1, float("nan")):
         with pytest.raises(SettingError, match="public_fraction"):
             split_features(blobs(), public_fraction=bad)
+    split = split_features(blobs(), public_per_class=4)
+    np.testing.assert_array_equal(np.bincount(split.public_y), [4, 4, 4])
+    with pytest.raises(DataError, match="class 'a' has 40 rows"):
+        split_features(blobs(), public_per_class=41)
+    first, again, other = (split_features(blobs(), public_fraction=0.2, seed=seed) for seed in (0, 0, 1))
+    assert first.fingerprint == again.fingerprint != other.fingerprint
 
 
 def test_other_public_sets_keep_labels_only_with_the_same_classes():
@@ -75,11 +74,6 @@ def test_few_rows_of_few_numbers_are_equal_by_chance(d: int, count: int, is_refu
         assert any(f"{count} private rows equal public ones" in note for note in pc.split(own, public=public).notes)
 
 
-def test_seeds_decide_the_split():
-    first, again, other = (split_features(blobs(), public_fraction=0.2, seed=seed) for seed in (0, 0, 1))
-    assert first.fingerprint == again.fingerprint != other.fingerprint
-
-
 LEARNERS = (
     *("dp_sgd", "pillar", "gep", "dp_pca", "pillar_one_shot", "dp_ls", "dp_fc", "adamix", "adamix_theory", "pda_dpmd", "dope_sgd", "ppgd"),
     *("only_public", "prototypes"),
@@ -107,39 +101,30 @@ def test_the_basis_is_the_principal_subspace(standardise, centre, rows):
         basis.transform(rank + 1, normalise=False)
 
 
-def test_equal_public_rows_span_nothing():
+def test_a_projection_needs_public_rows_that_differ():
     with pytest.raises(DataError, match="all equal"):
         public_basis(np.ones((5, 3), dtype=np.float32), standardise=True, centre=True)
-
-
-def test_folded_transform_equals_the_steps_one_by_one():
-    x = blobs().x_train
-    basis = public_basis(x[:40], standardise=True, centre=True)
-    z = basis.transform(3, normalise=True)(x)
-    steps = ((x - basis.mean) / basis.scale) @ basis.vectors[:, :3]
-    np.testing.assert_allclose(z, steps / np.linalg.norm(steps, axis=1, keepdims=True), atol=1e-5)
-
-
-def test_prefixes_of_the_cached_projection_equal_a_direct_one():
-    split = split_features(blobs(), public_fraction=0.4)
-    view = view_of(split, PublicUse.UNLABELLED)
-    for k in (2, 5, 1):
-        prepared = view.prepare(standardise=True, centre=True, normalise=True, k=k)
-        np.testing.assert_allclose(prepared.z, prepared.transform(split.features.x_train[split.private]), atol=1e-6)
-
-
-def test_methods_see_labels_only_when_they_declare_them():
-    split = split_features(blobs(), public_fraction=0.2)
-    assert view_of(split, PublicUse.UNLABELLED).y_public is None
-    assert view_of(split, PublicUse.LABELLED).y_public is not None
-
-
-def test_a_projection_without_public_rows_is_refused():
     with pytest.raises(DataError, match="needs public rows"):
         pc.run("pillar", pc.split(blobs()), epsilon=1.0)
     with pytest.raises(DataError, match="standardise and centre need public rows"):
         pc.run("dp_sgd", pc.split(blobs()), epsilon=1.0, standardise=True)
     assert pc.run("dp_sgd", pc.split(blobs()), epsilon=1.0).settings["standardise"] is False
+    split = split_features(blobs(), public_fraction=0.2)
+    assert view_of(split, PublicUse.UNLABELLED).y_public is None
+    assert view_of(split, PublicUse.LABELLED).y_public is not None
+
+
+def test_folded_and_cached_transforms_equal_the_direct_ones():
+    x = blobs().x_train
+    basis = public_basis(x[:40], standardise=True, centre=True)
+    z = basis.transform(3, normalise=True)(x)
+    steps = ((x - basis.mean) / basis.scale) @ basis.vectors[:, :3]
+    np.testing.assert_allclose(z, steps / np.linalg.norm(steps, axis=1, keepdims=True), atol=1e-5)
+    split = split_features(blobs(), public_fraction=0.4)
+    view = view_of(split, PublicUse.UNLABELLED)
+    for k in (2, 5, 1):
+        prepared = view.prepare(standardise=True, centre=True, normalise=True, k=k)
+        np.testing.assert_allclose(prepared.z, prepared.transform(split.features.x_train[split.private]), atol=1e-6)
 
 
 def test_rows_are_standardised_only_where_public_columns_have_units_of_their_own():

@@ -102,7 +102,7 @@ def test_arrays_come_back_aligned_and_typed(cache: Store, mmap: bool) -> None:
     assert isinstance(back["x"], np.memmap) == mmap
 
 
-def test_writing_to_a_mapped_array_does_not_reach_the_disk(cache: Store) -> None:
+def test_a_mapped_array_does_not_reach_the_disk_and_numpy_opens_it_after_its_header(cache: Store) -> None:
     cache.put_arrays(KEY, x=np.zeros(4))
     first = cache.get_arrays(KEY, mmap=True)
     assert first is not None
@@ -110,9 +110,6 @@ def test_writing_to_a_mapped_array_does_not_reach_the_disk(cache: Store) -> None
     second = cache.get_arrays(KEY)
     assert second is not None
     np.testing.assert_array_equal(second["x"], np.zeros(4))
-
-
-def test_a_stored_npz_opens_with_numpy_after_its_header(cache: Store) -> None:
     cache.put_arrays(KEY, x=np.arange(3))
     with place(cache, "arrays", KEY).open("rb") as file:
         file.seek(entry.HEADER_SIZE)
@@ -399,13 +396,17 @@ def test_prune_takes_arrays_first_and_the_longest_unused_of_them(cache: Store) -
         fresh.prune(math.nan)  # type: ignore[arg-type]  # that it is refused is the point
 
 
-def test_reading_counts_as_use(cache: Store) -> None:
+def test_reading_counts_as_use_and_notes_are_bounded(cache: Store) -> None:
     cache.put_json("record", KEY, 1)
     os.utime(place(cache, "record", KEY), (1e9, 1e9))
     cache._index.forget([f"record/{KEY}"])
     assert cache.ls()[0].last_used == 1e9
     cache.get_json("record", KEY)
     assert cache.ls()[0].last_used > 1e9
+    for number in range(80):
+        cache._note(f"note {number}")
+        cache._note(f"note {number}")
+    assert cache.notes() == tuple(f"note {number}" for number in range(30, 80))
 
 
 def test_the_size_limit_holds_after_each_array(tmp_path: Path) -> None:
@@ -537,13 +538,6 @@ def test_the_default_store_follows_the_environment(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("PILLAR_CACHE_BYTES", "lots")
     with pytest.raises(StoreError, match="PILLAR_CACHE_BYTES"):
         stores.default()
-
-
-def test_notes_are_bounded(cache: Store) -> None:
-    for number in range(80):
-        cache._note(f"note {number}")
-        cache._note(f"note {number}")
-    assert cache.notes() == tuple(f"note {number}" for number in range(30, 80))
 
 
 def test_stores_that_write_the_same_keys_at_once_agree_on_one_winner(tmp_path: Path) -> None:

@@ -34,12 +34,9 @@ def test_the_metric_is_symmetric_bounded_and_blind_to_rotation(seed: int, k: int
     assert projection_distance(first, turned) == 0.0
 
 
-def test_orthogonal_spaces_lie_at_one() -> None:
+def test_orthogonal_spaces_lie_at_one_and_random_ones_at_their_null() -> None:
     assert projection_distance(np.eye(8)[:, :3], np.eye(8)[:, 4:7]) == 1.0
     assert (cosines(np.eye(8)[:, :3], np.eye(8)[:, :3]) == 1).all()
-
-
-def test_random_spaces_lie_at_their_null() -> None:
     k, p, draws = 4, 40, 400
     squares = [projection_distance(basis(2 * seed, p, k), basis(2 * seed + 1, p, k)) ** 2 for seed in range(draws)]
     # E d² = 1 − k/p exactly; five standard errors of the mean.
@@ -62,7 +59,7 @@ def test_published_projection_metric(shared) -> None:
         assert projection_distance(first, second, normalised=False) == pytest.approx(case["definition3_unnormalised"], abs=1e-5)
 
 
-def test_directions_are_those_of_the_full_svd() -> None:
+def test_directions_are_those_of_the_full_svd_and_streamed_ones_agree_where_the_spectrum_falls() -> None:
     rows = torch.from_numpy(rng.stream(0, "rows").standard_normal((60, 400)) * np.geomspace(1, 0.01, 400)).float()
     found = top_directions(rows, 5)
     values, vectors = np.linalg.svd(rows.double().numpy(), full_matrices=False)[1:]
@@ -70,18 +67,12 @@ def test_directions_are_those_of_the_full_svd() -> None:
     np.testing.assert_allclose(found.values, values[:5], rtol=1e-5)
     np.testing.assert_allclose(found.basis.T @ found.basis, np.eye(5), atol=1e-12)
     np.testing.assert_allclose(gram(rows), rows @ rows.T, rtol=1e-4, atol=1e-4)
-
-
-def test_streamed_directions_agree_where_the_spectrum_falls() -> None:
     generator = rng.stream(1, "rows")
     signal = generator.standard_normal((120, 4)) @ generator.standard_normal((4, 300))
     rows = torch.from_numpy(signal + 0.05 * generator.standard_normal((120, 300))).float()
     streamed = streamed_directions(lambda: iter(rows.split(32)), 4)
     assert streamed.passes == 2
     assert projection_distance(streamed.basis, top_directions(rows, 4).basis) < 0.05
-
-
-def test_too_few_or_dependent_rows_are_refused() -> None:
     rows = torch.ones(20, 30)
     with pytest.raises(DataError, match="k must be at most the number of examples, 20"):
         top_directions(rows, 21)
