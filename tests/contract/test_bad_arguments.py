@@ -174,7 +174,7 @@ def test_hostile_paths_and_names(source: str) -> None:
     assert len(str(refusal.value)) < 1_500
 
 
-def test_seeds_and_budgets_are_numbers_wherever_they_are_said() -> None:
+def test_seeds_budgets_and_axes_are_of_their_type_wherever_they_are_said() -> None:
     split = pc.split(pc.load_dataset("gaussian_mixture", n=20, n_test=4, d=3), public_fraction=0.5)
     bad: dict[str, tuple[Any, ...]] = {"seed": (1.5, True, "1", 10**400, -1), "epsilon": ("1", math.nan), "delta": ("1", math.nan)}
     for name, values in bad.items():
@@ -186,9 +186,6 @@ def test_seeds_and_budgets_are_numbers_wherever_they_are_said() -> None:
     for value in bad["seed"]:
         with pytest.raises(SettingError, match="seed must be a whole number"):
             pc.split(split.features, public_fraction=0.5, seed=value)
-
-
-def test_an_axis_of_a_sweep_has_values_of_its_type() -> None:
     assert len(pc.sweep(GRID)) == 1
     for axis in (*sweeps.AXES, "dataset_settings", "k", "standardise", "no_such_axis"):
         for value in ([], {"a": {}}, object(), np.zeros((2, 2)), [None, object()], [math.nan]):

@@ -88,15 +88,12 @@ def test_the_rows_that_private_rows_are_near_are_kept_whatever_the_share() -> No
     assert set(trimmed.at(0.1)) < set(trimmed.kept)
 
 
-def test_asking_again_gives_the_same_noise_and_another_question_another() -> None:
+def test_asking_again_gives_the_same_noise_and_clusters_are_few_where_it_is_large() -> None:
     asked = {"private": rows(N, seed=1), "public": rows(200, seed=0), "epsilon": 1.0}
     first, shared = (pc.screening.trim(**asked, share=share).votes for share in (0.1, 0.9))
     assert first.equals(shared)
     other = pc.screening.trim(**{**asked, "public": rows(201, seed=0)}, share=0.1).votes
     assert not set(first["votes"] % 1) & set(other["votes"] % 1)
-
-
-def test_clusters_are_few_where_the_noise_is_large() -> None:
     assert n_clusters(9000, 10_000, 1.0) == MOST_CLUSTERS
     assert n_clusters(900, 10_000, 10.0) == 30
     assert n_clusters(9000, 100, 1.0) == 20

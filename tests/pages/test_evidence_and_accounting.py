@@ -105,15 +105,12 @@ def test_what_cannot_be_audited_or_accounted_for_is_said(start: Start, page: str
     assert said in words(start(page, **asked))
 
 
-def test_the_page_gives_the_librarys_epsilon(start: Start) -> None:
+def test_the_page_gives_the_librarys_epsilon_and_slow_accountants_when_asked(start: Start) -> None:
     app = start("accounting", epsilon="2", controls="accounting-from:epsilon")
     noise = accounting_views._noise(2.0, delta=1e-5, sampling_probability=0.0228, steps=1000, relation="add_or_remove_one")
     upper = pc.epsilon(noise, sampling_probability=0.0228, steps=1000, delta=1e-5).upper
     assert metric(app, "ε, upper bound") == f"{upper:.4g}"
     assert upper <= 2.0
-
-
-def test_the_slow_accountants_join_when_asked(start: Start) -> None:
     app = start("accounting", epsilon="2")
     app.session_state["local.accounting-steps"] = 20
     app.run()

@@ -69,7 +69,7 @@ def test_every_theorem_has_labels_and_draws(start: Start) -> None:
         assert CALCULATORS[name].says in words(app)
 
 
-def test_a_broken_range_is_said_inputs_filled_and_many_components_explained(start: Start) -> None:
+def test_a_broken_range_is_said_and_many_components_are_explained(start: Start) -> None:
     app = view(start, "theory", "theory-view", "theorems")
     assert not app.warning
     app.session_state["local.pillar_theorem_1.epsilon"] = 0.5

@@ -99,12 +99,9 @@ def test_the_sheet_asks_everything_and_answers_on_a_page_of_its_own(lesson: Less
     assert "**" not in asked + told
 
 
-def test_a_link_s_number_opens_its_step_or_the_nearest() -> None:
+def test_a_link_s_number_opens_its_step_and_another_lesson_is_chosen_at_the_top(start: Start) -> None:
     steps = {0: 1, 1: 1, 6: 6, 7: 6, 10: 11, 11: 11, 26: 26, 77: 27, 99: 27}
     assert {link: of_number(link)[1] for link in steps} == steps
-
-
-def test_another_lesson_is_chosen_at_the_top_and_guesses_stay(start: Start) -> None:
     app = start("learn", lesson="2")
     app.radio(key="lesson-radio-2").set_value(1).run()
     app.segmented_control(key="lesson-choice").set_value(LESSONS[2].name).run()

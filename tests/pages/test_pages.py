@@ -298,15 +298,6 @@ def test_published_deployments_lie_in_order_along_the_slider_with_their_sources(
     assert sidebar.marks([0.1], odds.PUBLISHED) == ""
 
 
-def test_the_curve_over_budgets_needs_three_runs_and_says_where_it_ends(start):
-    app = start("explore", data="digits", epsilon="0.5", view="epsilon")
-    assert app.button(key="budgets-run")
-    pc.sweep({"dataset": "digits", "public_fraction": 0.1, "method": "pillar", "epsilon": [0.1, 1.0, 8.0], "seed": 0})
-    app.run()
-    assert "Below ε = 0.1 nothing is drawn" in words(app)
-    assert "fitted to 3 runs" in words(app)
-
-
 @pytest.mark.parametrize(("data", "measure"), [("digits", "accuracy"), ("breast_cancer", "balanced accuracy")])
 def test_costs_of_parts_are_trained_when_asked_for_and_drawn_with_a_badge(start, data, measure):
     app = start("explore", data=data, epsilon="0.5", view="costs")
@@ -327,6 +318,12 @@ def test_costs_open_with_a_figure_where_the_starter_knows_some_stages_alone(star
     assert [item.proto.id.endswith("chart-part_costs") for item in app.get("plotly_chart")] == [True]
 
 
-def test_the_sidebar_stands_on_the_page_of_rows_once_it_acts(start):
+def test_the_sidebar_stands_on_rows_once_it_acts_and_the_curve_over_budgets_needs_three_runs(start):
     assert not start("data").sidebar.selectbox
     assert start("explore").sidebar.selectbox
+    app = start("explore", data="digits", epsilon="0.5", view="epsilon")
+    assert app.button(key="budgets-run")
+    pc.sweep({"dataset": "digits", "public_fraction": 0.1, "method": "pillar", "epsilon": [0.1, 1.0, 8.0], "seed": 0})
+    app.run()
+    assert "Below ε = 0.1 nothing is drawn" in words(app)
+    assert "fitted to 3 runs" in words(app)

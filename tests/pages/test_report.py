@@ -39,7 +39,7 @@ def counted(app: AppTest) -> list[str]:
     return [item.proto.label for item in app.get("download_button") if item.proto.label.startswith("Report")]
 
 
-def test_what_came_from_data_is_text_and_nothing_is_loaded(session: dict[str, Any]) -> None:
+def test_the_report_is_text_that_loads_nothing_and_takes_the_pins(session: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     added()
     added("more")
     page = report.page(list(session.values()))
@@ -53,9 +53,6 @@ def test_what_came_from_data_is_text_and_nothing_is_loaded(session: dict[str, An
     assert "non-private diagnostic" in own
     assert "2 of 2 rows" in own
     assert all(isinstance(value, str) for value in session.values())
-
-
-def test_the_report_takes_the_pins_and_what_they_name_is_text(session: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     settings = Settings(data="digits", a=codec.pin(Settings(k=7)))
     monkeypatch.setattr(report.exports, "pins", lambda _: pd.DataFrame({"pin": ["A", "C"], "k": [7, 0], "data": EVIL}))
     report._add(

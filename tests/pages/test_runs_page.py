@@ -99,7 +99,7 @@ def test_what_was_refused_stands_apart_with_its_cause(start: Start, runs: pd.Dat
     assert any("4 runs were refused, in 2 settings" in item.label for item in app.expander)
 
 
-def test_papers_stand_on_the_page(start: Start) -> None:
+def test_papers_stand_on_the_page_with_what_cannot_run(start: Start) -> None:
     app = start("runs", runs="view:papers")
     app.selectbox(key="local-widget.papers-item-pillar").set_value("Table II").run()
     assert "the order is the paper's in" in words(app), "real features that ship open with a verdict"
@@ -114,10 +114,6 @@ def test_papers_stand_on_the_page(start: Start) -> None:
     sweep(grid | {"method": ["pillar", "jl"], "epsilon": [0.1], "seed": 0})
     app.run()
     assert "On simulated rows, the order is the paper's in 0 of 1 comparisons with its best learner, not told apart in 1" in words(app)
-
-
-def test_what_cannot_run_stands_with_its_reason_and_numbers(start: Start) -> None:
-    app = start("runs", runs="view:papers")
     for paper, item in (("gsd", "Table 1"), ("pillar", "Figure 3"), ("semi_private", "Figure 2"), ("pillar", "Figure 4")):
         app.session_state["local.papers-paper"] = paper
         app.session_state[f"local.papers-item-{paper}"] = item

@@ -161,19 +161,13 @@ def test_slip_bounds_the_fall_of_the_summed_errors(steps: int) -> None:
         assert bound <= 0.01 * min(steps, math.sqrt(-2 * log_chance * steps)) * 1.1
 
 
-def test_no_error_no_slip() -> None:
+def test_no_error_no_slip_and_infinite_masses_compose() -> None:
     exact = Law(np.array([0]), np.array([1.0]), 10, 0.0, 0.0, np.array([0.0]))
     assert slip([exact], -20.0) == 0
-
-
-def test_infinite_masses_compose() -> None:
     assert infinite_mass([(0.1, 2), (0.5, 1)]) == pytest.approx(1 - 0.81 * 0.5, rel=1e-15)
     assert infinite_mass([(1e-20, 3)]) == pytest.approx(3e-20, rel=1e-15)
     assert infinite_mass([(1.0, 1), (0.1, 1)]) == 1
     assert infinite_mass([]) == 0
-
-
-def test_atoms_know_their_infinite_mass() -> None:
     pair, mirrored = _randomised_response(1.0, 1e-3, 1.0, revealed=False)
     assert isinstance(pair, AtomPair)
     assert pair.infinite == mirrored.infinite == 1e-3

@@ -52,18 +52,12 @@ def test_it_lies_between_the_central_limit_and_renyi_orders():
     assert values["certified"] == pc.epsilon(1.1, sampling_probability=0.01, steps=2000, delta=DELTA).upper
 
 
-def test_the_engine_reports_what_it_ran():
+def test_the_engine_reports_what_it_ran_and_meets_its_target_from_below():
     engine = engine_after(5)
     assert engine.get_epsilon(DELTA) == pc.epsilon(1.1, sampling_probability=0.25, steps=5, delta=DELTA).upper
     assert len(engine.accountant) == 5
-
-
-def test_the_engine_meets_its_target_from_below():
     engine = engine_after(8, target_epsilon=1.5, target_delta=DELTA, epochs=2)
     assert 1.45 < engine.get_epsilon(DELTA) <= 1.5
-
-
-def test_a_state_is_restored_and_goes_on():
     engine = engine_after(3)
     restored = create_accountant("certified")
     restored.load_state_dict(engine.accountant.state_dict())

@@ -16,7 +16,7 @@ REPLACE = NeighboringRelation.REPLACE_ONE
 RATES = np.array([0.0, 1e-4, 1e-3, 0.01, 0.1, 0.3, 0.5, 0.9, 1.0])
 
 
-def test_gaussian_curve_is_the_likelihood_ratio_test() -> None:
+def test_gaussian_and_pure_curves_are_the_likelihood_ratio_test_and_the_hyperbolic_tangent() -> None:
     event = ledger.repeat(ledger.gaussian(8.0), 16)
     curve = accounting.trade_off(event)
     assert curve.kind == "gaussian"
@@ -25,9 +25,6 @@ def test_gaussian_curve_is_the_likelihood_ratio_test() -> None:
     assert accounting.advantage(curve) == pytest.approx(2 * stats.norm.cdf(0.25) - 1, rel=1e-13)
     assert accounting.tpr_at(curve, 0.01) == pytest.approx(stats.norm.cdf(stats.norm.ppf(0.01) + 0.5), rel=1e-12)
     assert accounting.trade_off(event, relation=REPLACE).mu == pytest.approx(1.0, rel=1e-15)
-
-
-def test_pure_curve_is_the_hyperbolic_tangent() -> None:
     curve = accounting.trade_off(events.PureEvent(1.0, 2.0))
     assert accounting.advantage(curve) == pytest.approx(math.tanh(0.5), rel=1e-15)
     assert accounting.advantage(curve) == pytest.approx(0.462, abs=5e-4)
@@ -81,13 +78,17 @@ def test_profile_of_a_gaussian_run_meets_its_exact_curve() -> None:
     assert accounting.advantage(curve) >= accounting.advantage(exact)
 
 
-def test_one_pair_overstates_several_times() -> None:
+def test_one_pair_overstates_and_epsilon_alone_allows_more_than_the_gaussian_run_that_meets_it() -> None:
     """Why risk never comes from one (ε, δ) point: at ε = 2, δ = 1e-5, TPR at 1 % is 7.4 % by the point, 3.5 % by the curve."""
     curve = accounting.trade_off(ledger.gaussian(accounting.noise_multiplier(2.0)))
     point = accounting.TradeOff("profile", epsilons=(2.0,), deltas=(1e-5,))
     assert accounting.tpr_at(point, 0.01) == pytest.approx(0.01 * math.exp(2) + 1e-5, rel=1e-9)
     assert accounting.tpr_at(point, 0.01) > 2 * accounting.tpr_at(curve, 0.01)
     assert accounting.advantage(point) > 3 * accounting.advantage(curve)
+    alone, gaussian = turned_guesses(1.0, 1e-5)
+    assert (round(400 * alone), round(400 * gaussian)) == (92, 21)
+    alone, gaussian = turned_guesses(0.3, 1e-5)
+    assert (int(1 / alone), int(1 / gaussian)) == (13, 56)
 
 
 def test_ends() -> None:
@@ -177,7 +178,7 @@ def test_a_conservative_mu_lies_below_the_curve_and_close_to_it(floor: float) ->
     assert np.any(stats.norm.cdf(stats.norm.isf(rates) - found.mu + 0.01)[inside] > own[inside])
 
 
-def test_a_lower_floor_needs_a_larger_mu_and_gaussian_runs_are_exact() -> None:
+def test_a_lower_floor_needs_a_larger_mu_and_one_above_a_half_is_refused() -> None:
     curve = accounting.trade_off(accounting.gaussian_run(0.8, sampling_probability=0.01, steps=500))
     mus = [accounting.gaussian_summary(curve, floor=floor).mu for floor in (1e-1, 1e-2, 1e-3, 1e-4)]
     assert mus == sorted(mus)
@@ -186,6 +187,14 @@ def test_a_lower_floor_needs_a_larger_mu_and_gaussian_runs_are_exact() -> None:
     assert (exact.mu, exact.overstated) == (0.5, 0.0)
     assert accounting.gaussian_summary(accounting.trade_off(events.PureEvent(1.0, 2.0))).mu > 1.0
     assert accounting.gaussian_summary(accounting.trade_off(ledger.gaussian(0.0))).mu == math.inf
+    # No curve has both rates above a half: it ended in numpy's "Number of samples, -100, must be non-negative".
+    curve = accounting.trade_off(accounting.gaussian_run(1.0, sampling_probability=0.1, steps=10))
+    with pytest.raises(SettingError):
+        accounting.gaussian_summary(curve, floor=0.6)
+    with pytest.raises(SettingError, match="blind guessing"):
+        accounting.noise_for_risk(0.6)
+    with pytest.raises(SettingError, match="blind guessing"):
+        accounting.noise_for_risk(0.01, false_positive_rate=0.05)
 
 
 @pytest.mark.parametrize("false_positive_rate", [None, 0.01])
@@ -198,24 +207,3 @@ def test_noise_chosen_by_risk_meets_it_and_little_less_does_not(false_positive_r
         return accounting.advantage(curve) / 2 if false_positive_rate is None else accounting.tpr_at(curve, false_positive_rate)
 
     assert risk(noise) <= 0.05 < risk(noise / 1.002)
-
-
-def test_risks_that_blind_guessing_exceeds_are_refused() -> None:
-    with pytest.raises(SettingError, match="blind guessing"):
-        accounting.noise_for_risk(0.6)
-    with pytest.raises(SettingError, match="blind guessing"):
-        accounting.noise_for_risk(0.01, false_positive_rate=0.05)
-
-
-def test_a_summary_above_a_floor_of_a_half_is_refused():
-    """No curve has both rates above a half: it ended in numpy's "Number of samples, -100, must be non-negative"."""
-    curve = accounting.trade_off(accounting.gaussian_run(1.0, sampling_probability=0.1, steps=10))
-    with pytest.raises(SettingError):
-        accounting.gaussian_summary(curve, floor=0.6)
-
-
-def test_epsilon_alone_allows_more_than_the_gaussian_run_that_meets_it() -> None:
-    alone, gaussian = turned_guesses(1.0, 1e-5)
-    assert (round(400 * alone), round(400 * gaussian)) == (92, 21)
-    alone, gaussian = turned_guesses(0.3, 1e-5)
-    assert (int(1 / alone), int(1 / gaussian)) == (13, 56)

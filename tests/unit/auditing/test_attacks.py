@@ -38,14 +38,6 @@ def test_auc_and_clopper_pearson_are_scikit_learns_and_the_beta_quantile() -> No
     assert membership.clopper_pearson(5, 5).high == 1.0
 
 
-def test_the_low_rate_threshold_never_flags_more_than_allowed() -> None:
-    others, members = np.arange(100.0), np.array([98.5, 99.5, 97.0, 50.0])
-    assert membership.tpr_at_fpr(members, others, false_positive_rate=0.01).value == 0.5
-    assert membership.tpr_at_fpr(members, others, false_positive_rate=0.0).value == 0.25
-    with pytest.raises(SettingError):
-        membership.tpr_at_fpr(members, others, false_positive_rate=math.nan)
-
-
 def test_a_band_holds_the_whole_true_curve_as_often_as_it_says() -> None:
     """Normal scores one apart: the true ROC is Φ(1 + Φ⁻¹(x)). Scored four times a row, the same scores give a wider band."""
     grid = np.linspace(0.001, 0.999, 500)
@@ -64,7 +56,7 @@ def test_a_band_holds_the_whole_true_curve_as_often_as_it_says() -> None:
     assert [len(membership.roc_band(members, others[:count])[0]) for count in (19, 40)] == [1, 9]
 
 
-def test_losses_and_confidences() -> None:
+def test_losses_and_low_rates_never_flag_more_than_allowed() -> None:
     scores = rng.stream(2, "scores").standard_normal((9, 4))
     y = np.arange(9) % 4
     shares = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
@@ -72,6 +64,11 @@ def test_losses_and_confidences() -> None:
     own = shares[np.arange(9), y]
     found = lira.confidences(torch.eye(4)[None], HeadRows.of(scores, y), bias=False)[0]
     assert found == pytest.approx(np.log(own / (1 - own)), abs=1e-5)  # float32 scores of size below 4
+    others, members = np.arange(100.0), np.array([98.5, 99.5, 97.0, 50.0])
+    assert membership.tpr_at_fpr(members, others, false_positive_rate=0.01).value == 0.5
+    assert membership.tpr_at_fpr(members, others, false_positive_rate=0.0).value == 0.25
+    with pytest.raises(SettingError):
+        membership.tpr_at_fpr(members, others, false_positive_rate=math.nan)
 
 
 def test_lira_is_the_ratio_of_normal_densities() -> None:

@@ -19,16 +19,13 @@ def _dataset() -> Dataset:
     return Dataset("tiny", IMAGES, LABELS, IMAGES[:4], LABELS[:4], classes=("a", "b"), notes=("a note",))
 
 
-def test_raw_pixels_keep_every_channel_in_order() -> None:
+def test_pixels_and_numbers_are_kept_as_given() -> None:
     train, test, _ = extract(_dataset(), backbone="raw_pixels")
     assert train.dtype == np.float32
     np.testing.assert_array_equal(np.rint(train * 255).reshape(IMAGES.shape), IMAGES)
     assert train.max() <= 1
     assert test is not None
     np.testing.assert_array_equal(test, train[:4])
-
-
-def test_identity_returns_numbers_as_given() -> None:
     dataset = load_dataset("breast_cancer")
     train, test, _ = extract(dataset, backbone="identity")
     np.testing.assert_array_equal(train, dataset.x_train)
@@ -53,7 +50,7 @@ def test_bad_extraction_settings_are_refused() -> None:
             extract(_dataset(), backbone=name, weights="somewhere.pt")
 
 
-def test_features_of_a_dataset_keep_what_is_known() -> None:
+def test_features_of_a_dataset_keep_what_is_known_labels_or_not() -> None:
     found = load_features(_dataset())
     assert (found.name, found.backbone, found.classes, found.d) == ("tiny", "raw_pixels", ("a", "b"), 18)
     assert found.images is not None
@@ -63,6 +60,9 @@ def test_features_of_a_dataset_keep_what_is_known() -> None:
     assert mixture.backbone == "identity"
     assert mixture.images is None
     assert "gamma" in mixture.known
+    found = load_features(Dataset("public", IMAGES, None))
+    assert found.y_train is None
+    assert len(found.x_train) == 10
 
 
 def test_each_source_goes_where_it_belongs(tmp_path: Path) -> None:
@@ -78,9 +78,3 @@ def test_each_source_goes_where_it_belongs(tmp_path: Path) -> None:
         load_features(tmp_path / "numbers.npz", "raw_pixels")
     with pytest.raises(DataError, match="must end in"):
         load_features("digits")
-
-
-def test_unlabelled_datasets_become_unlabelled_features() -> None:
-    found = load_features(Dataset("public", IMAGES, None))
-    assert found.y_train is None
-    assert len(found.x_train) == 10

@@ -51,7 +51,7 @@ def test_a_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
         pc.load_features(own, "efficientnet_lite0")
 
 
-def test_other_weights_under_the_right_name_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_other_weights_under_the_right_name_and_of_another_network_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "models").mkdir()
     other = tmp_path / efficientnet_lite0.FILE
     torch.save({"a": torch.zeros(3)}, other)
@@ -60,9 +60,6 @@ def test_other_weights_under_the_right_name_are_refused(monkeypatch: pytest.Monk
     own = Dataset("own", np.zeros((4, 20, 20), np.uint8), np.array([0, 1, 0, 1]))
     with pytest.raises(DataError, match="SHA-256"):
         pc.load_features(own, "efficientnet_lite0")
-
-
-def test_tensors_of_another_network_are_refused(tmp_path: Path) -> None:
     save_file({"weight": torch.zeros(3)}, tmp_path / "other.safetensors")
     with pytest.raises(DataError, match="tensors of EfficientNet-Lite0"):
         efficientnet_lite0.network(tmp_path / "other.safetensors")

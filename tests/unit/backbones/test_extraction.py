@@ -61,7 +61,7 @@ def _wanted(dataset: Dataset) -> list[np.ndarray]:
     return [rows.reshape(len(rows), -1, 4).mean(axis=1, dtype=np.float32) for rows in (dataset.x_train, dataset.x_test)]
 
 
-def test_batches_of_one_size_cross_from_train_to_test_and_are_made_once(backbone: _Counting) -> None:
+def test_batches_of_one_size_cross_from_train_to_test_and_without_test_rows_there_are_none(backbone: _Counting) -> None:
     data, told = _images(), []
     assert not is_ready(data, backbone="counting")
     first = extract(data, backbone="counting", batch_size=BATCH, progress=lambda done, total, message="": told.append((done, total)))
@@ -77,9 +77,6 @@ def test_batches_of_one_size_cross_from_train_to_test_and_are_made_once(backbone
     assert again[2] == first[2]
     assert is_ready(data, backbone="counting")
     assert not list((store.default().root / "extraction").iterdir())
-
-
-def test_without_test_rows_there_are_no_test_features(backbone: _Counting) -> None:
     data = Dataset("x", _images().x_train, None)
     for _ in range(2):
         train, test, _ = extract(data, backbone="counting")

@@ -11,7 +11,7 @@ from pillar_core.backbones.preparing import IMAGENET
 from pillar_core.errors import SettingError
 
 
-def test_a_name_comes_apart_and_equal_recipes_have_equal_names() -> None:
+def test_a_name_comes_apart_into_model_options_and_paths() -> None:
     first = address("timm:mobilenetv2_100?std=0.5&pad_type=same&weights=/a b/c%26d.safetensors&mean=0.5&input_size=160")
     assert (first.family, first.model, first.base) == ("timm", "mobilenetv2_100", "timm:mobilenetv2_100")
     assert first.weights == "/a b/c&d.safetensors"
@@ -21,14 +21,8 @@ def test_a_name_comes_apart_and_equal_recipes_have_equal_names() -> None:
     assert address(with_options(first.base, first.options, weights=first.weights)) == first
     plain = address("raw_pixels")
     assert (plain.family, plain.base, plain.canonical, plain.weights) == ("", "raw_pixels", "raw_pixels", None)
-
-
-def test_paths_of_ones_own_files_stay_whole() -> None:
     assert address("onnx:/home/me/net v2.onnx?mean=0").model == "/home/me/net v2.onnx"
     assert address("onnx:C:/nets/a.onnx").model == "C:/nets/a.onnx"
-
-
-def test_arguments_of_a_model_are_read_as_values() -> None:
     spot = address("timm:x?img_size=96&dynamic_img_size=true&drop_rate=0.1&global_pool=avg&precision=float32")
     assert spot.arguments == {"img_size": 96, "dynamic_img_size": True, "drop_rate": 0.1, "global_pool": "avg"}
     assert (spot.precision, spot.storage) == ("float32", "float32")
@@ -86,16 +80,6 @@ def test_of_a_long_image_the_middle_is_what_a_network_sees(shape):
     torch.testing.assert_close(changed(image), (expected - mean) / std, atol=0.02, rtol=0)
 
 
-def test_large_images_are_prepared_few_at_a_time(monkeypatch):
-    images = torch.from_numpy(np.random.default_rng(0).integers(0, 256, (5, 40, 50, 3), dtype=np.uint8))
-    together, sizes = IMAGENET(images), []
-    prepared = type(IMAGENET).prepare
-    monkeypatch.setattr(preparing, "AT_ONCE", 2 * 3 * 256 * 320)  # as they are resized
-    monkeypatch.setattr(type(IMAGENET), "prepare", lambda self, part: sizes.append(len(part)) or prepared(self, part))
-    assert torch.equal(IMAGENET(images), together)
-    assert sizes == [2, 2, 1]
-
-
 def test_a_row_of_pixels_is_cut_before_it_is_enlarged(monkeypatch):
     targets = []
     resized = type(IMAGENET)._resize
@@ -104,8 +88,15 @@ def test_a_row_of_pixels_is_cut_before_it_is_enlarged(monkeypatch):
     assert targets == [(224, 896)]
 
 
-def test_grey_images_become_three_equal_channels_with_each_ones_mean() -> None:
+def test_large_images_are_prepared_few_at_a_time_and_grey_ones_become_three_channels(monkeypatch) -> None:
     grey = torch.full((2, 8, 8), 51, dtype=torch.uint8)
     found = IMAGENET.with_options({"input_size": "8", "mean": "0.1,0.2,0.3", "std": "0.5,1,0.25"})(grey)
     assert found.shape == (2, 3, 8, 8)
     np.testing.assert_allclose(found[0, :, 0, 0], [(0.2 - 0.1) / 0.5, 0.0, (0.2 - 0.3) / 0.25], atol=1e-6)
+    images = torch.from_numpy(np.random.default_rng(0).integers(0, 256, (5, 40, 50, 3), dtype=np.uint8))
+    together, sizes = IMAGENET(images), []
+    prepared = type(IMAGENET).prepare
+    monkeypatch.setattr(preparing, "AT_ONCE", 2 * 3 * 256 * 320)  # as they are resized
+    monkeypatch.setattr(type(IMAGENET), "prepare", lambda self, part: sizes.append(len(part)) or prepared(self, part))
+    assert torch.equal(IMAGENET(images), together)
+    assert sizes == [2, 2, 1]

@@ -189,13 +189,10 @@ def test_names_that_cannot_be_are_refused(name: str, error: type[Exception], say
         extract(_images(), backbone=name)
 
 
-def test_an_argument_that_the_model_does_not_take_is_named(tmp_path: Path) -> None:
+def test_unknown_arguments_and_weights_named_twice_or_for_nothing_are_refused(tmp_path: Path) -> None:
     save_file({"x": torch.zeros(1)}, tmp_path / "weights.safetensors")
     with pytest.raises(SettingError, match="no_such_argument"):
         extract(_images(), backbone="timm:mobilenetv2_100?no_such_argument=3", weights=tmp_path / "weights.safetensors")
-
-
-def test_weights_named_twice_or_for_nothing_are_refused(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).write_bytes(b"x")
     with pytest.raises(SettingError, match="named twice"):

@@ -88,12 +88,6 @@ def test_a_model_encodes_sentences(monkeypatch):
     assert seen == {"name": "ViT-B-32", "pretrained": "tag"}
 
 
-def test_without_open_clip_the_message_says_how_to_get_it(monkeypatch):
-    monkeypatch.setitem(sys.modules, "open_clip", None)
-    with pytest.raises(MissingDependencyError, match="extra `clip`"):
-        text_embeddings(CLASSES, "open_clip:ViT-B-32", weights="tag")
-
-
 def test_open_clip_encodes_the_sentences(tiny):
     open_clip = sys.modules["open_clip"]
     name, weights, model = tiny
@@ -103,13 +97,16 @@ def test_open_clip_encodes_the_sentences(tiny):
     np.testing.assert_allclose(found, wanted / np.linalg.norm(wanted, axis=1, keepdims=True), atol=1e-6)
 
 
-def test_a_file_of_the_image_half_alone_is_refused_in_words(tiny, tmp_path):
+def test_without_open_clip_or_with_the_image_half_alone_words_say_so(tiny, tmp_path, monkeypatch):
     from safetensors.torch import save_file
 
     name, _, model = tiny
     save_file({key: part.contiguous() for key, part in model.visual.state_dict().items()}, tmp_path / "half.safetensors")
     with pytest.raises(DataError, match="both halves"):
         text_embeddings(CLASSES, name, weights=tmp_path / "half.safetensors")
+    monkeypatch.setitem(sys.modules, "open_clip", None)
+    with pytest.raises(MissingDependencyError, match="extra `clip`"):
+        text_embeddings(CLASSES, "open_clip:ViT-B-32", weights="tag")
 
 
 def test_training_starts_from_class_names_in_the_space_of_the_same_model(tiny, tmp_path, own_cache, capsys):

@@ -109,15 +109,7 @@ class _Trap:
         return os.mkdir, ("trapped",)
 
 
-def test_a_file_that_would_run_code_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    torch.save({"state_dict": OWN, "hyper_parameters": _Trap()}, "trap.ckpt")
-    with pytest.raises(DataError, match="can run code"):
-        read_tensors(tmp_path / "trap.ckpt")
-    assert not Path("trapped").exists()
-
-
-def test_the_hash_follows_the_content(tmp_path: Path) -> None:
+def test_the_hash_follows_the_content_and_code_in_a_file_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "weights.bin"
     path.write_bytes(b"one")
     first = content_hash(path)
@@ -127,6 +119,11 @@ def test_the_hash_follows_the_content(tmp_path: Path) -> None:
     assert content_hash(path) == first
     with pytest.raises(DataError, match="cannot be read"):
         content_hash(tmp_path / "absent")
+    monkeypatch.chdir(tmp_path)
+    torch.save({"state_dict": OWN, "hyper_parameters": _Trap()}, "trap.ckpt")
+    with pytest.raises(DataError, match="can run code"):
+        read_tensors(tmp_path / "trap.ckpt")
+    assert not Path("trapped").exists()
 
 
 _LOOKING = """

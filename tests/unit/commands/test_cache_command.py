@@ -87,7 +87,9 @@ def test_sizes_are_written() -> None:
 GRID = {"dataset": "digits", "public_fraction": 0.1, "method": "pillar", "epsilon": [0.5, 2.0], "k": [10, 5000]}
 
 
-def test_runs_leave_as_csv_with_their_bounds(own_cache: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_leave_as_csv_and_without_mlflow_a_refusal_names_the_extra(
+    own_cache: object, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     pc.sweep(GRID)
     assert main(["cache", "runs", "--format", "csv", "--output", str(tmp_path / "runs.csv")]) == 0
     assert "4 runs written" in capsys.readouterr().out
@@ -97,6 +99,9 @@ def test_runs_leave_as_csv_with_their_bounds(own_cache: object, tmp_path: Path, 
     assert (trained["epsilon_upper"] <= trained["epsilon"]).all()
     assert main(["cache", "runs", "--format", "csv", "--output", str(tmp_path / "none" / "runs.csv")]) == 2
     assert "could not be written" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "mlflow", None)
+    assert main(["cache", "runs", "--format", "mlflow", "--output", str(tmp_path)]) == 2
+    assert "`mlflow`" in capsys.readouterr().err
 
 
 def test_mlflow_lists_the_runs_with_their_bounds(own_cache: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,11 +120,3 @@ def test_mlflow_lists_the_runs_with_their_bounds(own_cache: object, tmp_path: Pa
         assert run.data.metrics["epsilon_upper"] == row["epsilon_upper"]
         assert run.data.metrics["accuracy"] == row["accuracy"]
         assert (float(run.data.params["epsilon"]), run.data.params["accountant"]) == (row["epsilon"], row["accountant"])
-
-
-def test_without_mlflow_a_refusal_names_the_extra(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(sys.modules, "mlflow", None)
-    assert main(["cache", "runs", "--format", "mlflow", "--output", str(tmp_path)]) == 2
-    assert "`mlflow`" in capsys.readouterr().err

@@ -104,14 +104,6 @@ def test_the_command_fetches_and_reads(served: tuple[Served, Array], capsys: pyt
     assert "train-images-idx3-ubyte.gz: 0.0 MB" in told.err
 
 
-def test_a_second_mirror_is_asked_where_the_first_lacks_the_file(served: tuple[Served, Array], monkeypatch: pytest.MonkeyPatch) -> None:
-    server, x = served
-    with served_files.serving({}) as empty:
-        monkeypatch.setattr("torchvision.datasets.MNIST.mirrors", [empty.address, server.address])
-        np.testing.assert_array_equal(load_dataset("torchvision:mnist", download=True).x_train, x[:40])
-        assert empty.asked[LAST] == 1, "what is not there is asked for once"
-
-
 @pytest.mark.parametrize("how", ["cut", "stalled"])
 def test_a_broken_line_goes_on_where_it_stopped(how: str, cifar: tuple[Served, Array], monkeypatch: pytest.MonkeyPatch) -> None:
     """Every answer brings half of what is left; in the end each byte was sent once."""
@@ -181,12 +173,17 @@ def test_a_file_that_has_moved_is_asked_for_once(cifar: tuple[Served, Array]) ->
     load_dataset("torchvision:cifar10", download=True)
 
 
-def test_a_file_far_larger_than_the_set_is_refused(tmp_path: Path) -> None:
+def test_a_page_or_a_file_of_another_size_is_refused(tmp_path: Path, served: tuple[Served, Array], monkeypatch: pytest.MonkeyPatch) -> None:
     with served_files.serving({"a.gz": bytes(100)}) as server:
         downloading.get(f"{server.address}a.gz", tmp_path / "a.gz", size=50)
         with pytest.raises(downloading.DownloadFailedError, match="it is another file"):
             downloading.get(f"{server.address}a.gz", tmp_path / "b.gz", size=49)
     assert list(tmp_path.glob("b*")) == []
+    server, x = served
+    with served_files.serving({}) as empty:
+        monkeypatch.setattr("torchvision.datasets.MNIST.mirrors", [empty.address, server.address])
+        np.testing.assert_array_equal(load_dataset("torchvision:mnist", download=True).x_train, x[:40])
+        assert empty.asked[LAST] == 1, "what is not there is asked for once"
 
 
 def test_a_disk_that_fills_up_is_named_and_the_download_goes_on_later(cifar: tuple[Served, Array]) -> None:

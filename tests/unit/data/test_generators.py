@@ -13,22 +13,6 @@ from pillar_core.data.generators import gaussian_mixture
 FIVE_SIGMA = 5.0
 
 
-def test_mixture_has_the_stated_second_moment() -> None:
-    n, d, theta, sigma = 40_000, 12, 0.5, 0.2
-    data = load_dataset("gaussian_mixture", n=n, n_test=10, d=d, theta=theta, sigma=sigma)
-    mu, nuisance = data.known["mu"], data.known["w_star"]
-    assert abs(mu @ nuisance) < 1e-12
-    np.testing.assert_allclose(np.linalg.norm([mu, nuisance], axis=1), 1)
-    signs = 2.0 * data.y_train - 1
-    along_mu = signs * (data.x_train @ mu)
-    tolerance = FIVE_SIGMA * math.sqrt(2 / n)
-    assert abs(along_mu.mean() - 1) < FIVE_SIGMA * sigma / math.sqrt(n)
-    assert abs(along_mu.var() / sigma**2 - 1) < tolerance
-    assert abs((data.x_train @ nuisance).var() / (theta**2 + sigma**2) - 1) < tolerance
-    rest = data.x_train - np.outer(data.x_train @ mu, mu) - np.outer(data.x_train @ nuisance, nuisance)
-    assert abs((rest**2).sum() / (n * (d - 2) * sigma**2) - 1) < FIVE_SIGMA * math.sqrt(2 / (n * (d - 2)))
-
-
 def test_mixture_closed_forms_agree_with_linear_algebra() -> None:
     d, theta, sigma = 7, 0.6, 0.3
     data = load_dataset("gaussian_mixture", n=10, n_test=10, d=d, theta=theta, sigma=sigma)
@@ -90,7 +74,7 @@ def test_spiked_rows_have_the_stated_means_sizes_spectrum_and_tails() -> None:
     np.testing.assert_array_equal(few.x_test, many.x_test)
 
 
-def test_linear_accuracy_on_spiked_features_rises_with_k() -> None:
+def test_linear_accuracy_on_spiked_features_rises_with_k_and_the_mixture_has_its_moment() -> None:
     data = load_dataset("spiked_features", C=10)
     z, z_test = data.x_train @ data.known["basis"], data.x_test @ data.known["basis"]
     means = np.stack([z[data.y_train == code].mean(axis=0) for code in range(10)])
@@ -103,6 +87,19 @@ def test_linear_accuracy_on_spiked_features_rises_with_k() -> None:
     assert 0.85 < clean[-1] < 0.93
     assert all(later > earlier - 0.0042 for earlier, later in itertools.pairwise(clean))
     assert clean[-1] > clean[2] + 0.05
+    n, d, theta, sigma = 40_000, 12, 0.5, 0.2
+    data = load_dataset("gaussian_mixture", n=n, n_test=10, d=d, theta=theta, sigma=sigma)
+    mu, nuisance = data.known["mu"], data.known["w_star"]
+    assert abs(mu @ nuisance) < 1e-12
+    np.testing.assert_allclose(np.linalg.norm([mu, nuisance], axis=1), 1)
+    signs = 2.0 * data.y_train - 1
+    along_mu = signs * (data.x_train @ mu)
+    tolerance = FIVE_SIGMA * math.sqrt(2 / n)
+    assert abs(along_mu.mean() - 1) < FIVE_SIGMA * sigma / math.sqrt(n)
+    assert abs(along_mu.var() / sigma**2 - 1) < tolerance
+    assert abs((data.x_train @ nuisance).var() / (theta**2 + sigma**2) - 1) < tolerance
+    rest = data.x_train - np.outer(data.x_train @ mu, mu) - np.outer(data.x_train @ nuisance, nuisance)
+    assert abs((rest**2).sum() / (n * (d - 2) * sigma**2) - 1) < FIVE_SIGMA * math.sqrt(2 / (n * (d - 2)))
 
 
 @pytest.mark.slow

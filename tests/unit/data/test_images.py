@@ -49,7 +49,7 @@ def test_train_and_test_folders_are_kept(prefix: str) -> None:
     assert any("1 images of the folder 'val'" in note for note in dataset.notes)
 
 
-def test_colour_and_sizes_are_brought_together() -> None:
+def test_colour_sizes_and_files_of_every_kind_are_brought_together(tmp_path: Path) -> None:
     files = _classes() | {"cat/big.png": _png(200, (50, 40), "RGB"), "readme.txt": b"hello"}
     dataset = read_images(zipped(files), filename="pets.zip")
     assert dataset.x_train.shape[1:] == (4, 5, 3)
@@ -57,6 +57,15 @@ def test_colour_and_sizes_are_brought_together() -> None:
     assert dataset.caveats == (SIZE_SEEN, COLOUR_SEEN)
     assert all(NO_EPSILON.format(caveat) in dataset.notes for caveat in dataset.caveats)
     assert any("1 files are no images" in note for note in dataset.notes)
+    images = np.arange(10 * 6, dtype=np.uint8).reshape(10, 2, 3, 1)
+    path = _npz(tmp_path, train_images=images, train_labels=(np.arange(10) % 2)[:, None], val_images=images)
+    dataset = load_images(path)
+    assert dataset.x_train.shape == (8, 2, 3)
+    assert len(dataset.x_test) == 2
+    report = report_on(path, public_fraction=0.5)
+    assert report.ok
+    assert report.is_images
+    assert (report.rows, report.dims) == (10, (2, 3))
 
 
 @pytest.mark.parametrize(
@@ -79,18 +88,6 @@ def test_bad_archives_are_refused(files: dict[str, bytes], message: str) -> None
 def _npz(tmp_path: Path, **arrays: object) -> Path:
     np.savez(tmp_path / "a.npz", **arrays)  # type: ignore[arg-type]  # numpy's stub wants arrays, lists are fine
     return tmp_path / "a.npz"
-
-
-def test_npz_of_images(tmp_path: Path) -> None:
-    images = np.arange(10 * 6, dtype=np.uint8).reshape(10, 2, 3, 1)
-    path = _npz(tmp_path, train_images=images, train_labels=(np.arange(10) % 2)[:, None], val_images=images)
-    dataset = load_images(path)
-    assert dataset.x_train.shape == (8, 2, 3)
-    assert len(dataset.x_test) == 2
-    report = report_on(path, public_fraction=0.5)
-    assert report.ok
-    assert report.is_images
-    assert (report.rows, report.dims) == (10, (2, 3))
 
 
 @pytest.mark.parametrize(

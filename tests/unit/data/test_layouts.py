@@ -174,16 +174,13 @@ def test_cifar100_python(tmp_path: Path) -> None:
     np.testing.assert_array_equal(load_images(tmp_path / "cifar-100-python").x_train, x[:20])
 
 
-def test_gtsrb_signs_of_several_sizes(tmp_path: Path) -> None:
+def test_gtsrb_signs_of_several_sizes_are_refused_without_test_images(tmp_path: Path) -> None:
     dataset = load_images(_gtsrb(tmp_path))
     assert dataset.x_train.shape == (12, 17, 20, 3)
     assert dataset.classes == ("00", "01", "02")
     assert any("different sizes were resized to 17 × 20" in note for note in dataset.notes)
     np.testing.assert_array_equal(dataset.y_test, [0, 1, 2, 0, 1, 2])
     assert load_dataset("torchvision:gtsrb", root=tmp_path / "gtsrb").fingerprint == dataset.fingerprint
-
-
-def test_gtsrb_without_its_test_images_is_refused(tmp_path: Path) -> None:
     for path in (_gtsrb(tmp_path) / "gtsrb/GTSRB/Final_Test/Images").iterdir():
         path.unlink()
     with pytest.raises(DataError, match="6 of 18 images that the source's lists name are missing"):

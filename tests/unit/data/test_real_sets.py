@@ -180,9 +180,6 @@ def test_cub_200_of_2010(tmp_path: Path) -> None:
     dataset = load_dataset("cub_200", root=written(tmp_path, files))
     assert (len(dataset.x_train), len(dataset.x_test)) == (4, 4)
     assert "The edition of 2010." in dataset.notes
-
-
-def test_missing_images_of_a_list_are_counted(tmp_path: Path) -> None:
     _cub_2011(tmp_path)
     for path in (tmp_path / "images" / "002.Crested_Auklet").iterdir():
         path.unlink()

@@ -104,7 +104,7 @@ def test_a_model_names_the_encoder_and_labels_lists_tables_and_lines(files: Path
         recipes.recipe_of(card["input"]["recipe"] | {"columns": [other]})
 
 
-def test_lists_and_pairs_are_tables_of_texts() -> None:
+def test_lists_pairs_and_files_of_lines_are_tables_of_texts(tmp_path: Path) -> None:
     frame = tickets(200, 0)
     features = pc.load_features((frame["message"].tolist(), frame["queue"]), texts.NAME)
     assert (features.x_train.shape, features.classes) == ((160, texts.WIDTH), ("billing", "hardware"))
@@ -114,6 +114,16 @@ def test_lists_and_pairs_are_tables_of_texts() -> None:
     assert len(pc.split(features, public=tickets(50, 1)["message"].tolist()).public_x) == 50
     with pytest.raises(DataError):
         pc.load_features(("no.npy", "none.npy"))
+
+    def columns(name: str, content: str) -> list[str]:
+        (tmp_path / name).write_text(content, encoding="utf-8")
+        return list(frames.frame_of(tmp_path / name, ".txt"))
+
+    assert columns("a.txt", "One sentence, with a comma in it\nAnother one, with one, too\n\nA third of seven words is here\n") == ["text"]
+    assert columns("b.txt", "message,queue\nthe printer is on fire,a\nplease send an invoice,b\n") == ["message", "queue"]
+    assert columns("c.txt", "1.5\t2\n3\t4\n") == ["x0", "x1"]
+    with pytest.raises(DataError, match="at least two columns"):
+        columns("d.txt", "1\n2\n3\n")
 
 
 def test_texts_beside_numbers_share_one_scale() -> None:
@@ -262,18 +272,6 @@ def test_odd_cells_are_read_and_counted(tmp_path: Path) -> None:
     assert max(map(len, features.texts)) <= encoding.BEGINNING
     with pytest.raises(DataError, match="holds no text: its 60 cells"):
         pc.load_features(frame.assign(message="<br>"), label="queue", text="message")
-
-
-def test_which_files_of_lines_are_tables(tmp_path: Path) -> None:
-    def columns(name: str, content: str) -> list[str]:
-        (tmp_path / name).write_text(content, encoding="utf-8")
-        return list(frames.frame_of(tmp_path / name, ".txt"))
-
-    assert columns("a.txt", "One sentence, with a comma in it\nAnother one, with one, too\n\nA third of seven words is here\n") == ["text"]
-    assert columns("b.txt", "message,queue\nthe printer is on fire,a\nplease send an invoice,b\n") == ["message", "queue"]
-    assert columns("c.txt", "1.5\t2\n3\t4\n") == ["x0", "x1"]
-    with pytest.raises(DataError, match="at least two columns"):
-        columns("d.txt", "1\n2\n3\n")
 
 
 def test_sets_of_texts_come_along_and_are_ranked_by_likeness(tmp_path: Path) -> None:

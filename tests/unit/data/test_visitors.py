@@ -161,7 +161,7 @@ def test_who_asks_for_many_jobs_makes_the_server_forget_none_that_is_under_way(b
     assert [mode.JOBS.is_own(job) for job in ("live", "done", "next")] == [True, False, True]
 
 
-def test_lists_of_runs_hold_those_of_the_own_jobs_alone(become: Become) -> None:
+def test_lists_hold_the_own_jobs_and_messages_no_place_on_the_disk(become: Become, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     become(None)
     pc.sweep(GRID | {"seed": [0, 1]})
     assert len(records.all_runs()) == 2
@@ -170,9 +170,6 @@ def test_lists_of_runs_hold_those_of_the_own_jobs_alone(become: Become) -> None:
     assert list(records.all_runs()["seed"]) == [0]
     become("b")
     assert records.all_runs().empty
-
-
-def test_messages_hold_no_place_on_the_disk(become: Become, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "it could not be written to /srv/app/cache/jobs/0 (full); see ~/x/y.txt, accuracy 3/4, https://a.b/c"
     assert plain.without_paths(text) == "it could not be written to … (full); see …, accuracy 3/4, https://a.b/c"
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "my secret cache"))

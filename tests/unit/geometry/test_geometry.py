@@ -65,7 +65,7 @@ def test_the_ratio_of_spreads_is_that_of_the_distribution_for_few_rows_too():
     assert geometry.collapse_ratio(np.array([[-1.0], [1], [-1], [1]]), np.array([0, 0, 1, 1])) == np.inf
 
 
-def test_spectrum_of_the_mixture_is_the_closed_form(split):
+def test_spectrum_xi_and_margins_of_the_mixture_are_the_closed_forms(split):
     table = geometry.spectrum(geometry.basis_of(geometry.rows_of(split)))
     truth = gaussian_mixture.eigenvalues(D, theta=THETA, sigma=SIGMA)
     # The relative error of a sample eigenvalue at n = 4,000, d = 24 is about √(2/n) + d/n = 0.028; 0.1 is over three times that.
@@ -74,9 +74,6 @@ def test_spectrum_of_the_mixture_is_the_closed_form(split):
     assert table["gap"][1] == pytest.approx(gaussian_mixture.eigengap(2, theta=THETA), rel=0.1)
     assert table["cumulative"].iloc[-1] == pytest.approx(1.0)
     np.testing.assert_allclose(table["tail"] + table["cumulative"] * table["eigenvalue"].sum(), table["eigenvalue"].sum())
-
-
-def test_xi_of_the_mixture_is_zero_from_the_first_direction_on(split):
     table = pc.xi(split, [1, 2, D - 1])
     assert list(table.columns) == ["k", "class_a", "class_b", "xi"]
     # The sample direction misses μ by about σ²(d − 1)/(n·(1 − θ²)) ≪ 0.01; the SVM direction by its few support rows.
@@ -85,9 +82,6 @@ def test_xi_of_the_mixture_is_zero_from_the_first_direction_on(split):
     values = geometry.xi_of(nuisance, geometry.basis_of(geometry.rows_of(split)).vectors)[0]
     assert values[0] > 0.9
     assert values[1] < 0.01
-
-
-def test_margins_of_the_mixture_reach_the_closed_form(split):
     table = pc.margins(split, [1, D - 1], quantile=0.01)
     assert list(table.columns) == ["k", "class", "quantile", "cosine_margin", "distance_margin"]
     expected = gaussian_mixture.distance_margin(sigma=SIGMA)
@@ -98,7 +92,7 @@ def test_margins_of_the_mixture_reach_the_closed_form(split):
     assert (in_line["cosine_margin"] > 0.9).all()
 
 
-def test_xi_agrees_with_projecting_by_hand():
+def test_xi_agrees_with_projecting_by_hand_and_falls_to_zero_in_a_full_basis():
     features = little()
     rows = geometry.rows_of(features)
     basis = geometry.basis_of(rows, kind="private_pca")
@@ -109,9 +103,6 @@ def test_xi_agrees_with_projecting_by_hand():
         np.testing.assert_allclose(geometry.xi_of(separators.weights, basis.vectors)[:, k - 1], by_hand, atol=1e-6)
     table = pc.xi(features, 3)
     np.testing.assert_allclose(table["xi"], geometry.xi_of(separators.weights, basis.vectors)[:, 2], atol=1e-9)
-
-
-def test_xi_is_falling_and_ends_at_zero_in_a_full_basis():
     rows = geometry.rows_of(little())
     separators = geometry.separators(rows, geometry.pairs_of(rows.classes, "one_versus_rest"))
     for kind in ("random", "identity", "private_pca"):
@@ -157,7 +148,7 @@ def test_projected_margins_agree_with_brute_force():
     assert lowest["distance_margin"].to_list() == pytest.approx([table[table["k"] == k]["distance_margin"].min() for k in (2, 5)])
 
 
-def test_the_margin_at_a_quantile_is_reached_by_that_share():
+def test_the_margin_at_a_quantile_is_reached_by_that_share_and_shown_where_negative():
     values = np.arange(100.0)
     assert geometry.margin_at(values, 0.01) == 1.0
     assert geometry.margin_at(values, 0.0) == 0.0
@@ -165,15 +156,9 @@ def test_the_margin_at_a_quantile_is_reached_by_that_share():
         margin = geometry.margin_at(values, quantile)
         assert (values >= margin).mean() >= 1 - quantile
         assert (values > margin).mean() < 1 - quantile
-
-
-def test_inseparable_classes_have_a_negative_margin_that_is_shown():
     generator = pc_stream(1)
     mixed = pc.features(generator.standard_normal((80, 3)).astype(np.float32), np.arange(80) % 2)
     assert (pc.margins(mixed, 2)["distance_margin"] < 0).all()
-
-
-def test_a_class_with_one_row_is_separated_too():
     features = little()
     x = np.concatenate([features.x_train, np.full((1, 6), 9.0, dtype=np.float32)])
     lonely = pc.features(x, np.append(features.y_train, 3), classes=tuple("abcd"))
@@ -236,17 +221,17 @@ def test_a_noised_basis_charges_one_release_and_finds_the_signal_when_noise_is_s
         geometry.basis_of(rows, kind="dp_pca")
 
 
-def test_projector_distance_is_that_of_the_projectors():
+def test_projector_distances_and_stops_between_separators():
     generator = pc_stream(2)
     a, b = (np.linalg.qr(generator.standard_normal((9, 3)))[0] for _ in range(2))
     assert geometry.projector_distance(a, b) == pytest.approx(np.linalg.norm(a @ a.T - b @ b.T), abs=1e-9)
     assert geometry.projector_distance(a, -a) == pytest.approx(0.0, abs=1e-7)
-
-
-def test_stopping_between_two_separators():
     rows = geometry.rows_of(little())
     with pytest.raises(Cancelled):
         geometry.separators(rows, geometry.pairs_of(rows.classes), cancelled=lambda: True)
+    table = pd.DataFrame({"epsilon": [1.0] * 6, "k": [1, 1, 2, 2, 4, 4], "accuracy": [0.1, 0.3, 0.5, 0.7, 0.6, 0.6]})
+    assert geometry.best_k(table)[["k", "accuracy", "low", "high"]].to_numpy().tolist() == [[2, pytest.approx(0.6), 2, 4]]
+    assert geometry.best_k(table, within=0.45)["low"].to_list() == [1]
 
 
 def test_the_job_and_the_direct_call_agree(own_cache):
@@ -305,12 +290,6 @@ def test_a_small_class_drowns_first(share):
     gaps = 0.5 * 2.4**2 / np.sqrt(2.4**2 * (1 + noise) + 2 * noise + noise**2)
     table = geometry.predicted(moments, [1], [0.5], n_private=60)
     assert table["accuracy"].iloc[0] == pytest.approx(float(shares @ norm.cdf(gaps)), abs=1e-4)
-
-
-def test_best_k_is_the_smallest_of_equals_after_averaging_seeds():
-    table = pd.DataFrame({"epsilon": [1.0] * 6, "k": [1, 1, 2, 2, 4, 4], "accuracy": [0.1, 0.3, 0.5, 0.7, 0.6, 0.6]})
-    assert geometry.best_k(table)[["k", "accuracy", "low", "high"]].to_numpy().tolist() == [[2, pytest.approx(0.6), 2, 4]]
-    assert geometry.best_k(table, within=0.45)["low"].to_list() == [1]
 
 
 @pytest.mark.slow

@@ -153,15 +153,12 @@ def test_noise_that_64_bits_do_not_hold_is_refused(std: float) -> None:
         exact.rounded_gaussian(std, (1,), no_more)
 
 
-def test_a_poisson_sample_takes_words_below_the_probability() -> None:
+def test_a_poisson_sample_takes_words_below_the_probability_and_uniform_choices_draw_again() -> None:
     edge = int(Fraction(0.3) * 2**64)
     words = np.array([0, edge - 1, edge, 2**64 - 1], dtype=np.uint64)
     np.testing.assert_array_equal(exact.poisson_sample(0.3, 4, lambda count: words), [0, 1])
     np.testing.assert_array_equal(exact.poisson_sample(1.0, 3, no_more), [0, 1, 2])
     assert len(exact.poisson_sample(2.0**-70, 4, lambda count: words)) == 0
-
-
-def test_uniform_choices_draw_again_above_the_largest_multiple() -> None:
     most = 2**64 // 3 * 3
     words = iter([np.array([most, most - 1, 4], dtype=np.uint64), np.array([7], dtype=np.uint64)])
     np.testing.assert_array_equal(exact.uniform_below(3, 3, lambda count: next(words)), [1, 2, 1])
@@ -181,13 +178,17 @@ def mechanism(noise: float = 2.0, secret: object = None) -> GaussianMechanism:
     return GaussianMechanism(noise, 0.5, secret or Streams(None).secret("noise"), Ledger())
 
 
-def test_a_release_is_a_function_of_whole_numbers() -> None:
+def test_a_release_is_a_function_of_whole_numbers_and_a_seeded_count_is_none() -> None:
     total = torch.tensor([[5, -(2**40)], [0, 3]])
     units, one = 2**24, mechanism()
     released = one.release_integers(total, units)
     assert ((released * units / 0.5) % 1 == 0).all()
     assert one.ledger.noise_laws == {"exact"}
     assert mechanism(0.0).release_integers(total, units).equal(total.double() * 0.5 / units)
+    for secret, law in ((Streams(None), "exact"), (Streams(1), "fast")):
+        ledger = Ledger()
+        GeometricMechanism(DENOMINATOR, secret.secret("counts"), ledger).release(np.zeros(2, dtype=np.int64))
+        assert ledger.noise_laws == {law}
 
 
 @pytest.mark.parametrize(
@@ -205,10 +206,3 @@ def test_what_cannot_be_exact_is_refused_before_the_charge(noise: float, total: 
     with pytest.raises(SettingError, match="exact"):
         one.release_integers(total, units)
     assert not one.ledger.lines
-
-
-def test_a_seeded_count_is_no_exact_one() -> None:
-    for secret, law in ((Streams(None), "exact"), (Streams(1), "fast")):
-        ledger = Ledger()
-        GeometricMechanism(DENOMINATOR, secret.secret("counts"), ledger).release(np.zeros(2, dtype=np.int64))
-        assert ledger.noise_laws == {law}

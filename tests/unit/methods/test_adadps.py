@@ -54,14 +54,11 @@ def test_the_sum_needs_one_product_and_without_scaling_is_dp_sgds():
     np.testing.assert_allclose(own.numpy(), plain[0].numpy(), atol=1e-5)
 
 
-def test_the_second_moment_is_of_minibatch_means():
+def test_the_second_moment_is_of_minibatch_means_and_a_large_conditioner_is_dp_sgd():
     z, labels, weights, _ = case()
     rows = per_row_gradients(z, labels, weights)
     wanted = torch.stack([rows[start : start + 16].mean(0).square() for start in range(0, N, 16)]).mean(0)
     np.testing.assert_allclose(gradient_second_moment(z, labels, weights, batch_size=16).numpy(), wanted.numpy(), rtol=1e-4, atol=1e-7)
-
-
-def test_the_scaling_keeps_public_norms_and_vanishes_for_a_large_conditioner():
     z, labels, weights, _ = case()
     rows = per_row_gradients(z, labels, weights).flatten(1)
     for conditioner, least in ((None, 1.05), (1e-5, 1.5)):
@@ -71,9 +68,6 @@ def test_the_scaling_keeps_public_norms_and_vanishes_for_a_large_conditioner():
         assert float(root.max() / root.min()) > least
     flat = public_scaling(AdaDpsSettings(conditioner=1e6), z, labels, weights)
     np.testing.assert_allclose(flat.numpy(), 1.0, atol=1e-4)
-
-
-def test_a_large_conditioner_runs_as_dp_sgd():
     changes = {"noise_multiplier": 1.0, "steps": 3, "learning_rate": 0.5}
     split = small_split()
     own = classifier_of("adadps", split, conditioner=1e6, **changes)

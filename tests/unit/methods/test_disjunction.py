@@ -72,14 +72,11 @@ def test_scores_equal_brute_force_over_all_unions():
         assert ours[candidate] == (x[:, members].any(axis=1) == (y == 1)).sum()
 
 
-def test_components_join_what_public_rows_activate_together():
+def test_components_join_and_the_truth_is_found_at_a_moderate_budget():
     x = np.zeros((3, 6), dtype=np.float32)
     x[0, [0, 2]] = x[1, [2, 4]] = x[2, [1]] = 1
     found = disjunction.components(x)
     assert [np.flatnonzero(row).tolist() for row in found] == [[0, 2, 4], [1]]
-
-
-def test_it_finds_the_truth_at_a_moderate_budget():
     split = pc.split(pc.load_dataset("disjunctions", seed=1), public_fraction=0.1)
     record = pc.run("disjunction", split, epsilon=0.5)
     assert record.accuracy == 1.0

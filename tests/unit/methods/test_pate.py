@@ -35,7 +35,7 @@ def test_a_row_keeps_its_teacher_and_teachers_are_even():
     assert abs(every_tenth - 200).max() <= 5 * 14
 
 
-def test_a_teacher_is_a_ridge_regression_on_its_own_rows():
+def test_a_teacher_is_a_ridge_regression_on_its_own_rows_and_no_bit_hangs_on_others():
     generator = rng.stream(0, "teachers")
     z, y = generator.standard_normal((50, 4)).astype(np.float32), generator.integers(3, size=50)
     group = np.repeat([0, 2, 3], [20, 25, 5])
@@ -48,9 +48,6 @@ def test_a_teacher_is_a_ridge_regression_on_its_own_rows():
         np.testing.assert_allclose(away.sum(axis=0), 0, atol=1e-9)
     assert not weights[1].any()
     assert not bias[1].any()
-
-
-def test_no_bit_of_a_teacher_hangs_on_other_rows_or_their_order():
     generator = rng.stream(0, "teachers")
     y, group = generator.integers(3, size=600), generator.integers(5, size=600)
     rows = generator.uniform(-1, 1, (600, 7)).astype(np.float32)

@@ -107,14 +107,6 @@ def test_a_large_budget_without_useful_public_rows_reaches_the_learners_without_
     assert ours > max(rivals) - 0.01, (ours, rivals)
 
 
-def test_the_effective_dimension_grows_with_the_budget():
-    def dimension(epsilon):
-        (note,) = (note for note in pc.run("pillar_kalman", apart(elsewhere=""), epsilon=epsilon).notes if note.startswith("Effective"))
-        return float(note.split()[2])
-
-    assert 0 < dimension(0.05) < dimension(5.0) < 240
-
-
 @pytest.mark.parametrize("n_classes", [2, 3, 1000])
 def test_no_row_is_clipped_at_the_start_and_later_ones_in_proportion(n_classes):
     first, *later = kalman.clip_norms(kalman.KalmanSettings(steps=10), n_classes)
@@ -268,7 +260,7 @@ def test_the_edges_give_finite_heads(steps, k, n_classes):
     assert record.accuracy > (0.8 if k != 1 else 1 / n_classes)
 
 
-def test_k_follows_the_noise_and_the_classes():
+def test_k_follows_the_noise_and_the_classes_and_replace_one_costs_twice():
     facts = dataclasses.replace(small_split().facts, n_private=10_000, n_public=5_000, d=2_000, n_classes=80)
     plan = kalman.resolve_hyperparameters(kalman.KalmanSettings(noise_multiplier=31.0), facts)
     assert plan.settings.k == round(0.5 * (10_000 / 31.0) ** (2 / 3))
@@ -276,14 +268,17 @@ def test_k_follows_the_noise_and_the_classes():
         assert kalman.resolve_hyperparameters(kalman.KalmanSettings(steps=10, noise_multiplier=noise), facts).settings.k == k
     with pytest.raises(DataError, match="at most 2000"):
         kalman.resolve_hyperparameters(kalman.KalmanSettings(k=2_001, noise_multiplier=1.0), facts)
-
-
-def test_replace_one_costs_twice_the_noise():
     one, two = (
         pc.run("pillar_kalman", small_split(), epsilon=1.0, relation=relation).settings["noise_multiplier"]
         for relation in ("add_or_remove_one", "replace_one")
     )
     assert two == pytest.approx(2 * one, rel=0.01)
+
+    def dimension(epsilon):
+        (note,) = (note for note in pc.run("pillar_kalman", apart(elsewhere=""), epsilon=epsilon).notes if note.startswith("Effective"))
+        return float(note.split()[2])
+
+    assert 0 < dimension(0.05) < dimension(5.0) < 240
 
 
 def test_on_real_rows_it_is_not_below_pillar_where_noise_is_large():

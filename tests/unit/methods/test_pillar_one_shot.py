@@ -105,7 +105,7 @@ def test_sums_are_those_of_projected_unit_rows():
         np.testing.assert_allclose(sums[label], [*u[own].sum(axis=0), 0.5 * own.sum()], atol=1e-3)
 
 
-def test_without_counts_the_cost_is_a_plain_sum():
+def test_without_noise_or_counts_it_separates_and_k_follows_the_noise():
     case = case_for(METHODS["pillar_one_shot"], count_weight=0.0)
     tape = Recorder()
     _, ledger = case.fit(case.view, tape)
@@ -113,17 +113,11 @@ def test_without_counts_the_cost_is_a_plain_sum():
     assert call.shape == (3, 4)
     assert call.sensitivity == 1.0
     assert ledger.total_event == METHODS["dp_sgd"].cost(case_for(METHODS["dp_sgd"], steps=1).settings, case.view.facts)
-
-
-def test_without_noise_it_separates_what_can_be_separated():
     # Three clusters two to three standard deviations apart in 8 dimensions; chance is 1/3.
     record = pc.run("pillar_one_shot", small_split(n=600), epsilon=math.inf, k=4)
     assert record.accuracy > 0.8
     noisy = pc.run("pillar_one_shot", small_split(n=600), epsilon=0.001, k=4)
     assert noisy.accuracy < record.accuracy
-
-
-def test_k_follows_the_noise():
     facts = dataclasses.replace(small_split().facts, n_private=10_000, n_public=5_000, d=2_000)
     settings = one_shot.OneShotSettings(noise_multiplier=31.0)
     plan = one_shot.resolve_hyperparameters(settings, facts)

@@ -62,24 +62,11 @@ def test_page_statement_and_card_name_one_unit(most, unit):
     assert not any("one example (a row)" in text or "Who has k examples" in text for text in texts.values())
 
 
-def test_a_person_with_one_row_may_be_replaced_too():
+def test_a_person_with_one_row_may_be_replaced_and_private_decisions_are_said_in_every_text():
     record = pc.run("noisy_gd", pc.split(_brought(1, names=False)[0]), epsilon=1.0, relation="replace_one")
     assert record.guarantee.rows_per_person == 1
     assert "all examples of one person among the training rows replaced by any other" in pc.statement(record).text
-
-
-@pytest.mark.parametrize("names", [True, False])
-def test_that_nobody_is_on_both_sides_is_stated_by_you_or_was_compared(names):
-    private, public = _brought(1, names=names)
-    assert len(private.x_train) + len(private.x_test) == (99 if names else 100)
-    said, other = (PERSON_APART, PERSON_STATED) if names else (PERSON_STATED, PERSON_APART)
-    assert all(said in text and other not in text for text in _texts(private, public).values())
-    elsewhere = dataclasses.replace(private, x_train=private.x_train + 1)  # with these rows nothing was compared
-    assert all(PERSON_STATED in text for text in _texts(elsewhere, public).values())
-
-
-def test_what_private_rows_decided_is_said_in_every_text():
-    """One colour image among grey ones: the app noted that no ε covers it, and the statement said that nobody had looked."""
+    # One colour image among grey ones: the app noted that no ε covers it, and the statement said that nobody had looked.
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
         for number in range(60):
@@ -98,3 +85,13 @@ def test_what_private_rows_decided_is_said_in_every_text():
     assert all(FORM_PUBLIC in text for text in _texts(plain, plain).values())
     assert plain.fingerprint == table.fingerprint
     assert uploads.keep(plain) != uploads.keep(table), "the first that is kept would speak for both"
+
+
+@pytest.mark.parametrize("names", [True, False])
+def test_that_nobody_is_on_both_sides_is_stated_by_you_or_was_compared(names):
+    private, public = _brought(1, names=names)
+    assert len(private.x_train) + len(private.x_test) == (99 if names else 100)
+    said, other = (PERSON_APART, PERSON_STATED) if names else (PERSON_STATED, PERSON_APART)
+    assert all(said in text and other not in text for text in _texts(private, public).values())
+    elsewhere = dataclasses.replace(private, x_train=private.x_train + 1)  # with these rows nothing was compared
+    assert all(PERSON_STATED in text for text in _texts(elsewhere, public).values())

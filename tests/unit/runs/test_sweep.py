@@ -146,7 +146,7 @@ def test_a_folder_that_cannot_be_looked_at_in_whole_answers_for_its_own_rows(tab
     assert len({*states, ""}) == 3
 
 
-def test_a_refusal_is_kept_of_the_file_that_was_refused(table_file):
+def test_a_refusal_is_kept_with_its_cause_of_the_file_that_was_refused(table_file, monkeypatch):
     grid = {**TABLE, "method": "pillar", "k": 3, "public_fraction": None, "public_per_class": 20}
     for n, is_refused in ((30, True), (3000, False)):
         table_file(n)
@@ -154,6 +154,13 @@ def test_a_refusal_is_kept_of_the_file_that_was_refused(table_file):
             assert is_refused == isinstance(pc.sweep(grid).iloc[0].error_message, str)
         except errors.DataError:
             assert is_refused
+    grid = {**GRID, "method": "pillar", "k": [5, 400], "seed": 0}
+    first = pc.sweep(grid)
+    monkeypatch.setattr(sweeping.run, "solve_spec", lambda *_: pytest.fail("a refused cell was tried again"))
+    assert pc.sweep(grid).equals(first)
+    refused = [record for record in sweeping.cached_records(sweeping.specs_of(grid)) if record.get("error")]
+    assert {record["cause"] for record in refused} == {"DataError"}
+    assert all(record["versions"]["pillar_core"] == pc.__version__ for record in refused)
 
 
 def test_a_cell_that_cannot_run_is_a_row_with_its_reason_in_the_words_of_a_run_each_time():
@@ -167,16 +174,6 @@ def test_a_cell_that_cannot_run_is_a_row_with_its_reason_in_the_words_of_a_run_e
     for _ in range(2):
         with pytest.raises(errors.DataError, match="k must be at most"):
             sweeping.read_or_run(cell, split)
-
-
-def test_a_refusal_is_kept_with_its_cause_and_not_tried_again(monkeypatch):
-    grid = {**GRID, "method": "pillar", "k": [5, 400], "seed": 0}
-    first = pc.sweep(grid)
-    monkeypatch.setattr(sweeping.run, "solve_spec", lambda *_: pytest.fail("a refused cell was tried again"))
-    assert pc.sweep(grid).equals(first)
-    refused = [record for record in sweeping.cached_records(sweeping.specs_of(grid)) if record.get("error")]
-    assert {record["cause"] for record in refused} == {"DataError"}
-    assert all(record["versions"]["pillar_core"] == pc.__version__ for record in refused)
 
 
 def test_what_a_full_disk_or_a_missing_package_refuses_is_tried_again(monkeypatch):
@@ -215,15 +212,14 @@ def test_a_spending_that_was_not_declared_stops_the_sweep(monkeypatch):
 
 
 def test_records_say_what_made_them_and_releases_are_never_stored(own_cache):
+    pc.sweep({**GRID, "method": "pillar", "k": 5, "epsilon": 0.5, "seed": None, "split_seed": 0})
+    assert not [path for path in (own_cache / "record").rglob("*") if path.is_file()]
     grid = {**GRID, "method": "pillar", "k": 5, "seed": 0}
     pc.sweep(grid)
+    assert [path for path in (own_cache / "record").rglob("*") if path.is_file()]
     for record in sweeping.cached_records(sweeping.specs_of(grid)):
         assert record["versions"]["pillar_core"] == pc.__version__
         assert {"source", "Python", "numpy", "torch"} <= set(record["versions"])
-    pc.sweep({**GRID, "method": "pillar", "k": 5, "epsilon": 0.5, "seed": None, "split_seed": 0})
-    assert not [path for path in (own_cache / "record").rglob("*") if path.is_file()]
-    pc.sweep({**GRID, "method": "pillar", "k": 5, "epsilon": 0.5, "seed": 0})
-    assert [path for path in (own_cache / "record").rglob("*") if path.is_file()]
 
 
 def test_unknown_axes_and_half_a_sign_are_refused_in_our_words():

@@ -180,14 +180,11 @@ def damage(path: Path, fault: str) -> None:
     path.write_bytes(bytes(content))
 
 
-def test_an_entry_under_another_name_is_refused(cache: Store) -> None:
+def test_keys_of_other_names_and_nested_json_are_a_miss(cache: Store) -> None:
     cache.put_json("record", KEY, 1)
     cache.put_json("record", OTHER, 2)
     place(cache, "record", OTHER).write_bytes(place(cache, "record", KEY).read_bytes())
     assert cache.get_json("record", OTHER) is None
-
-
-def test_json_nested_beyond_reason_is_a_miss(cache: Store) -> None:
     entry.write_entry(cache.root, "record", KEY, lambda out: out.write(b"[" * 10**6))
     assert cache.get_json("record", KEY) is None
 
@@ -350,7 +347,7 @@ def test_a_disk_without_hard_links_still_keeps_the_first_entry(cache: Store, mon
     assert cache.get_json("record", KEY) == 1
 
 
-def test_the_starter_layer_is_read_and_never_written(tmp_path: Path) -> None:
+def test_own_entries_and_the_starter_hide_each_others_damage(tmp_path: Path) -> None:
     Store(tmp_path / "starter").put_json("record", KEY, "starter")
     cache = Store(tmp_path / "cache", starter=tmp_path / "starter")
     assert cache.has("record", KEY)
@@ -362,9 +359,6 @@ def test_the_starter_layer_is_read_and_never_written(tmp_path: Path) -> None:
     cache.prune(0)
     assert cache.get_json("record", KEY) == "starter"
     assert cache.verify().whole == 1
-
-
-def test_own_entries_hide_a_damaged_starter_and_the_other_way_round(tmp_path: Path) -> None:
     starter = Store(tmp_path / "starter")
     starter.put_json("record", KEY, 1)
     cache = Store(tmp_path / "cache", starter=tmp_path / "starter")
@@ -409,7 +403,7 @@ def test_reading_counts_as_use_and_notes_are_bounded(cache: Store) -> None:
     assert cache.notes() == tuple(f"note {number}" for number in range(30, 80))
 
 
-def test_the_size_limit_holds_after_each_array(tmp_path: Path) -> None:
+def test_the_size_limit_holds_after_each_array_and_counts_what_others_write(tmp_path: Path) -> None:
     cache = Store(tmp_path / "cache", max_bytes=30_000)
     cache.put_json("record", KEY, 1)
     for number in range(10):
@@ -417,10 +411,7 @@ def test_the_size_limit_holds_after_each_array(tmp_path: Path) -> None:
         assert sum(item.size for item in cache.ls()) <= 30_000
     assert cache.has("arrays", fingerprint(9))
     assert cache.has("record", KEY)
-
-
-def test_the_size_limit_counts_what_others_write(tmp_path: Path) -> None:
-    """Also where the other writes into a folder that this one has read before, and has not listed since."""
+    # Also where the other writes into a folder that this one has read before, and has not listed since.
     own, other = Store(tmp_path / "cache", max_bytes=30_000), Store(tmp_path / "cache")
     keys = [f"aa{number}" for number in range(8)]
     own.put_arrays(keys[0], x=np.zeros(1000))

@@ -13,7 +13,7 @@ def split():
     return pc.split(pc.load_dataset("digits"), public_fraction=0.1)
 
 
-def test_stages_add_one_part_each_and_end_at_the_run_itself(split):
+def test_stages_end_at_the_run_itself_and_leave_out_parts_that_it_lacks(split):
     record = pc.run("pillar", split, epsilon=0.5, batch_size=256, steps=10)
     parts = stages(record)
     assert list(parts) == list(TITLES)
@@ -26,9 +26,6 @@ def test_stages_add_one_part_each_and_end_at_the_run_itself(split):
     table = accuracy_costs(accuracies)
     assert table["mean"].sum() == pytest.approx(1 - record.accuracy)
     assert table["low"].isna().all()
-
-
-def test_parts_that_a_run_lacks_are_left_out(split):
     assert list(stages(pc.run("dp_sgd", split, epsilon=1.0))) == ["features", "clipping", "noise"]
     record = pc.run("pillar", split, epsilon=1.0)
     whole = dataclasses.replace(record, settings={**record.settings, "k": record.facts.d})

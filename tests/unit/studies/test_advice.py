@@ -66,7 +66,7 @@ def test_advice_runs_as_it_is_within_its_range_and_reaches_a_target_by_the_small
     assert pc.advise(pc.split(digits, public_fraction=0.1)).metric == "accuracy"
 
 
-def test_the_range_says_on_how_many_sets_it_held_and_the_document_says_the_same(digits):
+def test_the_range_is_the_documents_and_candidates_that_cannot_fit_are_left_out(digits):
     page = (Path(__file__).parents[3] / "docs" / "public_data.md").read_text(encoding="utf-8")
     document = page.split("\n## Advice before any private row is read\n")[1].split("\n## ")[0]
     for kind, table in free.FITTED.items():
@@ -83,9 +83,6 @@ def test_the_range_says_on_how_many_sets_it_held_and_the_document_says_the_same(
     low, high = advice.expected_accuracy
     assert high - low <= 2 * measured["error"] + 1e-9
     assert "95 %" not in document
-
-
-def test_candidates_that_cannot_fit_are_left_out_with_the_reason(digits):
     split = pc.split(digits, public_fraction=0.1)
     narrow = pc.features(np.zeros((30, 3)), np.arange(30) % 2)
     fitting = FeatureSet(split.public_x, split.public_y, None, None, digits.classes)

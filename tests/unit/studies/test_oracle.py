@@ -10,15 +10,12 @@ import pillar_core as pc
 from contract.cases import small_split
 
 
-def test_a_candidate_gathers_the_noise_that_it_names():
+def test_candidates_gather_the_noise_they_name_and_neighbours_keep_rank_and_steps():
     """T steps of size η with noise σ·clip in a sum over N rows, σ = √T/μ, add up to η·√T·σ·clip/N in a weight."""
     mu, n, one = 0.05, 2000, oracle.Candidate(40, 20, 0.5, 0.4, False)
     settings = one.settings(mu, n)
     assert settings["learning_rate"] * math.sqrt(20) * (math.sqrt(20) / mu) * 0.4 / n == pytest.approx(0.5)
     assert settings.keys() == {"k", "steps", "l2_clip_norm", "standardise", "learning_rate"}
-
-
-def test_neighbours_keep_to_the_rank_and_the_steps():
     for one in (oracle.Candidate(7, 1, 0.25, 0.2, True), oracle.Candidate(50, 80, 1.0, 1.0, False)):
         for other in one.neighbours(60):
             assert 5 <= other.k <= 60

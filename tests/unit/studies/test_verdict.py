@@ -25,7 +25,7 @@ def attack(found: int) -> Attack:
     return Attack("a", np.where(np.arange(2000) < found, 2.0, threshold / 2), others)
 
 
-def test_no_claim_is_cleared_before_trials_ran() -> None:
+def test_no_claim_is_cleared_before_trials_ran_and_the_ceiling_is_read_at_the_named_rate() -> None:
     many = CanaryAudit(Finding("canary", Counts(3, 2, 100), 0.0, 0.4, np.zeros(1), np.zeros(1)), CEILING, 1.0, 2.0, 0.0, 0.05, 0.5)
     assert verdict.sentence(ONE, None, NO_RATES).startswith("**ε ≤ 1 is not yet audited by trials.**")
     assert verdict.sentence(ONE, many, NO_RATES).startswith("**No attack or audit here contradicts ε ≤ 1.**")
@@ -33,9 +33,6 @@ def test_no_claim_is_cleared_before_trials_ran() -> None:
     assert "from ε" not in verdict.sentence(dataclasses.replace(ONE, claimed_epsilon=2.0), None, NO_RATES)
     loud = dataclasses.replace(ONE, certified=(1.5, 0.0))
     assert verdict.sentence(loud, None, NO_RATES).startswith("**An audit refutes ε ≤ 1**")
-
-
-def test_the_ceiling_is_read_at_the_rate_of_false_alarms_that_is_named() -> None:
     rates = {found: rates_under([attack(found)], CEILING) for found in (24, 28, 80)}
     said = {found: verdict.attack(table) for found, table in rates.items()}
     assert all("the guarantee allows 1.3 %" in words for words in said.values()), said

@@ -126,7 +126,7 @@ def test_lemma_6_corrected_is_total_variation_and_is_reached():
     assert np.linalg.norm(shifted - moment, 2) == pytest.approx(bound)
 
 
-def test_unlabelled_rows_of_theorem_1_show_the_whole_graph():
+def test_unlabelled_rows_show_the_whole_graph_and_connect_both_sides():
     """Rows that are single edges of a fixed graph, each with probability p: with n_unl rows all edges are seen, 1 − β/2."""
     edges, p, beta = 8, 0.1, 0.2
     n = math.ceil(theory.semi_private.graph_rows(d=6, p=p, beta=beta))
@@ -137,9 +137,6 @@ def test_unlabelled_rows_of_theorem_1_show_the_whole_graph():
         few += bool((generator.multinomial(n // 8, [*[p] * edges, 1 - p * edges])[:edges] == 0).any())
     assert failures <= allowed(300, beta / 2)
     assert few > allowed(300, beta / 2)
-
-
-def test_theorem_2_corrected_connects_both_sides():
     d, k, p, beta = 180, 80, 0.02, 0.02
     outcome = CALCULATORS["semi_private_theorem_2"](d=d, k=k, p=p, beta=beta)
     assert outcome.violations == ()
@@ -216,7 +213,7 @@ def test_corollary_2s_radius_and_margin_hold_on_the_generator():
     assert (signs * (data.x_train @ data.known["mu"]) >= outcome.value("margin")).all()
 
 
-def test_the_component_graph_is_that_of_brute_force():
+def test_graph_and_choice_are_those_of_brute_force():
     x, y = theory.random_graph_rows(12, d=14, k=6, p=0.1, seed=1, part="unlabelled")
     graph = theory.component_graph(x)
     edges = {(i, j) for row in x for i in np.flatnonzero(row) for j in np.flatnonzero(row) if i < j}
@@ -227,9 +224,6 @@ def test_the_component_graph_is_that_of_brute_force():
     assert (np.diff(graph.sizes) <= 0).all()
     assert not x[y][:, 6:].any()
     assert not x[~y][:, :6].any()
-
-
-def test_the_choice_is_the_exponential_mechanism_by_brute_force():
     x, y = theory.random_graph_rows(20, d=8, k=3, p=0.2, seed=2, part="private")
     graph = theory.component_graph(x)
     chosen = theory.choice(graph, x, y, epsilon=0.7)

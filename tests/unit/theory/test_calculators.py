@@ -199,7 +199,7 @@ def test_a_broken_range_is_listed_with_the_value(name, inputs, broken):
     assert any(line.startswith(broken) for line in calculator(**inputs).violations)
 
 
-def test_theorem_1_fits_corollary_2_at_the_mixtures_own_geometry():
+def test_theorem_1_fits_corollary_2_and_rate_curves_cross_where_they_should():
     """Corollary 2, corrected, is Theorem 1 at k = 1, ξ = 0 and the mixture's normalised margin and gap."""
     inputs = {"d": 100, "theta": 0.005, "sigma": 0.005, "n_private": 10_000, "alpha": 0.1, "beta": 0.04, "epsilon": 0.1}
     corollary = CALCULATORS["pillar_corollary_2"](**inputs)
@@ -209,10 +209,7 @@ def test_theorem_1_fits_corollary_2_at_the_mixtures_own_geometry():
     )
     assert corollary.value("public rows", CORRECTED) == pytest.approx(theorem.value("public rows"))
     assert corollary.value("private rows", CORRECTED) == pytest.approx(theorem.value("private rows", CORRECTED))
-
-
-def test_rate_curves_cross_where_they_should():
-    """PILLAR beats JL exactly while √k < (1 − ξ)·√(log n)/γ."""
+    # PILLAR beats JL exactly while √k < (1 − ξ)·√(log n)/γ.
     table = theory.rate_curves("k", [10, 2000], gamma=0.1, xi=0.0, n=45_000)
     for k, wins in ((10, True), (2000, False)):
         rows = table[table["x"] == k].set_index("method")["rows"]
