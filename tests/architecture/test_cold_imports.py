@@ -62,16 +62,7 @@ def test_what_needs_no_torch_imports_none():
     assert [(name, modules & HEAVY) for name, modules in stages.items() if modules & HEAVY] == []
     assert not stages["import"] & {"numpy", "pandas", "scipy"}
     assert not stages["epsilon"] & {
-        "pandas",
-        "plotly",
-        "scipy.signal",
-        "scipy.stats",
-        "attr",
-        "diskcache",
-        "yaml",
-        "PIL",
-        "pyarrow",
-        "tokenizers",
+        *("pandas", "plotly", "scipy.signal", "scipy.stats", "attr", "diskcache", "yaml", "PIL", "pyarrow", "tokenizers"),
     }
     assert "scipy.stats" not in stages["hero"]
 

@@ -46,12 +46,7 @@ def test_with_the_release_replayed_nothing_depends_on_private_rows() -> None:
     made, ledger = released(own, tape)
     x, y = own.x_train, own.y_train
     hostile = [
-        (0 * x, y),
-        (x[::-1], y),
-        (1e30 * x, 0 * y),
-        (np.full_like(x, np.nan), y),
-        (x[:1], y[:1]),
-        (x[:0], y[:0]),
+        *((0 * x, y), (x[::-1], y), (1e30 * x, 0 * y), (np.full_like(x, np.nan), y), (x[:1], y[:1]), (x[:0], y[:0])),
         (np.tile(x, (2, 1)), np.tile(y, 2)),
     ]
     for rows, labels in hostile:

@@ -19,13 +19,8 @@ from processes import started
 REPOSITORY = Path(__file__).resolve().parents[2]
 CHROMIUM = Path(os.environ.get("PILLAR_CHROMIUM", "/usr/bin/chromium"))
 CHROMIUM_OPTIONS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-    "--disable-quic",
+    *("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    *("--no-first-run", "--disable-quic"),
 ]
 START_SECONDS = 480.0
 PATIENCE_MS = 480_000

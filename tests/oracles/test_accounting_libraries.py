@@ -45,13 +45,8 @@ def pld_epsilon(sigma: float, q: float, steps: int, delta: float, relation: Neig
 @pytest.mark.parametrize(
     ("sigma", "q", "steps", "delta", "interval"),
     [
-        (22.2, PAPER_Q, 1000, 1e-5, 1e-5),
-        (3.84, PAPER_Q, 1000, 1e-5, 5e-5),
-        (3.6, PAPER_Q, 6000, 1e-5, 2e-5),
-        (0.8, 0.005, 1000, 1e-6, 1e-4),
-        (1.0, 0.05, 1, 1e-5, 1e-4),
-        (0.6, 1e-4, 20_000, 1e-5, 1e-4),
-        (2.0, 0.5, 20, 1e-8, 1e-4),
+        *((22.2, PAPER_Q, 1000, 1e-5, 1e-5), (3.84, PAPER_Q, 1000, 1e-5, 5e-5), (3.6, PAPER_Q, 6000, 1e-5, 2e-5)),
+        *((0.8, 0.005, 1000, 1e-6, 1e-4), (1.0, 0.05, 1, 1e-5, 1e-4), (0.6, 1e-4, 20_000, 1e-5, 1e-4), (2.0, 0.5, 20, 1e-8, 1e-4)),
     ],
 )
 def test_ends_bracket_the_loss_distribution_of_dp_accounting(

@@ -92,13 +92,8 @@ def test_other_accounts_of_the_machine_stay_out_but_for_root_and_the_health_chec
     monkeypatch.setattr(door, "Path", lambda path: lists[path.rpartition("/")[2]])
     mapped = "0000000000000000FFFF00000100007F"
     for local, account, inode, expected in (
-        ("0100007F", 1000, 7, 200),
-        ("0100007F", 0, 7, 200),
-        (mapped, 1000, 7, 200),
-        ("0100007F", 65534, 7, 403),
-        (mapped, 65534, 7, 403),
-        ("0100007F", 0, 0, 403),
-        ("0200007F", 1000, 7, 403),
+        *(("0100007F", 1000, 7, 200), ("0100007F", 0, 7, 200), (mapped, 1000, 7, 200), ("0100007F", 65534, 7, 403)),
+        *((mapped, 65534, 7, 403), ("0100007F", 0, 0, 403), ("0200007F", 1000, 7, 403)),
     ):
         of_six = local == mapped
         lists["tcp"].write_text(head + ("" if of_six else line.format(local=local, account=account, inode=inode)))

@@ -22,17 +22,8 @@ Y = np.arange(20) % 2
 @pytest.mark.parametrize(
     ("rows", "labels"),
     [
-        ("x_train", "y_train"),
-        ("X_train", "y_train"),
-        ("X", "y"),
-        ("x", "y"),
-        ("features", "labels"),
-        ("data", "target"),
-        ("embeddings", "labels"),
-        ("embeddings", None),
-        ("arr_0", "arr_1"),
-        ("train_x", "train_y"),
-        ("images", "label"),
+        *(("x_train", "y_train"), ("X_train", "y_train"), ("X", "y"), ("x", "y"), ("features", "labels"), ("data", "target")),
+        *(("embeddings", "labels"), ("embeddings", None), ("arr_0", "arr_1"), ("train_x", "train_y"), ("images", "label")),
     ],
 )
 def test_the_names_that_people_give_are_known_and_said(rows: str, labels: str | None) -> None:
@@ -69,12 +60,8 @@ def test_a_sparse_file_holds_rows(kind: str) -> None:
 @pytest.mark.parametrize(
     "rows",
     [
-        scipy.sparse.csr_matrix(X),
-        torch.tensor(X, requires_grad=True),
-        torch.tensor(X).double(),
-        pd.DataFrame(X, columns=["a", "b", "c"]),
-        pd.DataFrame(X, columns=["a", "b", "c"]).convert_dtypes(),
-        X.tolist(),
+        *(scipy.sparse.csr_matrix(X), torch.tensor(X, requires_grad=True), torch.tensor(X).double()),
+        *(pd.DataFrame(X, columns=["a", "b", "c"]), pd.DataFrame(X, columns=["a", "b", "c"]).convert_dtypes(), X.tolist()),
     ],
     ids=["sparse", "with gradient", "double", "frame", "nullable", "lists"],
 )

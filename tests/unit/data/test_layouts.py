@@ -138,12 +138,8 @@ def test_a_planted_pickle_runs_nothing(tmp_path: Path, protocol: int) -> None:
 @pytest.mark.parametrize(
     "state",
     [
-        {"data": np.zeros((2, 3072)), "labels": [0, 1]},
-        {"data": np.zeros((2, 100), np.uint8), "labels": [0, 1]},
-        {"data": np.zeros((2, 3072), np.uint8), "labels": [0]},
-        {"data": [1, 2], "labels": [0, 1]},
-        {"labels": [0, 1]},
-        [1, 2],
+        *({"data": np.zeros((2, 3072)), "labels": [0, 1]}, {"data": np.zeros((2, 100), np.uint8), "labels": [0, 1]}),
+        *({"data": np.zeros((2, 3072), np.uint8), "labels": [0]}, {"data": [1, 2], "labels": [0, 1]}, {"labels": [0, 1]}, [1, 2]),
     ],
 )
 def test_batches_that_hold_something_else_are_refused(tmp_path: Path, state: object) -> None:

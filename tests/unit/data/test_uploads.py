@@ -97,13 +97,8 @@ def test_a_damaged_card_costs_the_title_and_not_the_rows(content: bytes) -> None
 @pytest.mark.parametrize(
     "damage",
     [
-        {"rows_per_person": None},
-        {"persons": None},
-        {"rows_per_person": np.array("x")},
-        {"rows_per_person": np.arange(3)},
-        {"rows_per_person": np.array(0)},
-        {"persons": np.array(["a"] * 8)},
-        {"persons": np.zeros((8, 2))},
+        *({"rows_per_person": None}, {"persons": None}, {"rows_per_person": np.array("x")}, {"rows_per_person": np.arange(3)}),
+        *({"rows_per_person": np.array(0)}, {"persons": np.array(["a"] * 8)}, {"persons": np.zeros((8, 2))}),
     ],
 )
 def test_damaged_persons_are_refused_in_our_words_and_their_rows_never_taken_for_single_ones(damage: dict[str, np.ndarray | None]) -> None:

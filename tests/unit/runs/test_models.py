@@ -255,14 +255,8 @@ def zipped(path, parts):
 @pytest.mark.parametrize(
     "changed",
     [
-        {"network": "timm:hf-hub:somebody/something"},
-        {"network": "timm:test_efficientnet?checkpoint_path=/etc/passwd"},
-        {"network": "wrn_16_4"},
-        {"n_classes": 3},
-        {"shape": "ab"},
-        {"shape": [4, 4, 5]},
-        {"layers": None},
-        {"unknown": 1},
+        *({"network": "timm:hf-hub:somebody/something"}, {"network": "timm:test_efficientnet?checkpoint_path=/etc/passwd"}),
+        *({"network": "wrn_16_4"}, {"n_classes": 3}, {"shape": "ab"}, {"shape": [4, 4, 5]}, {"layers": None}, {"unknown": 1}),
     ],
     ids=str,
 )

@@ -78,15 +78,7 @@ def test_commands_print_the_receipt_of_a_release_and_of_nothing_else(command, tm
 def test_a_training_that_could_not_be_written_down_is_not_begun(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(store.Store, "put_json", lambda *_: False)
     asked = [
-        "run",
-        "--dataset",
-        "digits",
-        "--public-fraction",
-        "0.1",
-        "--epsilon",
-        "1",
-        "--release",
-        "--export",
+        *("run", "--dataset", "digits", "--public-fraction", "0.1", "--epsilon", "1", "--release", "--export"),
         str(tmp_path / "model.zip"),
     ]
     assert main(asked) != 0
