@@ -43,6 +43,11 @@ def test_the_card_says_what_was_kept_and_the_rows_come_back() -> None:
 
 
 def test_sets_live_side_by_side_and_those_that_left_the_cache_are_not_offered() -> None:
+    name = uploads.keep(numbers(), title="cells.csv")
+    store.default().delete("arrays", uploads.key_of(name))
+    assert uploads.list_uploads() == ()
+    assert uploads.card(name) is None
+    assert "not here" in uploads.title_of(name)
     names = [uploads.keep(numbers(scale), title="cells.csv") for scale in (1.0, 2.0, 3.0)]
     assert [uploads.card(name).title for name in names] == ["cells.csv", "cells.csv (2)", "cells.csv (3)"]
     assert [one.name for one in uploads.list_uploads()] == names[::-1]
@@ -52,11 +57,6 @@ def test_sets_live_side_by_side_and_those_that_left_the_cache_are_not_offered() 
     assert uploads.title_of(names[1]) == "cells.csv (2)", "kept again without a title, such as by a sweep"
     uploads.keep(numbers(2.0), title=" other\nfile.csv ")
     assert uploads.title_of(names[1]) == "other file.csv"
-    name = uploads.keep(numbers(), title="cells.csv")
-    store.default().delete("arrays", uploads.key_of(name))
-    assert uploads.list_uploads() == ()
-    assert uploads.card(name) is None
-    assert "not here" in uploads.title_of(name)
 
 
 def test_forgetting_removes_rows_card_and_all_that_was_made_from_them() -> None:
