@@ -14,7 +14,7 @@ from pillar_core.studies import one_training
 from pillar_core.types import RunSpec
 
 
-def test_possible_models_differ_by_noise_alone() -> None:
+def test_possible_models_differ_by_noise_alone_and_each_is_one_dot() -> None:
     split = pc.split(pc.load_dataset("digits"), public_fraction=0.1, seed=0)
     spec = RunSpec.of("pillar", epsilon=1.0, k=8)
     models = one_training.possible_models(spec, split, (0.1, math.inf), 4)
@@ -28,18 +28,6 @@ def test_possible_models_differ_by_noise_alone() -> None:
     assert table[np.isinf(table["epsilon"])]["class"].nunique() == 1
     with pytest.raises(DataError, match="seed"):
         one_training.possible_models(dataclasses.replace(spec, seed=None), split)
-
-
-def test_a_drawing_is_read_as_the_row_whose_pixels_it_has_and_anything_else_is_refused() -> None:
-    images, rows = pc.load_dataset("digits").x_test, pc.load_features(pc.load_dataset("digits")).x_test
-    picture = base64.b64encode(images[7].tobytes()).decode()
-    assert np.array_equal(one_training.read_drawing(picture, (8, 8), backbone="raw_pixels"), rows[7])
-    for bad in (picture[4:], "<script>", ""):
-        with pytest.raises(DataError, match="one grey value for each pixel"):
-            one_training.read_drawing(bad, (8, 8), backbone="raw_pixels")
-
-
-def test_every_model_is_one_dot_and_names_with_markup_are_text() -> None:
     import pandas as pd
 
     said = [(0.1, draw, "<script>x" if draw % 3 else "b") for draw in range(20)] + [(math.inf, draw, "b") for draw in range(20)]
@@ -49,3 +37,12 @@ def test_every_model_is_one_dot_and_names_with_markup_are_text() -> None:
     assert len({(x, y) for trace in figure.data for x, y in zip(trace.x, trace.y, strict=True)}) == 40
     assert figure.layout.xaxis.ticktext[0] == "b"
     assert "<script" not in figure.to_json()
+
+
+def test_a_drawing_is_read_as_the_row_whose_pixels_it_has_and_anything_else_is_refused() -> None:
+    images, rows = pc.load_dataset("digits").x_test, pc.load_features(pc.load_dataset("digits")).x_test
+    picture = base64.b64encode(images[7].tobytes()).decode()
+    assert np.array_equal(one_training.read_drawing(picture, (8, 8), backbone="raw_pixels"), rows[7])
+    for bad in (picture[4:], "<script>", ""):
+        with pytest.raises(DataError, match="one grey value for each pixel"):
+            one_training.read_drawing(bad, (8, 8), backbone="raw_pixels")
