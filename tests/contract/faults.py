@@ -357,6 +357,11 @@ HEADS = ("dp_sgd", "pillar", "gep", "adadps", "dope_sgd", "pillar_one_shot", "pi
 RIVALS = ("dp_ls", "dp_fc")
 NORMALS = (*HEADS, *RIVALS, "dp_pca", "private_knn", DEEP, SCREENING)
 FEW = ("dp_sgd", DEEP)
+STEPPED = ("dp_sgd", "pillar", "gep", "adadps", "dope_sgd", "pillar_kalman", "private_knn", DEEP)
+PLACED = ("dp_sgd", "pillar", "dope_sgd", "adadps", "semi_private_halfspace")
+PROJECTED = ("pillar", "semi_private_halfspace", "pillar_one_shot", "pillar_kalman")
+TRACED = ("dp_sgd", "pillar", "dp_pca", "private_knn", DEEP, SCREENING)
+OF_UNIFORMS = tuple(name for name in test_releases.SHAPES if name not in (*OF_WORDS, "one choice"))
 
 
 def _allocated(kind: str, words: str, owner: Any, name: str, made: Callable[[Any], Any]) -> Fault:
@@ -376,40 +381,23 @@ def _cut(generator: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
     return np.clip(generator.standard_normal(size), -2, 2) / 0.9595
 
 
+CHOICE, SECRET, SAMPLE = (ExponentialMechanism, "_draw"), (Streams, "secret"), (poisson, "poisson_sample")
+CLIP, SYSTEM_NORMALS, SYSTEM_WORDS = (gradient, "clip_factors"), (rng.SystemStream, "standard_normal"), (rng.SystemStream, "words")
+"""Where several faults are planted: owner and attribute."""
+
 FAULTS = (
     _noise("scale", "half the noise", noise_by(lambda noise: noise / 2), NORMALS),
     _noise("scale", "two thirds of the noise", noise_by(lambda noise: noise * 2 / 3), NORMALS),
-    _noise(
-        "scale",
-        "one place without noise",
-        noise_by(lambda noise: noise * (torch.arange(noise.shape[-1]) > 0)),
-        ("dp_sgd", "pillar_one_shot"),
-    ),
+    _noise("scale", "one place without noise", noise_by(lambda n: n * (torch.arange(n.shape[-1]) > 0)), ("dp_sgd", "pillar_one_shot")),
     _noise("scale", "noise in units of the realised norm", by_the_realised_norm, ("pillar_kalman", "pillar_one_shot")),
     Fault("scale", "half the noise", PrintedNoisySgd, "_descend", half_printed, (PRINTED,)),
-    Fault(
-        "scale",
-        "choice at two thirds of its scale",
-        ExponentialMechanism,
-        "_draw",
-        scaled_choice(2 / 3),
-        ("disjunction", "pillar_noisy_sgd", "prototypes"),
-    ),
+    Fault("scale", "choice at two thirds of its scale", *CHOICE, scaled_choice(2 / 3), ("disjunction", "pillar_noisy_sgd", "prototypes")),
     _noise("law", "uniform noise of equal variance", law_by(_uniform), NORMALS),
     _noise("law", "Laplace noise of equal variance", law_by(lambda g, size: g.laplace(0, 2**-0.5, size)), ("dp_sgd", "gep", DEEP)),
     _noise("law", "normals cut at two deviations", law_by(_cut), ("dp_sgd", "pillar_one_shot", DEEP)),
-    Fault(
-        "law", "normal noise for a choice", ExponentialMechanism, "_draw", normal_choice, ("disjunction", "pillar_noisy_sgd", "prototypes")
-    ),
-    Fault(
-        "dependence",
-        "the same noise in every step",
-        Streams,
-        "secret",
-        stuck,
-        ("dp_sgd", "pillar", "gep", "adadps", "dope_sgd", "pillar_kalman", "private_knn", DEEP),
-    ),
-    Fault("dependence", "the same noise in every run", Streams, "secret", seedless, (*HEADS, DEEP)),
+    Fault("law", "normal noise for a choice", *CHOICE, normal_choice, ("disjunction", "pillar_noisy_sgd", "prototypes")),
+    Fault("dependence", "the same noise in every step", *SECRET, stuck, STEPPED),
+    Fault("dependence", "the same noise in every run", *SECRET, seedless, (*HEADS, DEEP)),
     _noise("dependence", "classes share their noise", noise_by(shared_by_classes), ("dp_sgd", "pillar_one_shot", DEEP)),
     Fault("dependence", "the same noise in every step", PrintedNoisySgd, "_descend", repeating_printed, (PRINTED,)),
     Fault("relation", "replace-one factor 1 for √2", dp_pca, "REPLACE_ONE_FACTOR", lambda _: 1.0, ("dp_pca",)),
@@ -417,65 +405,24 @@ FAULTS = (
     Fault("relation", "replace-one factor 1", pillar_one_shot, "replace_one_factor", lambda _: lambda weight: 1.0, ("pillar_one_shot",)),
     Fault("relation", "votes move by 1", voting, "VOTE_SENSITIVITY", lambda _: 1.0, ("private_knn", "pate")),
     Fault("relation", "replace-one factor 1 for √2", screening_release, "REPLACE_ONE_FACTOR", lambda _: 1.0, (SCREENING,)),
-    Fault("sampling", "batches of fixed size", poisson, "poisson_sample", fixed_size, FEW, True),
-    Fault(
-        "sampling",
-        "half as likely again",
-        poisson,
-        "poisson_sample",
-        lambda original: lambda q, n, s: original(min(1.0, 1.5 * q), n, s),
-        FEW,
-        True,
-    ),
-    Fault(
-        "sampling", "the first row in every batch", poisson, "poisson_sample", always_first, ("dp_sgd", "gep", "adadps", "dope_sgd"), True
-    ),
-    Fault("sampling", "one sample for all steps", poisson, "poisson_sample", drawn_once, ("dp_sgd", "private_knn"), True),
-    Fault("sampling", "rows in pairs", poisson, "poisson_sample", in_pairs, ("dp_sgd",), True),
+    Fault("sampling", "batches of fixed size", *SAMPLE, fixed_size, FEW, True),
+    Fault("sampling", "half as likely again", *SAMPLE, lambda original: lambda q, n, s: original(min(1.0, 1.5 * q), n, s), FEW, True),
+    Fault("sampling", "the first row in every batch", *SAMPLE, always_first, ("dp_sgd", "gep", "adadps", "dope_sgd"), True),
+    Fault("sampling", "one sample for all steps", *SAMPLE, drawn_once, ("dp_sgd", "private_knn"), True),
+    Fault("sampling", "rows in pairs", *SAMPLE, in_pairs, ("dp_sgd",), True),
     _allocated("sampling", "a shuffle charged as random allocation", poisson, "steps_of_rows", equal_parts),
     _allocated("sampling", "the same steps in every pass", poisson, "steps_of_rows", one_for_all_passes),
-    _allocated(
-        "sampling",
-        "no row enters a pass's last step",
-        poisson,
-        "steps_of_rows",
-        lambda original: lambda steps, n, s: original(steps - 1, n, s),
-    ),
-    _allocated(
-        "ledger", "twice as many steps a pass", ledger, "allocation_pass", lambda original: lambda noise, steps: original(noise, 2 * steps)
-    ),
-    Fault(
-        "clip",
-        "one place of a batch twice as high",
-        gradient,
-        "clip_factors",
-        one_place_twice,
-        ("dp_sgd", "pillar", "dope_sgd", "adadps", "semi_private_halfspace"),
-    ),
+    _allocated("sampling", "no row enters a pass's last step", poisson, "steps_of_rows", lambda f: lambda steps, n, s: f(steps - 1, n, s)),
+    _allocated("ledger", "twice as many steps a pass", ledger, "allocation_pass", lambda f: lambda noise, steps: f(noise, 2 * steps)),
+    Fault("clip", "one place of a batch twice as high", *CLIP, one_place_twice, PLACED),
     Fault("clip", "micro-batches of the batch's own size", train.MicroBatches, "gradients", unfilled, (FEW_ROWS,)),
     Fault("clip", "the first place of a batch twice as high", deep_gradients, "clip_factors", first_place_twice, (DEEP,)),
-    Fault("clip", "the batch's median, not each row", gradient, "clip_factors", by_the_batch, ("dp_sgd", "adadps")),
-    Fault("clip", "none", gradient, "clip_factors", unclipped, ("dp_sgd", "semi_private_halfspace", "dp_fc")),
+    Fault("clip", "the batch's median, not each row", *CLIP, by_the_batch, ("dp_sgd", "adadps")),
+    Fault("clip", "none", *CLIP, unclipped, ("dp_sgd", "semi_private_halfspace", "dp_fc")),
     Fault("clip", "a second moment counts twice", dp_pca, "second_moment", lambda original: lambda *rows: 2 * original(*rows), ("dp_pca",)),
-    Fault(
-        "clip", "twice as high", screening_release, "clip_rows", lambda original: lambda rows, clip: original(rows, 2 * clip), (SCREENING,)
-    ),
-    Fault(
-        "post-processing",
-        "a trace of the sum beside it",
-        GaussianMechanism,
-        "release",
-        with_a_trace,
-        ("dp_sgd", "pillar", "dp_pca", "private_knn", DEEP, SCREENING),
-    ),
-    Fault(
-        "post-processing",
-        "private rows in the public basis",
-        View,
-        "basis",
-        of_private_rows,
-        ("pillar", "semi_private_halfspace", "pillar_one_shot", "pillar_kalman"),
-    ),
+    Fault("clip", "twice as high", screening_release, "clip_rows", lambda f: lambda rows, clip: f(rows, 2 * clip), (SCREENING,)),
+    Fault("post-processing", "a trace of the sum beside it", GaussianMechanism, "release", with_a_trace, TRACED),
+    Fault("post-processing", "private rows in the public basis", View, "basis", of_private_rows, PROJECTED),
     Fault("post-processing", "curvature of private rows", pillar_kalman, "expected_curvature", of_private_curvature, ("pillar_kalman",)),
     Fault("post-processing", "private rows in mean and scale", View, "moments", of_private_rows, ("dp_sgd", "dope_sgd")),
     Fault("post-processing", "the divisor counts rows present", deep_settings, "private_phase", by_rows_present, (DEEP,)),
@@ -486,7 +433,7 @@ FAULTS = (
         "half the sampling probability",
         ledger,
         "subsample",
-        lambda original: lambda event, q: original(event, q / 2 if q < 1 else q),
+        lambda f: lambda event, q: f(event, q / 2 if q < 1 else q),
         FEW,
         True,
     ),
@@ -495,27 +442,20 @@ FAULTS = (
     Fault("relation", "replace-one factor 1 for √2", TRIM, "REPLACE_ONE_FACTOR", lambda _: 1.0, ("trim",)),
     Fault("clip", "half of the class sums' sensitivity", class_signal, "SENSITIVITY", lambda _: 0.5, ("class signal", "paid choice")),
     Fault("post-processing", "no more directions than private rows span", runs, "public_facts", of_private_rank, (SOLVE,)),
-    Fault("release", "normals a hundredth as large", rng.SystemStream, "standard_normal", hundredth, SCALED),
-    Fault(
-        "release",
-        "uniforms of four bits",
-        rng.SystemStream,
-        "random",
-        of_four_bits,
-        tuple(name for name in test_releases.SHAPES if name not in (*OF_WORDS, "one choice")),
-    ),
-    Fault("release", "words of four bits", rng.SystemStream, "words", words_of_four_bits, OF_WORDS),
-    Fault("release", "the same words in every draw", rng.SystemStream, "words", repeated_words, OF_WORDS),
+    Fault("release", "normals a hundredth as large", *SYSTEM_NORMALS, hundredth, SCALED),
+    Fault("release", "uniforms of four bits", rng.SystemStream, "random", of_four_bits, OF_UNIFORMS),
+    Fault("release", "words of four bits", *SYSTEM_WORDS, words_of_four_bits, OF_WORDS),
+    Fault("release", "the same words in every draw", *SYSTEM_WORDS, repeated_words, OF_WORDS),
     Fault(
         "release",
         "whole noise a hundredth as large",
         gaussian,
         "rounded_gaussian",
-        lambda original: lambda std, shape, words: original(std / 100, shape, words),
+        lambda f: lambda std, *rest: f(std / 100, *rest),
         WHOLE,
     ),
-    Fault("release", "normals that repeat after 4,096", rng.SystemStream, "standard_normal", from_a_pool, MANY),
-    Fault("release", "the angle from the radius' uniforms", rng.SystemStream, "standard_normal", of_one_uniform, (*SCALED, "directions")),
+    Fault("release", "normals that repeat after 4,096", *SYSTEM_NORMALS, from_a_pool, MANY),
+    Fault("release", "the angle from the radius' uniforms", *SYSTEM_NORMALS, of_one_uniform, (*SCALED, "directions")),
     Fault("persons", "rows set apart leave others their persons", Persons, "at", of_first_rows, (SPLIT,)),
     Fault("persons", "two rows kept for one counted", splits, "_by_person", in_pairs_of_one, (SPLIT,)),
     Fault("persons", "a person priced as one row", runs, "of_person", lambda _: lambda event, rows: event, (SPLIT,)),
