@@ -1,10 +1,18 @@
 """The app in a real browser: a cold deep link first, history, reload, live sliders, a phone."""
 
+import contextlib
+import http.client
+import json
 import re
+import urllib.request
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from e2e.browser import expect, expect_in_link, expect_no_error, metric, move, opened, settled
+from pillar_core import plots
 
 SMALL = "data=digits&epsilon=1"
 
@@ -85,3 +93,86 @@ def test_nothing_is_wider_than_the_window_or_asked_of_another_server(page: Any, 
         page.wait_for_function("() => document.querySelector('[data-testid=\"stMain\"]').scrollWidth <= window.innerWidth")
     foreign = [url for url in asked if not url.startswith((address, address.replace("http", "ws"), "data:", "blob:"))]
     assert foreign == []
+
+
+def test_steps_move_the_noise_and_back_undoes_it(page: Any, address: str) -> None:
+    opened(page, f"{address}/accounting?{SMALL}&controls=accounting-from:epsilon")
+    noise, steps = metric(page, "Noise multiplier"), page.get_by_role("slider", name="Steps")
+    before = noise.inner_text()
+    steps.focus()
+    steps.press("ArrowLeft")
+    expect(noise).not_to_have_text(before)
+    expect(page).to_have_url(re.compile("accounting-steps"))
+    after = noise.inner_text()
+    assert float(after) < float(before)
+    settled(page)
+    page.reload()
+    expect(noise).to_have_text(after)
+    settled(page)
+    page.go_back()
+    expect(noise).to_have_text(before)
+    expect_no_error(page)
+
+
+STAR = """() => {
+  const node = document.querySelector(".pillar-figure"), drawn = node._fullData.find((trace) => trace.meta === "here");
+  const box = node.querySelector(`.trace${drawn.uid} .point`).getBoundingClientRect(), { xaxis } = node._fullLayout;
+  return [drawn.x[0], xaxis.p2d(box.left + box.width / 2 - node.getBoundingClientRect().left - xaxis._offset)];
+}"""
+"""The k of the star as it was drawn last, and the k at which it is seen."""
+
+
+def test_the_star_goes_ahead_while_a_slider_is_dragged(page: Any, address: str) -> None:
+    opened(page, f"{address}/explore")
+    expect(page.locator(".pillar-figure .point").first).to_be_visible()
+    slider = page.get_by_role("slider", name="k, directions kept")
+    trained = int(slider.get_attribute("aria-valuetext"))
+    box = slider.locator("xpath=ancestor::*[@data-testid='stSlider']").bounding_box()
+    share = int(slider.input_value()) / int(slider.get_attribute("max"))
+    page.mouse.move(box["x"] + share * box["width"], slider.bounding_box()["y"] + 4)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.8 * box["width"], slider.bounding_box()["y"] + 4, steps=5)
+    expect(slider).not_to_have_attribute("aria-valuetext", str(trained))
+    page.wait_for_function(f"k => Math.abs(({STAR})()[1] / k - 1) < 0.02", arg=int(slider.get_attribute("aria-valuetext")))
+    assert page.evaluate(STAR)[0] == trained, "nothing was trained before the release"
+    page.mouse.up()
+    page.wait_for_function(f"k => ({STAR})()[0] !== k", arg=trained)
+    settled(page)
+    expect_no_error(page)
+
+
+def test_a_figures_own_page_asks_nobody(page: Any, tmp_path: Path) -> None:
+    bait = "http://127.0.0.1:9"
+    names = [f"![m]({bait}/image)", f"<img src={bait}/tag>", f"{bait}/bare", "http://hostile.test", "www.hostile.test", "me@hostile.test"]
+    requested: list[str] = []
+    page.on("request", lambda request: requested.append(request.url))
+    table = pd.DataFrame({"class": names, "part": "private", "rows": range(1, 7)})
+    (tmp_path / "figure.html").write_text(plots.class_balance(table).to_html(), encoding="utf-8")
+    page.goto(f"file://{tmp_path / 'figure.html'}")
+    page.locator(".xtick").nth(5).wait_for()
+    assert bait in page.locator(".xaxislayer-above").text_content()
+    assert page.locator("a[href*='hostile'], a[href*='127.0.0.1']").count() == 0
+    buttons = {button.get_attribute("data-title") or button.get_attribute("aria-label") for button in page.locator(".modebar-btn").all()}
+    assert "Zoom" in buttons
+    assert not [title for title in buttons if "Share" in str(title)], "it uploads the figure"
+    assert not [url for url in requested if not url.startswith(("file:", "data:", "blob:"))]
+
+
+def test_no_page_of_another_origin_connects_to_frames_or_directs_the_app(address: str) -> None:
+    def asked(path: str, **headers: str) -> int:
+        with contextlib.closing(http.client.HTTPConnection(address.removeprefix("http://"))) as connection:
+            connection.request("GET", path, headers=headers)
+            with connection.getresponse() as answer:
+                return answer.status
+
+    with urllib.request.urlopen(f"{address}/_stcore/host-config") as answer:
+        assert "frame-ancestors 'self'" in answer.headers["Content-Security-Policy"]
+        assert json.load(answer)["allowedOrigins"] == []
+    upgrade = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+    }
+    origins = {address: 101, "http://localhost:1": 403, "https://127.0.0.1": 403, "http://0.0.0.0": 403, "http://evil.example": 403}
+    assert {origin: asked("/_stcore/stream", Origin=origin, **upgrade) for origin in origins} == origins

@@ -1,11 +1,17 @@
-"""The memory of computed values: each made once, also by several threads; a failure is not kept."""
+"""Memos, numbers as they are said, and groups of equal keys."""
 
+import math
 import threading
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from pillar_core.grouping import grouped
 from pillar_core.memo import Memo
+from pillar_core.numerics import round_up
+from pillar_core.rng import Streams
 
 
 def test_an_entry_is_made_once_by_many_threads_and_others_do_not_wait() -> None:
@@ -47,3 +53,35 @@ def test_the_least_recently_used_entry_leaves_first_and_a_failure_is_not_kept() 
         memo.get("a", fails)
     assert "a" not in memo
     assert memo.get("a", lambda: memo.get("b", lambda: 2) + 1) == 3
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        *((1.0, "1"), (1.00004, "1.001"), (0.99996, "1"), (0.1234, "0.1234"), (0.0004, "0.0004"), (123456.7, "1.235e+05"), (0.0, "0")),
+        (math.inf, "inf"),
+    ],
+)
+def test_limits_are_said_in_four_digits_from_above(value, words):
+    assert round_up(value) == words
+
+
+@pytest.mark.parametrize("digits", [3, 4, 6])
+def test_no_limit_is_said_smaller_than_it_is(digits):
+    for step in range(2_000):
+        value = math.exp(-9 + step / 100)
+        assert value <= float(round_up(value, digits)) <= value * (1 + 10.0 ** (1 - digits))
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(0, 3), st.tuples(st.integers(0, 1)))))
+def test_groups_are_the_positions_of_equal_keys_in_order(keys):
+    groups = grouped(keys)
+    assert sorted(position for group in groups for position in group) == list(range(len(keys)))
+    assert [group[0] for group in groups] == sorted(group[0] for group in groups)
+    assert all(group == sorted(group) and len({keys[p] for p in group}) == 1 for group in groups)
+    assert len(groups) == len(set(keys))
+
+
+def test_streams_of_one_seed_go_together_and_those_of_releases_never():
+    streams = [Streams(1), Streams(None), Streams(1), Streams(None), Streams(0)]
+    assert grouped(one.identity for one in streams) == [[0, 2], [1], [3], [4]]

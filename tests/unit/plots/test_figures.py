@@ -1,5 +1,7 @@
 """Figures, tested without pixels: what is drawn where, with which uncertainty and which words."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 
@@ -8,9 +10,15 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from pillar_core import geometry, plots
+from pillar_core import geometry, plots, rng, theory
+from pillar_core.accounting import TradeOff
+from pillar_core.auditing.membership import FEWEST_ALARMS
 from pillar_core.plots import accuracy, k_curves, theme
 from pillar_core.plots.steps import training_in_steps
+from pillar_core.studies import geometry as studies
+from pillar_core.studies import lessons, privacy_tables
+from pillar_core.studies.evidence.attacks import Attack
+from pillar_core.studies.privacy_tables import GaussianSetting
 
 KS = (2, 8, 32, 128)
 BUDGETS = (0.1, 1.0)
@@ -241,3 +249,160 @@ def test_a_sentence_says_which_k_the_seeds_cannot_tell_apart() -> None:
     assert words.endswith("The seeds do not tell k from 10 to 40 apart: their means differ by 1.0 points.")
     assert k_curves.compare_best_k(curve.iloc[[0, 2]]) == "Best measured k: 40. No other k reaches it."
     assert k_curves.compare_best_k(curve.assign(high=math.nan)) == ""
+
+
+FEW_KS = [1, 4, 16, 64]
+
+
+def xi():
+    rows = [(b, k, 0.5 / k, 0.2 / k, 0.9 / k, 3) for b in ("public_pca", "random") for k in FEW_KS]
+    return pd.DataFrame(rows, columns=["basis", "k", "mean", "low", "high", "pairs"])
+
+
+def line(figure, name):
+    return next(trace for trace in figure.data if trace.name == name)
+
+
+def test_xi_draws_the_mean_and_spans_the_pairs():
+    figure = plots.xi_against_k(xi(), k=16)
+    assert list(line(figure, "public directions").y) == [0.5 / k for k in FEW_KS]
+    band = next(trace for trace in figure.data if trace.fill == "toself")
+    assert max(band.y) == 0.9
+    assert min(band.y) == 0.2 / 64
+    assert "0.50 at k = 1" in figure.layout.meta["alt"]
+
+
+def test_margins_rates_and_graphs_draw_what_there_is():
+    table = pd.DataFrame({"class": ["a", "a", "b", "b"], "whole": [0.2, 0.1, -0.1, -0.3], "projected": [0.2, -0.1, 0.0, -0.3]})
+    figure = plots.margin_histogram(table, k=3, d=9, classes=("a", "b"))
+    assert figure.layout.title.text == "In k = 3 directions 2 of 4 rows lie on the wrong side, with all features 0"
+    assert [sum(trace.y) for trace in figure.data] == [2, 2, 2, 2]
+    names = {trace.name for trace in plots.rates(theory.rate_curves("k", [1, 10], gamma=0.0)).data}
+    assert names == {"generic semi-private learner"}
+    figure = plots.component_graph([0, 0, 1, 1, 2], np.array([[0, 1], [2, 3]]), k=2, n_unlabelled=5)
+    assert np.isnan(np.array(figure.data[0].x, dtype=float)).sum() == 2
+    assert "3 components" in figure.layout.title.text
+    assert len(plots.component_table([0, 1], k=1)) == 2
+
+
+def test_gains_lie_against_public_facts_with_the_present_place_marked():
+    # (ε, δ) = (1, 1e-5) is μ = 0.268051 of a Gaussian, in closed form: ten classes of 180 rows in 1,280 directions.
+    ratio = studies.noise_ratio(n_private=1800, d=1280, classes=10, epsilon=1.0)
+    assert ratio == pytest.approx(10 * math.sqrt(1280) / (1800 * 0.268051), rel=1e-4)
+    table = studies.projection_gains()
+    assert not table.duplicated(["set", "epsilon"]).any()
+    figure = plots.projection_gains(table, spearman=table.attrs["spearman"], present=ratio)
+    drawn = {trace.name: trace for trace in figure.data}
+    assert set(drawn) == set(table["set"])
+    digits = table[table["set"] == "Digits (pixels)"]
+    assert list(drawn["Digits (pixels)"].y) == pytest.approx(list(digits["gain"]))
+    assert list(drawn["Digits (pixels)"].error_y.array) == pytest.approx(list(digits["high"] - digits["gain"]))
+    assert figure.layout.title.text == "Projection helps where noise is larger than the signal"
+    unsure = plots.projection_gains(table.assign(low=-1.0), spearman=0.0)
+    assert unsure.layout.title.text.endswith("?"), "a headline is computed"
+    assert ratio in [shape.x0 for shape in figure.layout.shapes]
+    assert f"Rank correlation {table.attrs['spearman']:.2f} over {len(table)} cells" in figure.layout.meta["caption"]
+
+
+CURVE = TradeOff("gaussian", mu=0.9)
+SETTING = GaussianSetting(2.0, 1.0, 4, 1e-5, "add_or_remove_one")
+
+
+def test_accountants_agree_on_full_batches_below_the_ceiling_that_lies_above_the_coin() -> None:
+    table = privacy_tables.trade_off(CURVE)
+    assert (table["true_positive_rate"] >= table["false_positive_rate"] - 1e-12).all()
+    # For a Gaussian curve the gap is widest at Φ(−μ/2) = 0.326; the grid is 0.006 fine.
+    assert privacy_tables.widest(table) == pytest.approx(0.326, abs=0.01)
+    table = privacy_tables.by_accountant(SETTING, privacy_tables.QUICK).set_index("name")
+    # Exact ends of two codes agree to about 1e-10.
+    assert table.loc["pillar", "epsilon"] <= table["epsilon"].min() * (1 + 1e-9)
+    assert table.loc["rdp", "epsilon"] > table.loc["pillar", "epsilon"]
+    assert not table.loc["gdp", "is_bound"]
+
+
+def test_choices_cost_and_what_has_no_bound_says_so() -> None:
+    table = privacy_tables.composed_epsilons(SETTING, selection=0.1, trials=5)
+    assert table["epsilon"].is_monotonic_increasing
+    sampled = GaussianSetting(2.0, 0.1, 4, 1e-5, "replace_one")
+    refused = privacy_tables.composed_epsilons(sampled, selection=0.1, trials=5).iloc[-1]
+    assert np.isnan(refused["epsilon"])
+    assert refused["event"] == privacy_tables.NO_SELECTION
+    price = privacy_tables.tuning_price(2.0, delta=1e-5, means=(3.0, 10.0))
+    assert price["epsilon"].is_monotonic_decreasing
+
+
+def test_attacks_are_drawn_with_bands_from_the_rate_on_where_twenty_false_alarms_lie() -> None:
+    draws, least = rng.stream(0, "attack"), FEWEST_ALARMS / 400
+    attack = Attack("an attack", 0.2 + draws.standard_normal(300), draws.standard_normal(400))
+    sizes = {"members": 300, "non_members": 400, "least": least}
+    figure = plots.membership_roc(attack.roc(), attack.band(), privacy_tables.trade_off(CURVE, logarithmic=True), epsilon=1.0, **sizes)
+    low, high, curve = (trace for trace in figure.data if trace.legendgroup == "an attack")
+    assert (low.line.shape, high.line.shape, high.fill) == ("hv", "vh", "tonexty")
+    assert min(curve.x) == pytest.approx(10 ** figure.layout.xaxis.range[0]) == pytest.approx(least)
+    assert all(a < b for a, b in zip(low.y, high.y, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([0.1, 0.1, 0.1, 1.0], "75 % of the rows reveal at most half of the ε stated for all"),
+        ([0.1, 1.0, 0.96, 1.0], "75 % of the rows reveal 95 % or more of the ε stated for all"),
+        ([0.1, 0.6, 0.8, 1.0], "Half of the rows reveal 70 % or more of the ε stated for all"),
+    ],
+)
+def test_the_headline_of_individual_losses_follows_the_numbers(values: list[float], said: str) -> None:
+    figure = plots.individual_losses(pd.DataFrame({"epsilon": values}), stated=1.0, delta=1e-5)
+    assert said in figure.layout.title.text
+
+
+RUNS = pd.DataFrame({"k": [1, 1, 10, 10], "seed": [0, 1, 0, 1], "accuracy": [0.2, 0.4, 0.8, 0.9]})
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_the_control_s_value_wears_the_star(mode: plots.Mode) -> None:
+    figure = plots.accuracy_by(RUNS, x="k", label="k", title="t", present=10, mode=mode)
+    star = figure.data[-1]
+    assert list(star.x) == [10]
+    assert list(star.y) == pytest.approx([85.0])
+    assert "30.0 percent at 1" in figure.layout.meta["alt"]
+    assert "2 seeds" in figure.layout.meta["caption"]
+
+
+def test_names_are_bars_in_the_order_given() -> None:
+    table = RUNS.assign(source=["b", "b", "a", "a"]).drop(columns="k")
+    words = {"b": "bees", "a": "ants"}
+    figure = plots.accuracy_by(table, x="source", label="source", title="t", present="a", words=words)
+    assert list(figure.layout.xaxis.categoryarray) == ["bees", "ants"]
+    by_name = dict(zip(figure.data[0].x, figure.data[0].y, strict=True))
+    assert by_name == {"ants": pytest.approx(85.0), "bees": pytest.approx(30.0)}
+
+
+def test_ten_releases_cost_less_than_their_sum_and_scrambled_pixels_keep_every_value() -> None:
+    table = lessons.releases((1, 10), epsilon=1.0).set_index("releases")
+    # A Gaussian release of (1, 1e-5) has μ = 0.2684; ten compose to μ = 0.8487, which is (3.619, 1e-5): δ(ε; μ) in closed form.
+    assert table["total"][1] == pytest.approx(1.0, abs=1e-6)
+    assert 3.0 < table["total"][10] < 4.0 < table["sum"][10]
+    figure = plots.total_budget(table.reset_index(), present=10)
+    assert "instead of 10" in figure.layout.meta["alt"]
+    parts = lessons._parts(0)
+    mixed = lessons.SOURCES["scrambled"](parts.public_x, 0)
+    assert mixed.shape == parts.public_x.shape
+    assert (mixed != parts.public_x).any()
+    assert sorted(mixed[0]) == sorted(parts.public_x[0])
+    noise = lessons.SOURCES["noise"](parts.public_x, 0)
+    # 144 × 64 normal draws: their mean's standard error is a hundredth of their spread.
+    assert noise.mean() == pytest.approx(parts.public_x.mean(), abs=0.05 * float(parts.public_x.std()))
+    private = lessons._with_public("scrambled", 0)
+    assert private.facts.n_private == parts.facts.n_private
+    assert private.facts.n_public == parts.facts.n_public
+
+
+def test_a_limit_is_a_dashed_line_and_other_values_keep_their_scale() -> None:
+    table = pd.DataFrame({"epsilon": [1.0, 8.0], "certified": [0.0, 2.4], "limit": [1.0, 8.0]})
+    shared = {"x": "epsilon", "label": "true ε", "title": "t", "value": "certified", "scale": 1, "axis": "ε proved", "caption": "c"}
+    figure = plots.accuracy_by(table, limit="the truth", present=8.0, **shared)
+    dashed = next(trace for trace in figure.data if trace.name == "the truth")
+    assert list(dashed.y) == [1.0, 8.0]
+    assert list(figure.data[-1].y) == [2.4]
+    assert figure.layout.meta["alt"] == "Ε proved by true ε: 0 at 1; 2.4 at 8."
+    assert figure.layout.meta["caption"] == "c", "nothing was repeated over seeds"

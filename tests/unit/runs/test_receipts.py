@@ -1,5 +1,7 @@
 """Receipts of trainings: written down before a row is read, summed by the content of the rows and by what is protected."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -7,8 +9,10 @@ import pillar_core as pc
 from pillar_core import store
 from pillar_core.__main__ import main
 from pillar_core.errors import StoreError
-from pillar_core.runs import private_tests, receipts
+from pillar_core.runs import private_tests, rankings, receipts
 from pillar_core.runs.private_tests import PrivateTest
+from pillar_core.runs.rankings import Ranking
+from pillar_core.store import Store
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -84,3 +88,33 @@ def test_a_training_that_could_not_be_written_down_is_not_begun(monkeypatch, tmp
     assert main(asked) != 0
     assert not (tmp_path / "model.zip").exists()
     assert "another training" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("relation", ["add_or_remove_one", "replace_one"])
+def test_the_training_counts_every_ranking_before_it(relation: str) -> None:
+    paid = [Ranking(("near", "far"), 10.0, False), Ranking(("near",), 20.0, True)]
+    for one in paid:
+        rankings.keep("mine", one)
+    store.default().prune(max_bytes=0)
+    assert rankings.of_rows("mine") == tuple(paid), "what was spent is never removed to make room"
+    assert rankings.of_rows("others") == ()
+    split = pc.split(pc.load_dataset("digits"), public_fraction=0.1)
+    record = pc.run("pillar", split, epsilon=1.0, seed=None, relation=relation)
+    counted = rankings.count_rankings(record, rankings.of_rows("mine"))
+    moved = 1 if relation == "add_or_remove_one" else 2
+    mu = math.hypot(pc.accounting.mu_of(1.0, 1e-5), moved / 10, moved / 20)
+    alone = rankings.epsilon_of(paid, delta=1e-5, relation=relation)
+    assert alone == pytest.approx(pc.accounting.epsilon_of_mu(math.hypot(moved / 10, moved / 20), 1e-5))
+    said = pc.statement(counted)
+    assert said.fields["gaussian_mu"] == pytest.approx(mu, rel=1e-3)
+    assert counted.guarantee.epsilon.upper == pytest.approx(pc.accounting.epsilon_of_mu(mu, 1e-5), rel=1e-3)
+    assert "public sets (near, far) were ranked" in said.text
+    assert "every tenth row" in said.text
+    assert counted.guarantee.covers_choice
+    assert rankings.count_rankings(record, ()) is record
+
+
+def test_a_ranking_that_was_not_written_down_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Store, "put_json", lambda *_: False)
+    with pytest.raises(StoreError, match="nothing was shown"):
+        rankings.keep("mine", Ranking(("near",), 10.0, False))

@@ -2,13 +2,19 @@
 
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import pillar_core as pc
-from pillar_core import errors
+from pillar_core import errors, plots
 from pillar_core.__main__ import main
+from pillar_core.data import uploads
+from pillar_core.runs import starter, sweep
+from pillar_core.splits import rarest, thin_classes
 from pillar_core.studies.compare import learners as compare
+from pillar_core.studies.compare import views as compare_views
+from pillar_core.studies.compare.views import COMPARE_VIEWS, Setup
 from pillar_core.types import PublicFacts
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -168,3 +174,172 @@ def test_recommendations_follow_from_public_facts(facts, public, epsilon, method
     assert found.reasons
     with pytest.raises(errors.SettingError):
         pc.recommend(facts, "secret")
+
+
+def setup(data="digits", *, epsilons=(1.0,), seeds=(0, 1), other=None, fraction=0.1):
+    split = pc.split(pc.load_dataset(data), public_fraction=fraction)
+    return Setup({"dataset": data}, {"public_fraction": fraction}, split, epsilons, seeds, other)
+
+
+def elsewhere(classes=10):
+    """The name of a small kept set as wide as digits: digits seen through more ink, with as many classes."""
+    rows = pc.load_features(pc.load_dataset("digits"))
+    return uploads.keep(pc.features(np.sqrt(rows.x_train[:300]), rows.y_train[:300] % classes))
+
+
+def for_view(name, **changes):
+    return setup(other=elsewhere(), **changes) if name == "shift" else setup(**changes)
+
+
+@pytest.mark.parametrize("name", list(COMPARE_VIEWS))
+def test_every_view_asks_for_runs_that_can_be(name):
+    view, own = COMPARE_VIEWS[name], for_view(name)
+    cells = compare_views.specs_of(view, own)
+    assert cells
+    assert len({sweep.run_key(cell) for cell in cells}) == len(cells)
+    assert {cell.seed for cell in cells} == {0, 1}
+    assert len(compare_views.table_of(cells)) == sum(starter.record(cell) is not None for cell in cells)
+
+
+@pytest.mark.parametrize(("name", "seeds"), [("few_rows", 2), ("shots", 1), ("boost", 2), ("shift", 1)])
+def test_a_view_runs_counts_its_seeds_and_draws(name, seeds, monkeypatch):
+    monkeypatch.setattr(compare_views, "SHOTS", (2, 20))
+    view = COMPARE_VIEWS[name]
+    seen = []
+    lines, runs = compare_views.run(name, for_view(name, seeds=range(seeds)), progress=lambda done, total, what: seen.append((done, total)))
+    assert seen[-1] == (len(runs), len(runs))
+    trained = runs["error_message"].isna()
+    assert trained.all(), runs["error_message"].dropna().unique()
+    known = lines.dropna(subset=["mean"])
+    assert (known["seeds"] == seeds).all()
+    assert known["low"].isna().all() if seeds == 1 else ((known["low"] <= known["mean"]) & (known["mean"] <= known["high"])).all()
+    figure = plots.effect(known, title=view.title, percent=view.is_share, x_log=view.x_log, wanted_seeds=3)
+    assert len(figure.data) == known["series"].nunique()
+    assert "fewer than 3 seeds" in figure.layout.meta["caption"]
+
+
+def test_the_ablation_switches_adamix_and_pairs_by_seed():
+    lines, runs = compare_views.run("ablation", setup(epsilons=(0.5, 2.0)))
+    assert lines["series"].nunique() == 4
+    both = runs[runs["adaptive_clip"].astype(bool) & runs["projection"].astype(bool)]
+    plain = runs[~runs["adaptive_clip"].astype(bool) & ~runs["projection"].astype(bool)]
+    at = [one[one["epsilon"] == 2.0].sort_values("seed")["accuracy"].to_numpy() for one in (plain, both)]
+    wanted = np.mean([((1 - a) - (1 - b)) / (1 - a) for a, b in zip(*at, strict=True)])
+    found = lines[(lines["series"] == "AdaMix: both") & (lines["epsilon"] == 2.0)]["decrease"]
+    assert found.item() == pytest.approx(wanted)
+    assert (lines.loc[lines["series"] == COMPARE_VIEWS["ablation"].base, "decrease"] == 0).all()
+
+
+def test_more_noise_means_more_steps_at_the_same_budget():
+    _, runs = compare_views.run("noise", setup(seeds=(0,)))
+    by_noise = runs.groupby("noise_multiplier")["steps"].first()
+    assert list(by_noise.index) == [5.0, 10.0, 20.0, 40.0, 80.0]
+    assert by_noise.is_monotonic_increasing
+    assert (runs["epsilon_upper"] <= 1.0).all()
+    # sqrt(T)/sigma is fixed by epsilon: four times the steps at twice the noise, up to whole steps.
+    assert by_noise[80.0] == pytest.approx(4 * by_noise[40.0], rel=0.03)
+
+
+def test_fewer_rows_or_shifted_public_ones_leave_the_other_side_as_it_was():
+    lines, _ = compare_views.run("few_rows", setup(seeds=(0,)))
+    rows = lines[lines["method"] == "pillar"].sort_values("x")
+    assert rows["n_private"].is_monotonic_increasing
+    assert rows["n_public"].nunique() == 1
+    assert rows["n_private"].iloc[0] == pytest.approx(0.05 * rows["n_private"].iloc[-1], abs=1)
+    lines, runs = compare_views.run("shift", for_view("shift", seeds=(0,)))
+    assert runs["n_private"].nunique() == 1
+    assert set(lines["x"]) == {1.0}
+    far = runs["public"].notna()
+    assert set(runs.loc[far, "n_public"]) == {300}
+    assert set(runs.loc[far, "method"]) == {"pillar", "adamix", "only_public"}
+    with pytest.raises(errors.DataError, match="another data set"):
+        compare_views.run("shift", setup())
+    _, runs = compare_views.run("shift", setup(seeds=(0,), other=elsewhere(classes=4)))
+    far = runs[runs["public"].notna()].set_index("method")["error_message"]
+    assert far["pillar"] is None or far.isna()["pillar"]
+    assert "labels of the same classes" in far["adamix"]
+
+
+def test_classes_get_rarer_and_the_rare_ones_are_asked_for(monkeypatch):
+    monkeypatch.setattr(compare_views, "IMBALANCES", (1.0, 30.0))
+    lines, runs = compare_views.run("imbalance", setup(seeds=(0, 1)))
+    assert runs["error_message"].isna().all()
+    known = lines.set_index(["method", "x"])
+    assert known.loc[("dp_sgd", 30.0), "n_private"] < 0.5 * known.loc[("dp_sgd", 1.0), "n_private"]
+    assert (lines["n_public"].nunique(), set(lines["seeds"])) == (1, {2})
+    made = [thin_classes(pc.split(pc.load_dataset("digits"), public_fraction=0.1, seed=seed), 30.0, seed=seed) for seed in (0, 1)]
+    for split in made:
+        counts = np.bincount(split.features.y_train[split.private], minlength=10)
+        rare = rarest(10)
+        assert set(rare) == set(np.argsort(counts)[:2])
+        assert counts.max() / counts.min() == pytest.approx(30, rel=0.2)  # classes of digits differ by a few rows
+    record = pc.run("non_private", made[0])
+    own = runs[(runs["method"] == "non_private") & (runs["seed"] == 0) & (runs["imbalance"] == 30.0)]
+    assert own["rarest_accuracy"].item() == pytest.approx(np.mean([record.metrics["per_class"][c] for c in rarest(10)]))
+    # The rarest classes lose at 30:1; all are alike at 1:1.
+    assert known.loc[("dp_sgd", 30.0), "mean"] < known.loc[("dp_sgd", 1.0), "mean"]
+
+
+def test_boosts_follow_the_definition():
+    table = pd.DataFrame(
+        {
+            "method": ["non_private", "only_public", "adamix"] * 2,
+            "seed": [0, 0, 0, 1, 1, 1],
+            "x": 5,
+            "accuracy": [0.9, 0.6, 0.8, 0.9, 0.8, 0.9],
+        }
+    )
+    found = compare_views.boosts(table)
+    assert found[1] == found[4] == 1.0
+    assert found[2] == pytest.approx((0.9 - 0.6) / (0.9 - 0.8))
+    assert math.isnan(found[0])
+    assert math.isnan(found[5])
+
+
+def test_a_partly_finished_view_says_how_many_seeds_each_place_has():
+    view, own = COMPARE_VIEWS["public_share"], setup(seeds=(0, 1, 2))
+    grid = compare_views.grids_of(view, own)[0]
+    pc.sweep({**grid, "method": ["pillar"], "seed": [0]})
+    pc.sweep({**grid, "method": ["dp_raft_pillar"], "seed": [0, 1]})
+    lines = compare_views.lines(view, compare_views.table_of(compare_views.specs_of(view, own)), own)
+    assert set(lines.loc[lines["method"] == "pillar", "seeds"]) == {1}
+    assert set(lines.loc[lines["method"] == "dp_raft_pillar", "seeds"]) == {2}
+    assert lines.loc[lines["method"] == "pillar", "low"].isna().all()
+
+
+def test_printed_numbers_stand_beside_ours_only_where_names_match(tmp_path):
+    features = pc.load_features(pc.load_dataset("digits"))
+    arrays = {name: getattr(features, name) for name in ("x_train", "y_train", "x_test", "y_test")}
+    found = {}
+    for name in ("cifar10_resnet50_sl", "cifar10_inception"):
+        path = tmp_path / f"{name}.npz"
+        np.savez(path, **arrays)
+        split = pc.split(pc.load_features(path), public_fraction=0.1)
+        own = Setup({"dataset": split.features}, {"public_fraction": 0.1}, split, (0.1,), (0,))
+        found[name], _ = compare_views.run("public_share", own)
+    assert "published" not in found["cifar10_inception"]
+    printed = found["cifar10_resnet50_sl"].set_index(["method", "x"])["published"]
+    assert printed["pillar", 0.01] == pytest.approx(0.7993)
+    assert math.isnan(printed["pillar", 0.2])
+    assert math.isnan(printed["gep", 0.01])
+
+
+def test_views_without_learners_that_fit_are_refused():
+    split = pc.split(pc.load_dataset("digits"))
+    with pytest.raises(errors.DataError, match="public rows"):
+        compare_views.run("public_share", Setup({"dataset": "digits"}, {}, split, (1.0,), (0,)))
+
+
+def test_the_command_draws_a_view_and_passes_settings_to_every_learner_that_has_them(capsys, tmp_path):
+    output = tmp_path / "runs.csv"
+    base = ["compare", "--dataset", "digits", "--public-fraction", "0.1", "--epsilon", "1", "--seeds", "1"]
+    assert main([*base, "--view", "few_rows", "--output", str(output)]) == 0
+    assert "DP-SGD" in capsys.readouterr().out
+    assert pd.read_csv(output)["validation_fraction"].nunique() == 5
+    assert main([*base, "--view", "shift"]) == 2
+    assert "another data set" in capsys.readouterr().err
+    assert main([*base, "--view", "noise", "--methods", "pillar"]) == 2
+    assert main([*base, "--epsilon", "some"]) == 2
+    arguments = ["compare", "--dataset", "digits", "--public-fraction", "0.1", "--methods", "pillar,only_public", "--set", "k=5"]
+    assert main([*arguments, "--epsilon", "1", "--seeds", "1", "--output", str(output)]) == 0
+    assert pd.read_csv(output).set_index("method")["k"]["pillar"] == 5

@@ -4,16 +4,21 @@ import dataclasses
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
 import pillar_core as pc
 from pillar_core import rng
-from pillar_core.auditing import Rows, trajectory
+from pillar_core.accounting import TradeOff
+from pillar_core.auditing import Finding, Rows, trajectory
+from pillar_core.auditing.hypothesis_test import Counts
 from pillar_core.errors import DataError, LedgerError, SettingError, UnsupportedError
 from pillar_core.runs.run import solve
 from pillar_core.studies.evidence import attacks as evidence
-from pillar_core.studies.evidence import one_run
+from pillar_core.studies.evidence import one_run, verdict
+from pillar_core.studies.evidence.attacks import Attack, CanaryAudit, rates_under
+from pillar_core.studies.evidence.one_run import OneRunAudit
 from pillar_core.studies.tuning import selection as tuning
 from pillar_core.types import RunSpec, SemiPrivateSplit
 
@@ -157,3 +162,30 @@ def test_more_trials_cost_more_and_tuning_needs_labels_and_candidates(split: Sem
         tuning.tune(RunSpec.of("noisy_gd", epsilon=1.0), split, [])
     with pytest.raises(UnsupportedError, match="no full-batch Gaussian run"):
         tuning.tune(RunSpec.of("dp_sgd", epsilon=1.0), split, [{"batch_size": 100, "steps": 5, "learning_rate": 1.0}])
+
+
+ONE = OneRunAudit(200, 50, 25, (0.0, 0.0), (0.1, 0.2), 1.0, 1.3)
+CEILING = TradeOff("gaussian", mu=0.08898)
+NO_RATES = pd.DataFrame(columns=["false_positive_rate", "true_positive_rate", "low", "high", "allowed", "allowed_high"])
+
+
+def attack(found: int) -> Attack:
+    """Finds so many of 2,000 members at 1 % false alarms, counted on 2,000 others."""
+    others = rng.stream(0, "others").random(2000)
+    threshold = np.sort(others)[-20]
+    return Attack("a", np.where(np.arange(2000) < found, 2.0, threshold / 2), others)
+
+
+def test_no_claim_is_cleared_before_trials_ran_and_the_ceiling_is_read_at_the_named_rate() -> None:
+    many = CanaryAudit(Finding("canary", Counts(3, 2, 100), 0.0, 0.4, np.zeros(1), np.zeros(1)), CEILING, 1.0, 2.0, 0.0, 0.05, 0.5)
+    assert verdict.sentence(ONE, None, NO_RATES).startswith("**ε ≤ 1 is not yet audited by trials.**")
+    assert verdict.sentence(ONE, many, NO_RATES).startswith("**No attack or audit here contradicts ε ≤ 1.**")
+    assert "from ε ≈ 1.3 on it can" in verdict.sentence(ONE, None, NO_RATES)
+    assert "from ε" not in verdict.sentence(dataclasses.replace(ONE, claimed_epsilon=2.0), None, NO_RATES)
+    loud = dataclasses.replace(ONE, certified=(1.5, 0.0))
+    assert verdict.sentence(loud, None, NO_RATES).startswith("**An audit refutes ε ≤ 1**")
+    rates = {found: rates_under([attack(found)], CEILING) for found in (24, 28, 80)}
+    said = {found: verdict.attack(table) for found, table in rates.items()}
+    assert all("the guarantee allows 1.3 %" in words for words in said.values()), said
+    assert "finds 1.4 % of the members at 1 % false alarms (95 %: 0.9 to 2.0 %)" in said[28]
+    assert [words.partition("1.3 %")[2][:14] for words in said.values()] == [".", ", and chance e", ", and chance d"]
