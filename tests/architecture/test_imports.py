@@ -142,9 +142,16 @@ def _known_in(modules):
     return known
 
 
-def test_no_folder_is_crowded():
+def test_no_folder_is_crowded_and_generators_are_made_in_rng_alone():
     folders = collections.Counter(path.parent for path in [*FILES, *(REPOSITORY / "tests").rglob("*.py")])
     assert {str(folder): count for folder, count in folders.items() if count > 30} == {}
+    calls = [(path, node) for path in FILES if path.name != "rng.py" for node in ast.walk(tree_of(path)) if isinstance(node, ast.Call)]
+    offenders = [
+        f"{path}:{node.lineno} makes a generator; take a stream from pillar_core.rng"
+        for path, node in calls
+        if (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")) in GENERATORS
+    ]
+    assert not offenders, "\n".join(offenders)
 
 
 def test_third_parties_stay_where_they_belong_and_pages_hold_no_mathematics():
@@ -158,16 +165,6 @@ def test_third_parties_stay_where_they_belong_and_pages_hold_no_mathematics():
                 offenders.append(f"{file} imports {root} at import time; import it in the function that needs it")
             if REPOSITORY / "pages" in path.parents and root in ("numpy", "plotly", "scipy", "sklearn", "torch"):
                 offenders.append(f"{file} imports {root}: a page computes nothing itself")
-    assert not offenders, "\n".join(offenders)
-
-
-def test_generators_are_made_in_rng_alone():
-    calls = [(path, node) for path in FILES if path.name != "rng.py" for node in ast.walk(tree_of(path)) if isinstance(node, ast.Call)]
-    offenders = [
-        f"{path}:{node.lineno} makes a generator; take a stream from pillar_core.rng"
-        for path, node in calls
-        if (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")) in GENERATORS
-    ]
     assert not offenders, "\n".join(offenders)
 
 

@@ -1,4 +1,4 @@
-"""Our ends against the installed libraries, called directly: dp-accounting, prv-accountant, Opacus."""
+"""Our ends against the installed libraries, called directly, against exact integrals, and against the shared oracles."""
 
 import dataclasses
 import json

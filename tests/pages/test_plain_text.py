@@ -90,7 +90,7 @@ def test_a_report_that_quotes_columns_is_text(start: Start) -> None:
     assert _assert_inert(app, "report")
 
 
-def test_text_is_markdown_that_shows_it_letter_by_letter() -> None:
+def test_text_is_markdown_that_shows_it_and_no_page_of_figures_loads_anything(tmp_path: Path) -> None:
     shown = {
         IMAGE: "!\\[m\\](http\\:\u2060//hostile.test/x.png)",
         "Https://a.b www.a.b me@a.b c@d": "Https\\:\u2060//a.b www\u2060.a.b me@\u2060a.b c@d",
@@ -100,6 +100,8 @@ def test_text_is_markdown_that_shows_it_letter_by_letter() -> None:
         "x-rays (2).npz: 3 files at 10:30": r"x-rays (2).npz: 3 files at 10\:30",
     }
     assert {name: text(name) for name in shown} == shown
+    sources = [path for folder in ("pages", "pillar_core") for path in Path(folder).rglob("*.py")]
+    assert [path for path in sources if "cdn" in path.read_text(encoding="utf-8")] == []
 
 
 def test_a_csv_holds_no_formulas() -> None:
@@ -116,8 +118,3 @@ def test_a_csv_holds_no_formulas() -> None:
     assert "<a" not in json.dumps(drawn["data"])
     assert LINK.replace("<", "&lt;") in list(drawn["data"][0]["x"])
     assert drawn["data"][0]["hovertemplate"].endswith("<extra>private</extra>")
-
-
-def test_no_page_of_figures_loads_anything(tmp_path: Path) -> None:
-    sources = [path for folder in ("pages", "pillar_core") for path in Path(folder).rglob("*.py")]
-    assert [path for path in sources if "cdn" in path.read_text(encoding="utf-8")] == []

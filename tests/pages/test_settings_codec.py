@@ -89,16 +89,13 @@ def test_infinity_is_a_budget_and_other_versions_and_names_are_told() -> None:
     assert (found, notes) == (settings, [])
 
 
-def test_pin_and_unpin() -> None:
+def test_three_pins_share_one_parameter_and_each_is_checked() -> None:
     settings = Settings(k=40, epsilon=0.3, data="digits", view="plane")
     a = codec.unpin(codec.pin(settings))
     assert a == dataclasses.replace(settings, view="k")
     assert codec.unpin("") is None
     assert codec.unpin(codec.pin(settings) + "~1") is None
     assert codec.unpin(codec.pin(settings).replace("digits", "no_such_set")) is None
-
-
-def test_three_pins_share_one_parameter_and_each_is_checked() -> None:
     settings = Settings()
     for letter, k in zip("AC", (3, 9), strict=True):
         settings = dataclasses.replace(settings, a=codec.with_pin(settings, letter, Settings(k=k)))

@@ -1,9 +1,12 @@
 """Two browsers at one machine are one person: what one brought is in the other; a link to rows that are not here shows nobody else's."""
 
+from pathlib import Path
+
 import pillar_core as pc
-from page_reading import Start, linked, words
+from page_reading import Start, linked, offered, words
 from pages.frame.settings import Settings
 from pillar_core.data import uploads
+from plugin_package import install, site
 
 TITLE = "ward-seven.csv"
 NUMBERS = "a,b,label\n" + "\n".join(f"{index % 2 + 0.01 * index:.2f},{(index % 2) * 2 - 1},{index % 2}" for index in range(60))
@@ -36,3 +39,18 @@ def test_a_link_to_rows_that_are_not_here_says_so_and_shows_no_other_sets_result
     app.button(key="go-on").click().run()
     assert linked(app)["data"] == Settings().data
     assert "not on this machine" not in words(app)
+
+
+__all__ = ["site"]
+
+
+def test_items_of_an_installed_package_are_offered_where_their_kind_is(start: Start, site: Path) -> None:
+    install(site)
+    app = start("explore", method="tiny_learner")
+    assert "A tiny learner" in offered(app)
+    assert app.session_state["set.method"] == "tiny_learner"
+    offers = {"compare": ["A tiny learner"], "data": ["A tiny set", "A tiny backbone"], "screen": ["A tiny set", "A tiny score"]}
+    for page, titles in offers.items():
+        app.switch_page(f"pages/{page}.py").run()
+        missing = [title for title in titles if title not in offered(app)]
+        assert not missing, page

@@ -60,7 +60,7 @@ def test_no_concentration_is_uniform_and_directions_are_orthonormal_and_charged(
     assert abs(found[0, 0]) > 0.9
 
 
-def test_a_mechanism_uses_epsilon_over_clip_squared() -> None:
+def test_a_mechanism_uses_epsilon_over_clip_squared_by_which_one_row_moves_the_score() -> None:
     epsilon, clip = 2.0, 0.5
     moment = np.diag([clip**2 * 2.5, 0.0])
     mechanism = BinghamMechanism(epsilon, clip, stream(1, "noise"), Ledger())
@@ -69,9 +69,6 @@ def test_a_mechanism_uses_epsilon_over_clip_squared() -> None:
     assert abs(found.mean() - circle(5.0)) < error
     # The paper's printed guarantee would have it sixteen times as concentrated here.
     assert abs(found.mean() - circle(5.0 / 2)) > error
-
-
-def test_one_row_moves_the_score_by_at_most_clip_squared_and_reaches_it() -> None:
     generator = stream(2, "rows")
     row = generator.standard_normal(6)
     row *= 1.5 / np.linalg.norm(row)

@@ -78,7 +78,7 @@ def test_walls_lie_where_their_loss_is_reached():
         assert (p.sum(), q.sum()) == pytest.approx((1.0, 1.0), abs=1e-11)
 
 
-def test_other_releases_cost_as_the_documents_say():
+def test_other_releases_cost_as_the_documents_say_and_more_rows_more():
     assert ledger.of_person(ledger.gaussian(6.0), 3) == ledger.gaussian(2.0)
     assert ledger.of_person(ledger.allocation_pass(6.0, 10), 3) == ledger.gaussian(2.0)
     assert ledger.of_person(ExponentialMechanismEvent(0.1, 0.2), 3) == ExponentialMechanismEvent(3 * 0.1, 3 * 0.2)
@@ -90,9 +90,6 @@ def test_other_releases_cost_as_the_documents_say():
     assert ledger.of_person(run, 1) is run
     assert sum(ledger.event_counts(ledger.of_person(run, 2)).values()) == 8
     assert math.isinf(_bounds(ledger.of_person(ledger.gaussian(0.0), 2)).upper)
-
-
-def test_more_rows_cost_more_and_never_more_than_group_privacy_of_one_row():
     run = ledger.repeat(_sampled(3.0, 0.02), 200)
     found = [_bounds(ledger.of_person(run, rows)).upper for rows in (1, 2, 4)]
     assert found[0] < found[1] < found[2]

@@ -71,7 +71,7 @@ def test_losses_and_low_rates_never_flag_more_than_allowed() -> None:
         membership.tpr_at_fpr(members, others, false_positive_rate=math.nan)
 
 
-def test_lira_is_the_ratio_of_normal_densities() -> None:
+def test_lira_is_the_ratio_of_normal_densities_and_pooled_needs_few_shadow_models() -> None:
     generator = rng.stream(3, "lira")
     included = np.repeat([[True], [False]], 40, axis=0).repeat(3, axis=1)
     shadows = generator.standard_normal((80, 3)) + 2.0 * included
@@ -82,10 +82,7 @@ def test_lira_is_the_ratio_of_normal_densities() -> None:
     assert lira.offline(target, shadows, included) == pytest.approx((target - outside.mean(0)) / outside.std(0, ddof=1), rel=1e-9)
     with pytest.raises(DataError):
         lira.online(target, shadows, np.ones_like(included))
-
-
-def test_pooled_lira_needs_few_shadow_models() -> None:
-    """Where hard rows move more, eight models come near the ideal likelihood ratio; one by one, rows' own moments do not."""
+    # Where hard rows move more, eight models come near the ideal likelihood ratio; one by one, rows' own moments do not.
     generator, n = rng.stream(5, "pooled"), 4000
     hardness = generator.random(n)
     shift, spread = 0.2 + hardness, 0.5 + hardness

@@ -16,7 +16,7 @@ CLASSES = ("cat", "dog")
 VECTORS = np.array([[3.0, 4.0], [0.0, 2.0]])
 
 
-def test_a_file_is_read_in_the_order_asked_for(tmp_path):
+def test_a_file_is_read_in_the_order_asked_for_or_refused(tmp_path):
     path = tmp_path / "text.npz"
     np.savez(path, text_embeddings=VECTORS, classes=np.array(["dog", "cat"]))
     found = text_embeddings(CLASSES, path)
@@ -24,10 +24,6 @@ def test_a_file_is_read_in_the_order_asked_for(tmp_path):
     np.testing.assert_allclose(found, [[0, 1], [0.6, 0.8]])
     np.savez(path, text_embeddings=VECTORS)
     np.testing.assert_allclose(text_embeddings(CLASSES, path), [[0.6, 0.8], [0, 1]])
-
-
-def test_a_file_that_does_not_fit_is_refused(tmp_path):
-    path = tmp_path / "text.npz"
     with pytest.raises(DataError, match="no file"):
         text_embeddings(CLASSES, path)
     for arrays, match in (
@@ -42,7 +38,7 @@ def test_a_file_that_does_not_fit_is_refused(tmp_path):
             text_embeddings(CLASSES, path)
 
 
-def test_class_names_alone_are_judged_by_angle_and_read_no_train_row():
+def test_class_names_alone_are_judged_by_angle_and_bad_arguments_refused(tmp_path):
     """Long vectors count no more than short ones, and other train rows change nothing."""
     x_test, y_test = np.array([[2, 0.1], [5, 4], [0.1, 9]], dtype=np.float32), np.array([0, 1, 1])
     for train in (np.zeros((2, 2)), np.ones((2, 2))):
@@ -52,9 +48,6 @@ def test_class_names_alone_are_judged_by_angle_and_read_no_train_row():
         zero_shot_accuracy(features, np.ones((3, 2)))
     with pytest.raises(DataError, match="test rows"):
         zero_shot_accuracy(pc.features(x_test, y_test, classes=CLASSES), VECTORS)
-
-
-def test_bad_arguments_are_refused(tmp_path):
     with pytest.raises(SettingError, match="at least one"):
         text_embeddings((), "open_clip:ViT-B-32", weights="here")
     with pytest.raises(SettingError, match="template"):

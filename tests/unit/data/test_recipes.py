@@ -62,7 +62,7 @@ def test_damaged_recipes_are_refused(change, said) -> None:
         recipes.recipe_of(recipes.form_of(RECIPE) | change)
 
 
-def test_names_and_recipe_stay_with_the_rows_and_change_no_key() -> None:
+def test_names_and_recipe_stay_with_the_rows_and_columns_are_matched_by_them() -> None:
     plain = features(np.eye(4, 2), [0, 1, 0, 1])
     named = dataclasses.replace(plain, names=("age", "weight"), recipe=recipes.form_of(RECIPE), test_drawn=True)
     assert named.fingerprint == plain.fingerprint
@@ -70,6 +70,14 @@ def test_names_and_recipe_stay_with_the_rows_and_change_no_key() -> None:
     for other in (unpack(pack(named)), back):
         assert (other.names, other.recipe, other.test_drawn) == (named.names, named.recipe, True)
     assert unpack(pack(plain)).names is None
+    rows = np.random.Generator(np.random.PCG64(0)).normal(size=(60, 3)).astype(np.float32)
+    private = dataclasses.replace(pc.features(rows[:30], np.arange(30) % 2), names=("a", "b", "c"))
+    public = dataclasses.replace(pc.features(rows[30:][:, [2, 0, 1]], np.arange(30) % 2), names=("c", "a", "b"))
+    split = pc.split(private, public=public)
+    np.testing.assert_array_equal(split.public_x, rows[30:])
+    assert any("matched by name" in note for note in split.notes)
+    with pytest.raises(DataError, match="lack the columns a, b"):
+        pc.split(private, public=dataclasses.replace(public, names=("c", "d", "e")))
 
 
 def visits(n: int, seed: int, prefix: str) -> pd.DataFrame:
@@ -200,17 +208,6 @@ def test_rows_are_made_up_from_what_a_recipe_declares_and_from_nothing_else(tabl
     for unfit in (pc.load_features(pd.read_csv(private)[["age", "sick"]], label="sick"), pc.load_dataset("digits")):
         with pytest.raises(DataError, match=r"made up: (of the columns age|these rows have no recipe)"):
             pc.split(unfit, public="made_up")
-
-
-def test_columns_with_names_are_matched_by_them() -> None:
-    rows = np.random.Generator(np.random.PCG64(0)).normal(size=(60, 3)).astype(np.float32)
-    private = dataclasses.replace(pc.features(rows[:30], np.arange(30) % 2), names=("a", "b", "c"))
-    public = dataclasses.replace(pc.features(rows[30:][:, [2, 0, 1]], np.arange(30) % 2), names=("c", "a", "b"))
-    split = pc.split(private, public=public)
-    np.testing.assert_array_equal(split.public_x, rows[30:])
-    assert any("matched by name" in note for note in split.notes)
-    with pytest.raises(DataError, match="lack the columns a, b"):
-        pc.split(private, public=dataclasses.replace(public, names=("c", "d", "e")))
 
 
 def test_rows_without_test_rows_give_a_fifth_which_public_sets_have_back(tmp_path) -> None:

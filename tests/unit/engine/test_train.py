@@ -91,7 +91,7 @@ def test_the_sum_equals_opacus_per_sample_gradients_clipped_and_summed():
     torch.testing.assert_close(bias_total[0].float(), expected[1], rtol=0, atol=1e-5 * scale)
 
 
-def test_without_noise_or_clipping_a_step_is_gradient_descent():
+def test_a_step_is_gradient_descent_by_the_public_size_and_every_one_is_charged():
     z, y, _, _ = rows(n=50)
     plan = HeadPlan(steps=3, learning_rate=0.5, noise_multiplier=0.0, l2_clip_norm=1e6, n_private=50)
     (weights, bias), *_ = train_heads(z.numpy(), y.numpy(), [Head(plan, Streams(0), Ledger())], n_classes=4)
@@ -105,9 +105,6 @@ def test_without_noise_or_clipping_a_step_is_gradient_descent():
         optimiser.step()
     np.testing.assert_allclose(weights, layer.weight.detach().T, atol=2e-5)
     np.testing.assert_allclose(bias, layer.bias.detach(), atol=2e-5)
-
-
-def test_the_divisor_is_the_public_size_and_every_step_is_charged():
     z, y, _, _ = rows(n=50)
     heads, ledgers = [], [Ledger(), Ledger()]
     for ledger, nominal in zip(ledgers, (50, 100), strict=True):

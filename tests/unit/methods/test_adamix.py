@@ -169,7 +169,7 @@ def test_the_public_head_of_few_wide_rows_is_found_in_their_span(is_towards, mon
     assert heads[1].dtype == np.float32
 
 
-def test_the_public_head_is_a_minimum_and_descent_goes_there():
+def test_the_public_head_is_a_minimum_and_only_public_reads_no_private_row():
     view = view_of(small_split(), PublicUse.LABELLED)
     prepared = view.prepare(standardise=None, centre=None, normalise=True)
     best = torch.from_numpy(public_head(prepared.z_public, view.y_public, n_classes=3, weight_decay=0.1)).double()
@@ -177,9 +177,6 @@ def test_the_public_head_is_a_minimum_and_descent_goes_there():
     torch.testing.assert_close(gradients, -0.1 * best.T, atol=1e-5, rtol=1e-4)
     slow = descended_head(prepared.z_public, view.y_public, n_classes=3, learning_rate=1.0, steps=400, weight_decay=0.1)
     torch.testing.assert_close(torch.from_numpy(slow).double(), best, atol=1e-4, rtol=1e-3)
-
-
-def test_only_public_reads_no_private_row():
     case = case_for(METHODS["only_public"])
     checks.replays(case)
     checks.declared_is_spent(case)

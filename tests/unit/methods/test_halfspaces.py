@@ -158,14 +158,7 @@ def test_the_printed_noise_satisfies_another_accountant(epsilon):
     assert accountant.get_epsilon(delta) <= epsilon
 
 
-def test_the_printed_theorem_charges_nothing_beyond_its_range():
-    """σ of the printed formula at ε = 9 and 12, δ = 1e-5, n = 1,000: the range ends at 2√(2·log(2/δ)) = 9.88."""
-    at = {epsilon: math.sqrt(32 * math.log(1e8) * math.log(1e5)) / epsilon for epsilon in (9.0, 12.0)}
-    assert isinstance(printed_event(at[9.0], n_private=1000, delta=1e-5), PureEvent)
-    assert printed_event(at[12.0], n_private=1000, delta=1e-5) == NonPrivateDpEvent()
-
-
-def test_printed_steps_follow_the_printed_rule():
+def test_printed_steps_follow_the_printed_rule_and_charge_nothing_beyond_its_range():
     """Without noise to speak of, two slots (four steps) written out by hand."""
     z, signs = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([1.0, -1.0])
     loss = halfspaces.hinge(2.0)
@@ -184,3 +177,7 @@ def test_printed_steps_follow_the_printed_rule():
         w = w - 4.0 * slope(signs[slot] * z[slot] @ w) * signs[slot] * z[slot] / math.sqrt(t * 16)
         w /= max(np.linalg.norm(w), 1.0)
     np.testing.assert_allclose(ours, w, atol=1e-6)
+    # σ of the printed formula at ε = 9 and 12, δ = 1e-5, n = 1,000: the range ends at 2√(2·log(2/δ)) = 9.88.
+    at = {epsilon: math.sqrt(32 * math.log(1e8) * math.log(1e5)) / epsilon for epsilon in (9.0, 12.0)}
+    assert isinstance(printed_event(at[9.0], n_private=1000, delta=1e-5), PureEvent)
+    assert printed_event(at[12.0], n_private=1000, delta=1e-5) == NonPrivateDpEvent()

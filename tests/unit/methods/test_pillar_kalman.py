@@ -152,7 +152,7 @@ def test_a_row_is_shortened_by_its_first_k_numbers_and_one_that_is_no_number_cou
     assert found.norm(dim=1).max() <= 1 + 2.0**-22
 
 
-def test_features_are_whitened_public_coordinates_within_the_unit_ball():
+def test_features_are_whitened_public_coordinates_and_the_prior_is_the_likeliest_variance():
     view = view_of(small_split(d=8), PublicUse.UNLABELLED)
     basis = view.basis(standardise=None, centre=True)
     features = kalman.features_of(kalman.KalmanSettings(k=3, noise_multiplier=1.0), view)
@@ -163,9 +163,6 @@ def test_features_are_whitened_public_coordinates_within_the_unit_ball():
     assert features.public.shape == (len(view.x_public), basis.rank)
     np.testing.assert_allclose(features.public, public / np.maximum(np.linalg.norm(public[:, :3], axis=1), floor)[:, None], atol=1e-5)
     assert features.private.norm(dim=1).max() <= 1 + 2.0**-22
-
-
-def test_the_prior_is_the_likeliest_variance():
     generator = rng.stream(1, "prior")
     curvature, std, tau = generator.uniform(50, 500, 400), 30.0, 2.0
     spread = np.sqrt(tau**2 * curvature**2 + curvature + std**2)
@@ -178,7 +175,7 @@ def test_the_prior_is_the_likeliest_variance():
     assert kalman.prior_precision(silent - silent.mean(axis=1, keepdims=True), curvature, 300.0) >= 8.0
 
 
-def test_the_curvature_is_the_slope_of_the_expected_sum():
+def test_the_curvature_is_the_slope_of_the_expected_sum_and_distillation_moves_to_the_ridge_fit():
     """Without a clip it is the mean diagonal of the cross-entropy's Hessian, here by differences; a clip takes its expected share."""
     generator = rng.stream(2, "curvature")
     u, head, n = generator.standard_normal((30, 4)), generator.standard_normal((4, 3)), 1000
@@ -193,9 +190,6 @@ def test_the_curvature_is_the_slope_of_the_expected_sum():
     passed = [sum(q[c] * min(1.0, 0.4 / np.linalg.norm(np.eye(3)[c] - q)) for c in range(3)) for q in p]
     wanted = n * np.mean(u**2 * ((p * (1 - p)).sum(axis=1) / 2 * passed)[:, None], axis=0)
     np.testing.assert_allclose(kalman.expected_curvature(features, head, 0.4, n), wanted, rtol=1e-9)
-
-
-def test_distillation_moves_towards_the_ridge_fit_at_the_heads_own_scale():
     generator = rng.stream(3, "distil")
     public, head = generator.standard_normal((50, 6)), 0.1 * generator.standard_normal((6, 3))
     head -= head.mean(axis=1, keepdims=True)

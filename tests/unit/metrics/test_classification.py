@@ -76,7 +76,7 @@ def test_interval_refuses_what_is_not_finite(values: list[float]) -> None:
         interval(values)
 
 
-def test_two_classes_have_sensitivity_and_specificity_with_intervals() -> None:
+def test_two_classes_have_sensitivity_and_specificity_and_the_rarest_quarter_counts_by_test_rows() -> None:
     y = np.array([0] * 40 + [1] * 10)
     says = np.array([0] * 40 + [1] * 8 + [0] * 2)
     found = by_class(evaluate(np.eye(2)[says], y, n_classes=2), [40, 10], ["well", "ill"])
@@ -88,9 +88,6 @@ def test_two_classes_have_sensitivity_and_specificity_with_intervals() -> None:
     for value, low, high in found.values():
         assert 0 <= low <= value <= high <= 1
         assert low < high
-
-
-def test_the_rarest_quarter_counts_by_test_rows() -> None:
     y = np.repeat(np.arange(5), [50, 3, 30, 2, 20])
     says = np.where(y == 3, 0, y)
     found = by_class(evaluate(np.eye(5)[says], y, n_classes=5), [50, 3, 30, 2, 20], list("abcde"))

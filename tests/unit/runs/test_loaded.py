@@ -137,16 +137,13 @@ def test_a_threshold_moves_labels_of_two_classes(tables, capsys, options):
     assert (np.array(labels) == ("'=yes" if "--positive" in options else "no")).tolist() == (p >= 0.9).tolist()
 
 
-def test_thresholds_that_cannot_be_are_refused(tables, capsys):
+def test_thresholds_that_cannot_be_are_refused_and_whole_numbers_read_with_and_without_a_point(tables, capsys):
     folder, path, *_ = tables
     for options in (["--threshold", "1.5"], ["--threshold", "nan"], ["--positive", "maybe"]):
         assert main(["predict", str(path), str(folder / "new.csv"), *options]) == 2
         assert alone(path, folder / "new.csv", *options, folder=folder).returncode == 2
         assert capsys.readouterr().err.startswith("error: ")
-
-
-def test_whole_numbers_among_words_are_read_with_and_without_a_point(tables):
-    """A gap in a column of codes makes pandas read 1 as 1.0, and a word among them leaves each as it is written."""
+    # A gap in a column of codes makes pandas read 1 as 1.0, and a word among them leaves each as it is written.
     folder, path, new, *_ = tables
     model = pc.load_model(path)
     gappy = new.assign(bed=new["bed"].astype(float).mask(new.index == 4))

@@ -145,7 +145,7 @@ def test_export_and_predict_from_the_command_line(tmp_path, capsys, split):
     assert len(labels.read_text().splitlines()) == 8
 
 
-def test_a_choice_in_sight_is_declared_in_the_card_and_never_claimed_as_covered(split):
+def test_a_choice_in_sight_is_declared_and_names_of_classes_are_no_markup(split):
     record, classes = pc.run("pillar", split, epsilon=2.0, seed=None), split.features.classes
     claimed = dataclasses.replace(record, guarantee=dataclasses.replace(record.guarantee, chosen_in_sight=True))
     with pytest.raises(UnsupportedError, match="claims to cover"):
@@ -155,6 +155,11 @@ def test_a_choice_in_sight_is_declared_in_the_card_and_never_claimed_as_covered(
     assert (promised["covers_choice"], promised["chosen_in_sight"]) == (False, True)
     assert IN_SIGHT in promised["assumptions"]
     assert promised["epsilon"] == record.guarantee.epsilon.upper
+    names = tuple(f'{digit}\n```\n# <b>[x](http://a.b)</b>, "' for digit in range(10))
+    with zipfile.ZipFile(io.BytesIO(model_bytes(pc.run("pillar", split, epsilon=2.0, seed=None), classes=names))) as archive:
+        lines = archive.read("README.md").decode().splitlines()
+    assert [line for line in lines if "http" in line] == [json.dumps(list(names))]
+    assert lines[lines.index(json.dumps(list(names))) - 1] == "```json"
 
 
 def test_what_is_not_known_of_a_choice_is_not_claimed(split, tmp_path):
@@ -185,14 +190,6 @@ def test_what_is_not_known_of_a_choice_is_not_claimed(split, tmp_path):
 def card_of(model: bytes) -> dict[str, object]:
     with zipfile.ZipFile(io.BytesIO(model)) as archive:
         return dict(json.loads(archive.read("model.json"))["guarantee"])
-
-
-def test_names_of_classes_are_no_markup_in_the_read_me(split):
-    names = tuple(f'{digit}\n```\n# <b>[x](http://a.b)</b>, "' for digit in range(10))
-    with zipfile.ZipFile(io.BytesIO(model_bytes(pc.run("pillar", split, epsilon=2.0, seed=None), classes=names))) as archive:
-        lines = archive.read("README.md").decode().splitlines()
-    assert [line for line in lines if "http" in line] == [json.dumps(list(names))]
-    assert lines[lines.index(json.dumps(list(names))) - 1] == "```json"
 
 
 def small_images() -> SemiPrivateSplit:

@@ -78,7 +78,7 @@ def test_the_budget_is_a_persons(method):
     assert spent_event(record) == ledger.of_person(event, 3)
 
 
-def test_the_statement_names_the_person():
+def test_statement_and_store_keep_a_run_a_persons(own_cache):
     split, _ = _split(3)
     found = statement(pc.run("noisy_gd", split, epsilon=1.0))
     assert "Unit of protection: one person" in found.text
@@ -86,6 +86,13 @@ def test_the_statement_names_the_person():
     assert "noise measured against all rows of one person" in found.text
     assert "every row names its person rightly" in found.text
     assert "example (a row)" in statement(pc.run("noisy_gd", pc.split(_brought()[0]), epsilon=1.0)).fields["privacy_unit"]
+    (cell,) = sweep.specs_of({"dataset": "breast_cancer", "method": "noisy_gd", "epsilon": 2.0})
+    first, again = (sweep.read_or_run(cell, split) for _ in range(2))
+    assert first.guarantee.rows_per_person == again.guarantee.rows_per_person == 3
+    assert "at most 3" in statement(again).fields["privacy_unit"]
+    assert spent_event(again) is not None
+    row = sweep.table([store.default().get_json("record", sweep.run_key(cell))]).iloc[0]
+    assert row["rows_per_person"] == 3
 
 
 def test_the_command_counts_the_persons_of_a_file(tmp_path, capsys):
@@ -135,17 +142,6 @@ def test_what_names_no_person_for_sure_is_refused(names):
 )
 def test_persons_are_read_from_words_and_whole_numbers(names):
     assert persons_of(names, 1, n_rows=3).of.tolist() == [0, 0, 1]
-
-
-def test_what_the_store_keeps_of_a_run_is_still_a_persons(own_cache):
-    split, _ = _split(3)
-    (cell,) = sweep.specs_of({"dataset": "breast_cancer", "method": "noisy_gd", "epsilon": 2.0})
-    first, again = (sweep.read_or_run(cell, split) for _ in range(2))
-    assert first.guarantee.rows_per_person == again.guarantee.rows_per_person == 3
-    assert "at most 3" in statement(again).fields["privacy_unit"]
-    assert spent_event(again) is not None
-    row = sweep.table([store.default().get_json("record", sweep.run_key(cell))]).iloc[0]
-    assert row["rows_per_person"] == 3
 
 
 def _declared(most: int = 3):

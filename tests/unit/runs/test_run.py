@@ -99,7 +99,7 @@ def test_infinite_budgets_add_no_noise_and_noise_may_be_set(split):
         pc.run("non_private", split, epsilon=1.0)
 
 
-def test_seeds_repeat_and_releases_do_not(split):
+def test_seeds_repeat_and_every_epsilon_assumes_that_no_scale_is_private(split):
     first, again, other = (pc.run("pillar", split, epsilon=1.0, seed=seed) for seed in (0, 0, 1))
     assert np.array_equal(first.classifier.weights, again.classifier.weights)
     assert not np.array_equal(first.classifier.weights, other.classifier.weights)
@@ -108,10 +108,7 @@ def test_seeds_repeat_and_releases_do_not(split):
     assert any("operating system" in line for line in release.guarantee.assumptions)
     assert any("not for release" in note for note in first.notes)
     assert not any("not for release" in note for note in release.notes)
-
-
-def test_every_epsilon_assumes_that_no_scale_was_taken_from_private_rows(split):
-    """A scaler fitted on all rows before they were brought is not seen here, and one row moves the features of all others through it."""
+    # A scaler fitted on all rows before they were brought is not seen here, and one row moves the features of all others through it.
     (form,) = (line for line in pc.run("pillar", split, epsilon=1.0, seed=0).guarantee.assumptions if "features" in line)
     assert all(word in form for word in ("scaling", "without looking at private rows"))
 

@@ -301,7 +301,7 @@ def test_an_index_that_cannot_be_opened_is_kept(cache: Store) -> None:
     assert (database / "mark").exists()
 
 
-def test_folders_and_files_are_for_their_owner_alone(cache: Store) -> None:
+def test_folders_and_files_are_for_their_owner_alone_and_somebody_elses_refused(cache: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     previous = os.umask(0)
     try:
         cache.put_json("record", KEY, 1)
@@ -315,9 +315,6 @@ def test_folders_and_files_are_for_their_owner_alone(cache: Store) -> None:
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
         assert stat.S_IMODE(path.parent.parent.stat().st_mode) == 0o700
     assert stat.S_IMODE((cache.root / "index").stat().st_mode) == 0o700
-
-
-def test_a_folder_of_somebody_else_is_refused(cache: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     cache.put_json("record", KEY, 1)
     monkeypatch.setattr(os, "getuid", lambda: 12345)
     with pytest.raises(StoreError, match="another user"):

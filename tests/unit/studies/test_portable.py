@@ -59,7 +59,7 @@ def test_the_file_says_which_k_is_best_and_the_odds_in_at_most_300_kb(text):
     assert str(records.store.default().root) not in text
 
 
-def test_only_its_own_script_and_style_may_run(text):
+def test_only_its_own_script_and_style_may_run_and_names_with_markup_are_text(text, monkeypatch):
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
     for tag, source in (("script", "script-src"), ("style", "style-src")):
         body = re.search(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)[1]
@@ -67,6 +67,8 @@ def test_only_its_own_script_and_style_may_run(text):
         assert f"{source} 'sha256-{digest}'" in policy
     assert policy.startswith("default-src 'none'")
     assert not re.search(r'(src|href)="http|https?://(?!www\.w3\.org)[^"]*\.js', text)
+    monkeypatch.setattr(records, "data_words", lambda *_: "</title><script>alert(1)</script>")
+    assert "<script>alert" not in portable.page(DATA, link='"><script>alert(2)</script>')
 
 
 def test_one_seed_has_no_interval_and_a_run_that_is_missing_no_point(monkeypatch):
@@ -77,11 +79,6 @@ def test_one_seed_has_no_interval_and_a_run_that_is_missing_no_point(monkeypatch
     assert [learner["name"] for learner in shown] == ["pillar"]
     assert all(low is None and high is None and seeds == 1 for *_, low, high, seeds in shown[0]["points"])
     assert 40 not in {point[2] for point in shown[0]["points"]}
-
-
-def test_names_with_markup_are_text(monkeypatch):
-    monkeypatch.setattr(records, "data_words", lambda *_: "</title><script>alert(1)</script>")
-    assert "<script>alert" not in portable.page(DATA, link='"><script>alert(2)</script>')
 
 
 def test_a_setup_or_story_without_runs_is_refused():

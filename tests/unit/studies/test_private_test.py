@@ -80,7 +80,7 @@ def test_ends_hold_what_the_model_reaches_on_fresh_rows(record, metric, epsilon)
     assert missed <= 6  # of 40 at 5 %: more by chance with probability below 0.01
 
 
-def test_persons_are_counted_and_rows_beyond_the_most_are_left_out(record):
+def test_persons_are_counted_and_one_row_moves_one_cell_by_one(record):
     model, rows = with_head(record), drawn(1200, 3)
     whose = dataclasses.replace(rows, persons=Persons(np.repeat(np.arange(300), 4), 4))
     with pytest.raises(SettingError, match="rows_per_person"):
@@ -93,9 +93,6 @@ def test_persons_are_counted_and_rows_beyond_the_most_are_left_out(record):
         one = pc.private_test(model, rows, epsilon=0.7, relation=relation)
         assert one.guarantee.event.epsilon_add_remove * factor == pytest.approx(0.7)
         assert one.guarantee.epsilon.upper <= 0.7
-
-
-def test_one_row_moves_one_cell_by_one(record):
     model, rows = with_head(record), drawn(50, 1)
     for metric in ("accuracy", "balanced_accuracy", "auc"):
         high = [

@@ -15,7 +15,7 @@ from pillar_core.studies.evidence import score_leak
 from pillar_core.subspace import projection_distance, top_directions
 
 
-def test_a_batchs_distance_is_that_of_its_directions() -> None:
+def test_a_batchs_distance_is_that_of_its_directions_and_shows_a_row_in_the_digits() -> None:
     draws = rng.stream(0, "gradients")
     pool, basis = draws.standard_normal((40, 90)), np.linalg.qr(draws.standard_normal((90, 5)))[0]
     distance = attacks.BatchDistance(pool @ pool.T, pool @ basis)
@@ -26,6 +26,11 @@ def test_a_batchs_distance_is_that_of_its_directions() -> None:
         distance(np.arange(4))
     with pytest.raises(DataError, match="fewer than k"):
         attacks.BatchDistance(np.ones((9, 9)), np.ones((9, 5)))(np.arange(9))
+    with_row, without = np.array([0.51, 0.512, 0.5, 0.5]), np.array([0.50, 0.511, 0.5 + 1e-4, 0.5])
+    assert attacks.known_others(with_row, without, decimals=None).value == pytest.approx((1 + 3 / 4) / 2)
+    assert attacks.known_others(with_row, without, decimals=2).value == pytest.approx((1 + 1 / 4) / 2)
+    wide = attacks.known_others(with_row, without, decimals=2)
+    assert 0.5 <= wide.low < wide.value < wide.high <= 1
 
 
 def test_the_whole_batch_gives_the_librarys_score() -> None:
@@ -38,14 +43,6 @@ def test_the_whole_batch_gives_the_librarys_score() -> None:
     expected = screening.gsd(private, public, model="linear_head", k=8, n_examples=200, seed=1)
     # gradients are float32
     assert distance(np.arange(200)) == pytest.approx(expected, abs=1e-5)
-
-
-def test_who_knows_all_others_reads_a_row_off_the_digits() -> None:
-    with_row, without = np.array([0.51, 0.512, 0.5, 0.5]), np.array([0.50, 0.511, 0.5 + 1e-4, 0.5])
-    assert attacks.known_others(with_row, without, decimals=None).value == pytest.approx((1 + 3 / 4) / 2)
-    assert attacks.known_others(with_row, without, decimals=2).value == pytest.approx((1 + 1 / 4) / 2)
-    wide = attacks.known_others(with_row, without, decimals=2)
-    assert 0.5 <= wide.low < wide.value < wide.high <= 1
 
 
 def test_who_knows_a_part_finds_a_row_that_moves_the_score_and_no_other() -> None:

@@ -59,7 +59,7 @@ def test_no_source_lies_on_both_sides_and_cells_without_signal_are_left_out() ->
     assert "nothing was tested" in views.yardstick_sentence(9.0, 0.1)
 
 
-def test_kept_accuracies_cover_every_task_and_candidate() -> None:
+def test_kept_accuracies_cover_every_task_and_judging_knows_perfect_reversed_and_blind_scores() -> None:
     kept = judged.kept()
     assert kept["accuracy"].between(0, 1).all()
     pillar = kept[kept["learner"] == "pillar"]
@@ -68,14 +68,6 @@ def test_kept_accuracies_cover_every_task_and_candidate() -> None:
     assert pillar.filter(regex=judged.SEEDS).notna().all(axis=None)
     for learner in ("pillar_kalman", "gep", "pda_dpmd"):
         assert set(kept[(kept["learner"] == learner) & (kept["epsilon"] == 1)]["task"]) == {task.name for task in TASKS}
-
-
-def scores(values: np.ndarray, candidates: list[str], task: str) -> pd.DataFrame:
-    return pd.DataFrame({"task": task, "score": "mine", "spent": 1.0, "draw": 0, "candidate": candidates, "value": values})
-
-
-def test_judging_knows_a_perfect_score_a_reversed_one_and_a_blind_one() -> None:
-    kept = judged.kept()
     task = "Fashion, tops"
     cell = kept[(kept["learner"] == "pillar") & (kept["task"] == task) & (kept["epsilon"] == 1)]
     names, accuracy = list(cell["candidate"]), cell["accuracy"].to_numpy()
@@ -92,6 +84,10 @@ def test_judging_knows_a_perfect_score_a_reversed_one_and_a_blind_one() -> None:
     shares = np.array([np.prod([(place - i) / (n - 1 - i) for i in range(4)]) for place in range(n)]) * 5 / n
     assert marks["blind"]["regret_of_five"] == pytest.approx(100 * (float(shares @ ordered) - accuracy.mean()), rel=0.5)
     assert not marks["best"]["confirms"]
+
+
+def scores(values: np.ndarray, candidates: list[str], task: str) -> pd.DataFrame:
+    return pd.DataFrame({"task": task, "score": "mine", "spent": 1.0, "draw": 0, "candidate": candidates, "value": values})
 
 
 def test_the_ceiling_falls_with_the_noise_of_seeds() -> None:

@@ -80,7 +80,7 @@ def test_directions_are_those_of_the_full_svd_and_streamed_ones_agree_where_the_
         top_directions(rows, 2)
 
 
-def test_probe_rows_are_autograd_rows() -> None:
+def test_probe_rows_are_autograd_rows_and_pools_keep_the_first_of_equal_places() -> None:
     net = probe.probe(3)
     module = probe.network(net)
     images = torch.from_numpy(rng.stream(0, "images").uniform(-1, 1, (3, 3, 224, 224))).float()
@@ -92,9 +92,6 @@ def test_probe_rows_are_autograd_rows() -> None:
     grey = images[:, :1]
     expected = next(gradient_chunks(module, grey.expand(-1, 3, -1, -1), labels))
     torch.testing.assert_close(probe.probe_rows(net, grey, labels), expected, rtol=1e-3, atol=1e-6)
-
-
-def test_pools_keep_the_first_of_equal_places() -> None:
     net = probe.probe(3)
     flat = torch.zeros(2, 3, 224, 224)
     flat[1, :, :60] = 1.0
