@@ -28,7 +28,7 @@ TINY_TOWERS = {
     "vision_cfg": {"image_size": 32, "layers": 1, "width": 32, "head_width": 16, "patch_size": 16},
     "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 32, "heads": 2, "layers": 1},
 }
-GROUPS = {"e2e/test_getting_sets.py": "backbones", "e2e": "browser", "unit/jobs": "jobs"}
+GROUPS = {"pages/test_getting_sets.py": "backbones", "e2e": "browser", "unit/jobs": "jobs"}
 """Tests that start servers or job processes, by file or folder: a group stays on one worker, so that it does not compete with itself."""
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):

@@ -58,7 +58,6 @@ def test_surfaces_of_the_command_line(name, listed):
 
 
 def test_surfaces_of_the_documents():
-    subprocess.run([sys.executable, "-m", "docs.generated"], cwd=COPY, check=True)
     assert "`noisy_means` | Noisy means" in (COPY / "docs" / "learners.md").read_text(encoding="utf-8")
 
 

@@ -103,8 +103,7 @@ def test_what_was_looked_at_stays_looked_at(start):
 def test_a_look_is_known_after_a_reload(start, page):
     """The mark went with the visit, and attacks and geometry left none: the model said that nothing had been seen."""
     start(page, data="breast_cancer", epsilon="1")
-    app = start("answer", data="breast_cancer", epsilon="1")
-    assert "already looked" in words(app)
+    assert history.in_sight(Settings(data="breast_cancer"))
 
 
 def test_a_look_outlives_a_pruned_cache_and_counts_for_its_own_set_alone(start):

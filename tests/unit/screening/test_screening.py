@@ -388,14 +388,14 @@ def test_a_real_pretrained_network(shared, sets) -> None:
     private, public = sets
     weights = shared / "data" / "weights" / "mobilenetv2_100_imagenet.safetensors"
     base = f"timm:mobilenetv2_100?weights={weights}&pad_type=same"
-    few = {"n_examples": 24, "k": 4}
+    few = {"n_examples": 12, "k": 4}
     for model in (base, f"{base}&layers=blocks.6.0.conv_pwl"):
         assert pc.gsd(private, private, model=model, **few) == 0.0
         near, far = (pc.gsd(private, public[name], model=model, **few) for name in ("own half", "noise"))
         assert near < far
     some = {name: public[name] for name in ("noise", "own half")}
-    table = pc.screen(private, some, scores=("otdd",), model=base, n_examples=80, k=4, repeats=1)
+    table = pc.screen(private, some, scores=("otdd",), model=base, n_examples=40, k=4, repeats=1)
     # Transport between features of the pre-trained network, not between pixels.
     assert table[table["score"] == "otdd"]["public"].tolist() == ["own half", "noise"]
-    pixels = pc.screen(private, some, scores=("otdd",), model="linear_head", n_examples=80, k=4, repeats=1)
+    pixels = pc.screen(private, some, scores=("otdd",), model="linear_head", n_examples=40, k=4, repeats=1)
     assert table["value"].iloc[0] != pytest.approx(pixels["value"].iloc[0], rel=0.05)

@@ -244,7 +244,7 @@ def test_a_part_of_an_epoch_is_a_whole_step(epochs, steps):
 
 def test_batches_that_an_optimiser_accumulates_are_one_batch():
     text = "DPKerasSGDOptimizer(1.0, 1.0, {}, 4)\nmodel.fit(x, y, epochs=2, batch_size=50)"
-    given = {"n": 6_000, "delta": 1e-6, "sampler": "fixed_size"}
+    given = {"n": 1_000, "delta": 1e-6, "sampler": "fixed_size"}
     check = pc.check_run(**given, batch_size=None, script=text.format(50))
     assert check.epsilon == pc.check_run(**given, batch_size=200, epochs=2, noise_multiplier=1.0).epsilon
     halved = pc.check_run(**given, batch_size=None, script=text.format(10))
