@@ -25,7 +25,7 @@ def test_a_file_is_read_in_the_order_asked_for_or_refused(tmp_path):
     np.savez(path, text_embeddings=VECTORS)
     np.testing.assert_allclose(text_embeddings(CLASSES, path), [[0.6, 0.8], [0, 1]])
     with pytest.raises(DataError, match="no file"):
-        text_embeddings(CLASSES, path)
+        text_embeddings(CLASSES, tmp_path / "absent.npz")
     for arrays, match in (
         ({"vectors": VECTORS}, "must hold"),
         ({"text_embeddings": VECTORS, "classes": np.array(["cow", "dog"])}, "no vector for cat"),
