@@ -61,12 +61,19 @@ def test_held_out_fifth_is_stratified(name: str, rows: int, test_rows: int) -> N
         assert test == round(0.2 * (train + test))
 
 
-def test_digits_keep_their_seventeen_grey_levels() -> None:
+def test_digits_keep_their_seventeen_grey_levels_and_a_fact_its_number() -> None:
     sklearn_datasets = pytest.importorskip("sklearn.datasets")
     dataset = load_dataset("digits")
     levels = np.rint(np.concatenate([dataset.x_train, dataset.x_test]).astype(float) * 16 / 255)
     source = sklearn_datasets.load_digits().images
     assert sorted(map(bytes, levels.astype(np.uint8))) == sorted(map(bytes, source.astype(np.uint8)))
+    assert fact_text(DATASETS["cifar10_1"].d) == "3,072 (32 × 32 pixels, colour)"
+    for fact, number, words, short in (
+        ((50_000, "setting n"), 50_000, "50,000 (setting n)", "50,000"),
+        (2_000, 2_000, "2,000", "2,000"),
+        ("a fifth", None, "a fifth", "a fifth"),
+    ):
+        assert (number_of(fact), fact_text(fact), fact_text(fact, in_short=True)) == (number, words, short)
 
 
 @pytest.mark.parametrize("name", DATASETS)
@@ -90,16 +97,6 @@ def test_other_spellings_are_known_or_lead_to_a_name() -> None:
         load_dataset("digit")
     small = SMALL["spiked_features"]
     assert load_dataset("spiked_features", n_classes=5, **small).fingerprint == load_dataset("spiked_features", C=5, **small).fingerprint
-
-
-def test_a_fact_reads_as_words_and_keeps_its_number() -> None:
-    assert fact_text(DATASETS["cifar10_1"].d) == "3,072 (32 × 32 pixels, colour)"
-    for fact, number, words, short in (
-        ((50_000, "setting n"), 50_000, "50,000 (setting n)", "50,000"),
-        (2_000, 2_000, "2,000", "2,000"),
-        ("a fifth", None, "a fifth", "a fifth"),
-    ):
-        assert (number_of(fact), fact_text(fact), fact_text(fact, in_short=True)) == (number, words, short)
 
 
 @pytest.mark.parametrize(("source", "is_noted"), [(100, True), (80, False), ((100, "setting n"), False), ("100", False)])

@@ -146,7 +146,7 @@ def test_class_sums_in_floating_point_are_seen() -> None:
         class_terms_add_up(lambda z, y: (class_sums(z, y, n_classes=CLASSES, count_weight=0.0) * 2**53).round())
 
 
-def test_sums_are_near_those_in_floating_point() -> None:
+def test_sums_are_near_those_in_floating_point_and_a_wide_row_has_its_norm() -> None:
     generator = stream(0, "ordinary rows")
     z = unit_rows(generator.standard_normal((500, K)).astype(np.float32))
     _, _, heads = hostile()
@@ -158,6 +158,12 @@ def test_sums_are_near_those_in_floating_point() -> None:
     scaled *= 0.8 / (exact.integer_rows(z).sensitivity * exact.SCALE_UNITS)
     expected = preconditioned_sum(torch.from_numpy(z), labels, heads[0, :, :-1] / 30, scaling[0], l2_clip_norm=0.8)
     assert float((scaled - expected).norm() / expected.norm()) < 0.02
+    # numpy's einsum adds up the squares of a lone row of more than 8,192 numbers in another order than those of two.
+    rows = stream(0, "wide rows").standard_normal((40, 9000)).astype(np.float32)
+    together = Transform(normalise=True)(rows)
+    np.testing.assert_array_equal(together, np.concatenate([Transform(normalise=True)(row[None]) for row in rows]))
+    as_before = np.einsum("ij,ij->i", rows.astype(np.float64), rows.astype(np.float64))
+    assert (as_before != [np.einsum("ij,ij->i", row, row)[0] for row in rows[:, None].astype(np.float64)]).any()
 
 
 def test_products_of_fewer_bits_are_seen_and_replaced(monkeypatch) -> None:
@@ -202,15 +208,6 @@ def test_no_rounding_of_roots_moves_a_sum(monkeypatch) -> None:
     for away in (1 - 1e-15, 1 + 1e-15):
         monkeypatch.setattr(torch.Tensor, "sqrt", lambda values, away=away: root(values) * away)
         assert torch.equal(sums(z, labels, heads), usual)
-
-
-def test_a_wide_row_has_its_norm_whoever_else_is_there() -> None:
-    """numpy's einsum adds up the squares of a lone row of more than 8,192 numbers in another order than those of two."""
-    rows = stream(0, "wide rows").standard_normal((40, 9000)).astype(np.float32)
-    together = Transform(normalise=True)(rows)
-    np.testing.assert_array_equal(together, np.concatenate([Transform(normalise=True)(row[None]) for row in rows]))
-    as_before = np.einsum("ij,ij->i", rows.astype(np.float64), rows.astype(np.float64))
-    assert (as_before != [np.einsum("ij,ij->i", row, row)[0] for row in rows[:, None].astype(np.float64)]).any()
 
 
 @pytest.mark.parametrize(

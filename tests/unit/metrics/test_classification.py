@@ -13,16 +13,13 @@ from pillar_core.numerics import wilson
 SCORES = np.array([[3, 1, 0], [0, 2, 1], [5, 0, 1], [0, 1, 4]], dtype=np.float32)
 
 
-def test_counts_by_hand() -> None:
+def test_counts_by_hand_and_of_absent_classes_or_constant_scores() -> None:
     found = evaluate(SCORES, np.array([0, 1, 1, 2]), n_classes=3)
     assert found["accuracy"] == 0.75
     assert found["error"] == 0.25
     assert found["per_class"] == [1.0, 0.5, 1.0]
     assert found["balanced_accuracy"] == pytest.approx(2.5 / 3, abs=1e-15)
     assert set(found) == set(METRICS)
-
-
-def test_absent_classes_and_constant_scores_have_no_area_or_one_half() -> None:
     found = evaluate(SCORES, np.array([0, 1, 1, 0]), n_classes=3)
     assert found["auc"] is None
     assert found["per_class"] == [0.5, 0.5, None]

@@ -58,7 +58,7 @@ def traces(figure: Any, **wanted: Any) -> list[Any]:
     return [trace for trace in figure.data if all(getattr(trace, name) == value for name, value in wanted.items())]
 
 
-def test_each_budget_gets_a_line_a_band_and_a_ring_at_its_best_k() -> None:
+def test_each_budget_gets_a_line_and_you_are_here_leaves_the_labels_free() -> None:
     figure = plots.accuracy_against_k(runs())
     lines = traces(figure, mode="lines+markers")
     assert [line.name for line in lines] == ["ε = 0.1", "ε = 1"]
@@ -67,6 +67,14 @@ def test_each_budget_gets_a_line_a_band_and_a_ring_at_its_best_k() -> None:
     assert [ring.x[0] for ring in rings] == [PEAK[epsilon] for epsilon in BUDGETS]
     assert len(traces(figure, fill="toself")) == len(BUDGETS) + 2
     assert "best k 8 with 70.0 percent" in figure.layout.meta["alt"]
+    table = runs()
+    ks = sorted(table["k"].dropna().unique())
+    places = {}
+    for k in (int(ks[0]), int(ks[-1])):
+        notes = plots.accuracy_against_k(table, present=plots.Here(k, 1.0, 0.7)).layout.annotations
+        places[k] = next(note for note in notes if "you are here" in note.text).ax
+    # The label is some 85 pixels wide: centred 70 to the left it ends 27 before the star, and the ends' labels begin 10 after it.
+    assert places == {int(ks[0]): 0, int(ks[-1]): -70}
 
 
 def test_the_band_is_the_t_interval_and_one_seed_draws_none() -> None:
@@ -113,18 +121,7 @@ def test_each_pin_has_its_colour_on_every_figure() -> None:
     assert (mark.text[0], mark.y[0], mark.marker.color) == ("A", 40.0, plots.pin_colour("A", "light"))
 
 
-def test_you_are_here_leaves_the_labels_at_the_ends_free() -> None:
-    table = runs()
-    ks = sorted(table["k"].dropna().unique())
-    places = {}
-    for k in (int(ks[0]), int(ks[-1])):
-        notes = plots.accuracy_against_k(table, present=plots.Here(k, 1.0, 0.7)).layout.annotations
-        places[k] = next(note for note in notes if "you are here" in note.text).ax
-    # The label is some 85 pixels wide: centred 70 to the left it ends 27 before the star, and the ends' labels begin 10 after it.
-    assert places == {int(ks[0]): 0, int(ks[-1]): -70}
-
-
-def test_the_heatmap_frames_the_ridge_and_leaves_unrun_cells_empty() -> None:
+def test_the_heatmap_frames_the_ridge_and_the_hero_tells_the_gain() -> None:
     table = runs()
     table = table[~((table["k"] == 2) & (table["epsilon"] == 1.0))]
     figure = plots.accuracy_heatmap(table, present=(8, 1.0))
@@ -135,9 +132,6 @@ def test_the_heatmap_frames_the_ridge_and_leaves_unrun_cells_empty() -> None:
     frames = {(shape.x0 + shape.x1) / 2: (shape.y0 + shape.y1) / 2 for shape in figure.layout.shapes if shape.line.color == "#FFFFFF"}
     assert frames == pytest.approx({1.0: 0.0, 2.0: 1.0})
     assert tuple(heat.customdata[0][1]) == (8.0, 0.1)
-
-
-def test_the_hero_tells_the_gain_over_no_projection() -> None:
     figure = plots.learning_hero(runs(), data="Synthetic rows")
     texts = " ".join(note.text for note in figure.layout.annotations)
     assert "70 % at k = 8" in texts
@@ -203,7 +197,7 @@ def test_wilson_stays_inside_and_right_guesses_are_rounded_up() -> None:
     assert "At k = 2: 85.7 % of the energy" in figure.layout.meta["caption"]
 
 
-def test_a_map_of_many_classes_colours_six_and_greys_the_rest() -> None:
+def test_a_map_of_many_classes_greys_the_rest_and_a_sentence_says_which_k_are_alike() -> None:
     table = pd.DataFrame({"x": range(120), "y": range(120), "class": [str(i % 15) for i in range(120)]})
     names = [trace.name for trace in plots.map_2d(table).data]
     assert names[0] == "9 other classes"
@@ -214,6 +208,12 @@ def test_a_map_of_many_classes_colours_six_and_greys_the_rest() -> None:
     assert points.hovertemplate == "no label<br>%{text}<extra></extra>"
     assert points.text[0].startswith("&lt;u>no&lt;/u> paper")
     assert points.text[0].count("<br>") == 2
+    curve = pd.DataFrame({"k": [3, 10, 40], "mean": [0.5, 0.71, 0.72], "low": [0.48, 0.7, 0.7], "high": [0.52, 0.72, 0.74], "seeds": 5})
+    words = k_curves.compare_best_k(curve, ruled=19, predicted=13)
+    assert words.startswith("Best measured k: 40; the rule chooses 19 and the model predicts 13. ")
+    assert words.endswith("The seeds do not tell k from 10 to 40 apart: their means differ by 1.0 points.")
+    assert k_curves.compare_best_k(curve.iloc[[0, 2]]) == "Best measured k: 40. No other k reaches it."
+    assert k_curves.compare_best_k(curve.assign(high=math.nan)) == ""
 
 
 def test_bars_are_sorted_and_levels_are_lines_and_the_shown_table_is_not_changed() -> None:
@@ -240,15 +240,6 @@ def test_the_training_plays_a_frame_a_step_and_leaves_the_rows_where_they_are() 
     drawn = [figure.data[place].type for place in figure.frames[0].traces]
     assert [trace.type for trace in figure.frames[0].data] == drawn
     assert [step.label for step in figure.layout.sliders[0].steps] == ["1", "2"]
-
-
-def test_a_sentence_says_which_k_the_seeds_cannot_tell_apart() -> None:
-    curve = pd.DataFrame({"k": [3, 10, 40], "mean": [0.5, 0.71, 0.72], "low": [0.48, 0.7, 0.7], "high": [0.52, 0.72, 0.74], "seeds": 5})
-    words = k_curves.compare_best_k(curve, ruled=19, predicted=13)
-    assert words.startswith("Best measured k: 40; the rule chooses 19 and the model predicts 13. ")
-    assert words.endswith("The seeds do not tell k from 10 to 40 apart: their means differ by 1.0 points.")
-    assert k_curves.compare_best_k(curve.iloc[[0, 2]]) == "Best measured k: 40. No other k reaches it."
-    assert k_curves.compare_best_k(curve.assign(high=math.nan)) == ""
 
 
 FEW_KS = [1, 4, 16, 64]

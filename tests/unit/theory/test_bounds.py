@@ -201,7 +201,7 @@ def test_gsd_theorem_c2_holds_for_the_exact_sampler_in_the_plane():
     assert chance(m / 100) < 0.95
 
 
-def test_corollary_2s_radius_and_margin_hold_on_the_generator():
+def test_corollary_2s_radius_holds_and_projection_takes_the_dimension_out():
     from pillar_core.data import load_dataset
 
     d, n, beta = 64, 1000, 0.1
@@ -211,6 +211,14 @@ def test_corollary_2s_radius_and_margin_hold_on_the_generator():
     signs = 2 * data.y_train - 1
     assert (np.linalg.norm(data.x_train, axis=1) <= outcome.value("radius")).all()
     assert (signs * (data.x_train @ data.known["mu"]) >= outcome.value("margin")).all()
+    inputs = {"error": 0.1, "epsilon": 0.5, "theta": 0.02, "sigma": 0.02}
+    with_k = [theory.rows_needed(k=1, **inputs) for _ in (16, 256)]
+    without = [theory.rows_needed(k=d, **inputs) for d in (64, 256, 1024)]
+    assert with_k[0] == with_k[1]
+    assert without[0] < without[1] < without[2]
+    hard = [theory.rows_needed(k=d, **{**inputs, "sigma": 0.6}) for d in (64, 256, 1024)]
+    assert hard[1] / hard[0] > 3
+    assert theory.rows_needed(k=1, **{**inputs, "sigma": 5.0}) == math.inf
 
 
 def test_graph_and_choice_are_those_of_brute_force():
@@ -258,17 +266,6 @@ def test_the_mixtures_predicted_error_is_that_of_simulation():
     predicted = theory.predicted_error(n_private=n, epsilon=epsilon, k=d, theta=theta, sigma=sigma)
     # 400 draws with standard deviation about 0.1: standard error 0.005; the prediction replaces a sum of squares by its mean.
     assert np.mean(errors) == pytest.approx(predicted, abs=0.025)
-
-
-def test_projection_takes_the_dimension_out_of_the_rows_needed():
-    inputs = {"error": 0.1, "epsilon": 0.5, "theta": 0.02, "sigma": 0.02}
-    with_k = [theory.rows_needed(k=1, **inputs) for _ in (16, 256)]
-    without = [theory.rows_needed(k=d, **inputs) for d in (64, 256, 1024)]
-    assert with_k[0] == with_k[1]
-    assert without[0] < without[1] < without[2]
-    hard = [theory.rows_needed(k=d, **{**inputs, "sigma": 0.6}) for d in (64, 256, 1024)]
-    assert hard[1] / hard[0] > 3
-    assert theory.rows_needed(k=1, **{**inputs, "sigma": 5.0}) == math.inf
 
 
 def test_measured_playgrounds_follow_their_predictions():
