@@ -7,7 +7,7 @@ from pages.parts.learn import lesson
 from pages.parts.screen import question as screening
 from pages.parts.screen import trim
 from pages.parts.screen import views as screening_views
-from pages.parts.screen.sets import is_text
+from pages.parts.screen.sets import is_table, is_text
 
 navigation.begin()
 settings = session.current()
@@ -32,8 +32,8 @@ with failures.show_refusal("These sets could not be compared.", advice="Change t
         if below.open:
             with below:
                 screening_views.enough(choice, settings)
-        if is_text(choice.private):
-            st.caption("Distances of gradients and closer looks are for images: their models read pixels, and texts have none.")
+        if is_text(choice.private) or is_table(choice.private):
+            st.caption("Distances of gradients and closer looks are for images, because their models read pixels.")
         else:
             title = "Look closer: measured accuracy, angles, spectra"
             closer = st.expander(title, icon=":material/search:", key="screen-closer", on_change="rerun")

@@ -19,6 +19,7 @@ from pillar_core.data.persons import first_rows, named_in, names_of_persons
 from pillar_core.data.wording import join
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
+from pillar_core.fingerprint import fingerprint
 from pillar_core.types import FeatureSet
 
 WAYS = (
@@ -134,7 +135,7 @@ def made_up(private: FeatureSet) -> FeatureSet:
             f"rows cannot be made up: {reason}. Write a recipe with `python -m pillar_core recipe`, fill it in, give it (--recipe)."
         )
     recipe = recipes.recipe_of(private.recipe or {})
-    generator, parts = rng.stream(0, MADE_UP), []
+    generator, parts = rng.stream(0, MADE_UP, fingerprint(private.recipe)), []  # other tables of this form have other rows
     for column in recipe.columns:
         if words := recipe.categories.get(column.name):
             parts.append(np.eye(len(words))[generator.integers(len(words), size=MADE_UP_ROWS)])

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pillar_core import mode, store, texts
-from pillar_core.data import places, reports, visitors
+from pillar_core.data import places, raw, reports, visitors
 from pillar_core.data.arrays import features
 from pillar_core.data.cards import DATASETS, load_dataset
 from pillar_core.data.parts import pack, unpack
@@ -37,7 +37,8 @@ class Upload:
     """The card of a kept set. `kind` is images or features; `shape` is that of a row: (h, w[, 3]) pixels, or (d,).
 
     `rows_per_person`: no person has more of its train rows; None where a row is an example of its own. `apart_from`: see `FeatureSet`.
-    `kept_at` counts seconds since 1970. `understood`: see `reports.understood`. `is_text`: texts alone made the features.
+    `kept_at` counts seconds since 1970. `understood`: see `reports.understood`. `is_text`: texts alone made the features. `is_made_up`:
+    rows were drawn from what a recipe declares.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Upload:
     apart_from: tuple[str, ...] = ()
     understood: str = ""
     is_text: bool = False
+    is_made_up: bool = False
 
 
 def is_name(text: object) -> bool:
@@ -212,6 +214,7 @@ def _upload_of(key: str, data: FeatureSet | Dataset, title: str) -> Upload:
         apart_from=data.apart_from if isinstance(data, FeatureSet) else (),
         understood=reports.understood(data),
         is_text=bool(data.texts) and data.x_train.shape[1] == texts.WIDTH,
+        is_made_up=data.name == raw.MADE_UP_NAME,
     )
 
 

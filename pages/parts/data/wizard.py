@@ -226,9 +226,10 @@ def _has_questions(fingerprint_: str, _frame: pd.DataFrame) -> bool:
 def _keep(answers: Answers, columns: tuple[Column, ...], recipe: Recipe, public: str) -> None:
     with failures.note_refusal("The rows could not be stored"):
         rows, makers = answers.rows(answers.tables(), columns, recipe)
-        if public == raw.MADE_UP:
-            makers = [(functools.partial(raw.made_up, rows), brought.MADE_UP_FOR.format(Path(answers.private.name).name))]
-        brought.take(rows, makers, answers.private.name, public)
+        made_up = functools.partial(raw.made_up, rows), brought.MADE_UP_FOR.format(Path(answers.private.name).name)
+        brought.take(rows, [made_up] if public == raw.MADE_UP else makers, answers.private.name, public)
+        if public != raw.MADE_UP and answers.text is None and not raw.why_not_made_up(rows):  # a candidate on Screen
+            brought.keep_public(made_up[0](), made_up[1], rows)
         brought.let_go([answers.private, *answers.public])
 
 

@@ -120,8 +120,8 @@ def controls(settings: Settings) -> Choice:
     with right:
         words = {value: "none: diagnostic" if value == "no" else f"ε = {value}" for value in EPSILONS}
         spend = local.slider("screen-epsilon", words, EPSILON, unlinked=IN_SCREEN)
-    is_text = screening_sets.is_text(private)  # texts have no gradients
-    of_gradients = [] if is_text else [name for name, score in SCORES.items() if (score.value if spend == "no" else score.private_form)]
+    has_pixels = not (screening_sets.is_text(private) or screening_sets.is_table(private))  # what models of gradients read
+    of_gradients = [name for name, score in SCORES.items() if has_pixels and (score.value if spend == "no" else score.private_form)]
     able = [name for name, score in SCORES.items() if score.is_of_features or name in of_gradients]
     hint = "Each view measures nearness in its own way. " + " ".join(f"{SCORES[name].title}: {SCORES[name].idea}." for name in able)
     with scores:

@@ -1,9 +1,10 @@
 """The sets that the screening page offers: the app's own, those of the registry that are here, and what a user brings."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pillar_core as pc
-from pages.frame import words
+from pages.frame import core, words
 from pages.frame.settings import Settings
 from pillar_core.arrays import Array
 from pillar_core.data import embedded, uploads, visitors
@@ -33,17 +34,19 @@ FALLBACK = "fashion_mnist_2k"
 
 
 def private_sets(settings: Settings) -> list[str]:
-    """Names that can be the private set: the sidebar's where it holds images or texts, the user's own, the images that are here."""
+    """Names that can be the private set: the sidebar's, the user's own, the images and texts that are here."""
     sidebar = [] if why_not(settings.data) else [settings.data]
+    own = [upload.name for upload in uploads.list_uploads() if upload.is_labelled or not is_table(upload.name)]
     registered = [*visitors.names_here("images"), *visitors.names_here("texts"), *(name for name in FAMILIES if name != NOISE)]
-    return list(dict.fromkeys([*sidebar, *own_sets(), *registered]))
+    return list(dict.fromkeys([*sidebar, *own, *registered]))
 
 
 def candidates(private: str, *, with_own_half: bool) -> list[str]:
     """Names that can be candidates for `private`."""
     half = [OWN_HALF] if with_own_half else []
-    registered = visitors.names_here("texts") if is_text(private) else [*visitors.names_here("images"), *FAMILIES]
-    names = dict.fromkeys([OWN_PART, *half, *(name for name in own_sets() if is_text(name) == is_text(private)), *registered])
+    kind = _form(private)[0]
+    registered = [] if is_table(private) else [*visitors.names_here(kind), *(FAMILIES if kind == "images" else ())]
+    names = dict.fromkeys([OWN_PART, *half, *(name for name in own_sets() if _form(name) == _form(private)), *registered])
     return [name for name in names if embedded.whole_of(name) != embedded.whole_of(private)]
 
 
@@ -51,8 +54,8 @@ def why_not(name: str) -> str:
     """Why a data set cannot be screened, as the end of a sentence; nothing where it can."""
     brought = uploads.card(name)
     is_images = name in FAMILIES or (brought.kind if brought else pc.DATASETS[name].kind) == uploads.IMAGES
-    if not (is_images or is_text(name)):
-        return "hold numbers, and screening compares images or texts"
+    if not (is_images or is_text(name) or is_table(name)):
+        return "hold numbers, of which screening compares those that you bring"
     return "" if brought or (visitors.is_offered("data", name) and pc.DATASETS[name].is_here()) else "are not on this machine"
 
 
@@ -60,6 +63,17 @@ def is_text(name: str) -> bool:
     """Whether a set holds texts, which are compared as features alone."""
     card = uploads.card(name)
     return card.is_text if card is not None else name in pc.DATASETS and pc.DATASETS[name].kind == "texts"
+
+
+def is_table(name: str) -> bool:
+    """Whether a set holds numbers that the user brought, which are compared as they are."""
+    return len(_form(name)) > 1
+
+
+def is_made_up(name: str) -> bool:
+    """Whether all rows of a candidate are drawn by a rule, from nobody's."""
+    cards = {part: uploads.card(part) for part in name.split("+")}
+    return all(card.is_made_up if card else core.is_synthetic(part.partition("~")[0]) for part, card in cards.items())
 
 
 def title(name: str) -> str:
@@ -70,7 +84,7 @@ def title(name: str) -> str:
 def samples(name: str, count: int) -> list[Array]:
     """The first images of a candidate, of each of its parts where it is a mixture; of the own half none, which is private."""
     parts = name.split("+")
-    if OWN_HALF in parts or OWN_PART in parts or any(map(is_text, parts)):
+    if OWN_HALF in parts or OWN_PART in parts or any(is_text(part) or is_table(part) for part in parts):
         return []
     return [image for part in parts for image in answers.images_of(part, n=answers.FEWEST, seed=1).x_train[: count // len(parts)]]
 
@@ -81,10 +95,10 @@ def facts(name: str, private: str, *, is_private: bool) -> str:
         return OWN[name][1]
     lines = []
     for part in name.split("+"):
-        if is_text(part):
+        if is_text(part) or is_table(part):
             registered, upload = pc.DATASETS.get(part), uploads.card(part)
             n_rows = registered.n_rows if registered else upload.n_train + upload.n_test if upload else 0
-            lines.append(f"{n_rows:,} texts; licence: {registered.licence if registered else 'your own'}.")
+            lines.append(f"{n_rows:,} {'texts' if is_text(part) else 'rows'}; licence: {registered.licence if registered else 'your own'}.")
             continue
         images, base = answers.images_of(part, n=answers.FEWEST, seed=1), part.partition("~")[0]
         shape = " × ".join(map(str, images.x_train.shape[1:3]))
@@ -97,14 +111,22 @@ def facts(name: str, private: str, *, is_private: bool) -> str:
 
 
 def own_sets() -> dict[str, Upload]:
-    """The images and texts that the user brought, by name."""
-    return {upload.name: upload for upload in uploads.list_uploads() if upload.kind == uploads.IMAGES or upload.is_text}
+    """What the user brought, by name."""
+    return {upload.name: upload for upload in uploads.list_uploads()}
 
 
 def notes(names: Sequence[str]) -> list[str]:
-    """What was noted when the user's images among `names` were read: files that were skipped, and the like."""
+    """What was noted when the user's sets among `names` were read: files that were skipped, and the like."""
     brought = own_sets()
     return [f"{brought[name].title}: {note}" for name in names if name in brought for note in brought[name].notes]
+
+
+def _form(name: str) -> tuple[Any, ...]:
+    """What sets that can be compared have in common: texts, images, or numbers of one width."""
+    card = uploads.card(name)
+    if card and card.kind == uploads.FEATURES and not card.is_text:
+        return (card.kind, *card.shape)
+    return ("texts",) if is_text(name) else ("images",)
 
 
 def _title(name: str) -> str:

@@ -93,7 +93,7 @@ def cards(choice: Choice, table: pd.DataFrame) -> None:
         with st.container(border=True, key=f"candidate-{place}"):
             facts, images = st.columns([2, 3], vertical_alignment="center")
             facts.markdown(f"**{row['rank']:.0f}. {plain.text(screening_sets.title(name))}**")
-            if all(core.is_synthetic(part.partition("~")[0]) for part in name.split("+")):
+            if screening_sets.is_made_up(name):
                 with facts:
                     badges.show(badges.MADE_UP)
             facts.caption(plain.text(screening_sets.facts(name, choice.private, is_private=choice.epsilon is not None)))

@@ -160,6 +160,8 @@ def feature_sets_of(ask: Ask, progress: Progress = ignore_progress) -> tuple[Fea
     shares = [_share_of(progress, place, 1 + len(apart)) for place in range(1 + len(apart))]
     private = features_of(ask.private, n=2 * n, progress=shares[0])
     public = {name: features_of(name, n=n, seed=1, progress=share) for name, share in zip(apart, shares[1:], strict=True)}
+    if private.names is not None:  # a table's columns are matched by name
+        public = {name: splitting.match_private(rows, private)[0] for name, rows in public.items()}
     return part_candidates(ask, private, public)
 
 
@@ -235,12 +237,13 @@ def _share_of(progress: Progress, place: int, of: int) -> Progress:
 
 
 def features_of(name: str, *, n: int | None = None, seed: int = 0, progress: Progress = ignore_progress) -> FeatureSet:
-    """Images by name through the default backbone, or texts; a mixture has equal shares of its parts' features, and no labels.
+    """Images by name through the default backbone, texts or a table; a mixture has equal shares of its parts' features, and no labels.
 
     Raises as `images_of` and `load_features`.
     """
     parts = [
-        texts_of(part) or through_backbone(images_to_extract(part, n=n, seed=seed), BACKBONE, progress=progress) for part in name.split("+")
+        features_at_hand(part) or through_backbone(images_to_extract(part, n=n, seed=seed), BACKBONE, progress=progress)
+        for part in name.split("+")
     ]
     if len(parts) == 1:
         return parts[0]
@@ -251,12 +254,12 @@ def features_of(name: str, *, n: int | None = None, seed: int = 0, progress: Pro
     return dataclasses.replace(parts[0], x_train=rows, y_train=None, x_test=None, y_test=None, name=name, images=None, known=known)
 
 
-def texts_of(name: str) -> FeatureSet | None:
-    """The features of texts, brought or registered; None for other sets."""
+def features_at_hand(name: str) -> FeatureSet | None:
+    """The features of texts, brought or registered, or of a table that was brought; None for images."""
     if name in data.DATASETS and data.DATASETS[name].kind == "texts":
         return splitting.load_named_features(name)
     card = uploads.card(name)
-    rows = uploads.load(name) if card is not None and card.is_text else None
+    rows = uploads.load(name) if card is not None and card.kind == uploads.FEATURES else None
     return rows if isinstance(rows, FeatureSet) else None
 
 
@@ -270,7 +273,7 @@ def rows_to_extract(ask: Ask) -> int:
     """Images that a ranking of features has to take through the backbone first."""
     n = _drawn_rows(ask)
     parts = [part for name in ask.public for part in name.split("+") if part not in _APART]
-    if texts_of(ask.private) is not None:
+    if features_at_hand(ask.private) is not None:
         return 0
     parts = list(dict.fromkeys(parts))
     images = [images_to_extract(ask.private, n=2 * n), *(images_to_extract(part, n=n, seed=1) for part in parts)]

@@ -8,7 +8,7 @@ from pillar_core.arrays import Array
 from pillar_core.rng import stream
 from pillar_core.screening.batches import resize_images
 from pillar_core.screening.trim import Trimmed, trim
-from pillar_core.studies.screening.answers import OWN_HALF, OWN_PART, Ask, feature_sets_of, sets_of, texts_of
+from pillar_core.studies.screening.answers import OWN_HALF, OWN_PART, Ask, feature_sets_of, features_at_hand, sets_of
 from pillar_core.types import Dataset, FeatureSet
 
 
@@ -42,7 +42,7 @@ def vote(ask: Ask, epsilon: float) -> Pool:
 
 def rows_of(pool: Pool, numbers: Array) -> Dataset | FeatureSet:
     """The pool's rows of these numbers, without labels: texts, or images, square, of the private ones' height and colour."""
-    texts = [texts_of(name) for name in pool.ask.public]
+    texts = [features_at_hand(name) for name in pool.ask.public]
     if texts[0] is not None:
         chosen = [(source, row) for code, row in zip(pool.sources[numbers], pool.rows[numbers], strict=True) if (source := texts[code])]
         x, beginnings = np.stack([source.x_train[row] for source, row in chosen]), tuple(source.texts[row] for source, row in chosen)
