@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from keeping import keep
 from made_up import FEWEST, IN_SIGHT
 from made_up import read as read_keel
 from scipy import stats
@@ -110,13 +111,18 @@ def table(path: Path) -> None:
     means["regret"] = means[list(RIVALS)].max(axis=1) - means[OURS]
     print(means.groupby(["rows", "epsilon"]).mean().round(1).to_string(), "\n")
     print(means.groupby("set").mean().round(1).to_string(), "\n")
+    kept = []
     for method in (OURS, *RIVALS):
         others = means[[name for name in (OURS, *RIVALS) if name != method]].max(axis=1)
+        by_rows = (others - means[method]).groupby(["rows", "set"]).mean().groupby("rows").agg(["mean", "sem", "count"])
+        half = by_rows["sem"] * stats.t.ppf(0.975, by_rows["count"] - 1)
+        kept.append(by_rows.assign(half=half, row=[f"{rows} a class" for rows in by_rows.index], series=pc.METHODS[method].title))
         by_set = (others - means[method]).groupby("set").mean()
         half = by_set.sem() * stats.t.ppf(0.975, len(by_set) - 1)
         print(
             f"{method}: regret against the best of the others {by_set.mean():+.2f} ± {half:.2f}, worst {(others - means[method]).max():.1f}"
         )
+    keep("labels", pd.concat(kept))
     best = means[list(RIVALS)].idxmax(axis=1)
     leads = {"best rival": pd.concat([runs.loc[cell][OURS] - runs.loc[cell][best[cell]] for cell in best.index], keys=best.index)}
     leads["start"] = runs[OURS] - runs[START]

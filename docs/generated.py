@@ -12,9 +12,11 @@ from pillar_core.data.cards import fact_text
 from pillar_core.data.sets.embedded import FOLDER
 from pillar_core.methods import METHODS, Method
 from pillar_core.screening import SCORES
+from pillar_core.studies import open_questions
 from pillar_core.types import Form
 
-LEARNERS, DATA, PUBLIC_DATA = (Path(__file__).with_name(f"{name}.md") for name in ("learners", "data", "public_data"))
+LEARNERS, DATA, PUBLIC_DATA, PAPERS = (Path(__file__).with_name(f"{name}.md") for name in ("learners", "data", "public_data", "papers"))
+QUESTIONS = ("never_worse", "never_worse_cells", "made_up", "labels", "world")
 BIBTEX = Path(__file__).with_name("papers.bib")
 HOMES = {
     "fashion_mnist": "https://github.com/zalandoresearch/fashion-mnist",
@@ -115,6 +117,19 @@ def scores_table() -> str:
     return head + "| --- | --- | --- | --- | --- | --- |\n" + "".join(rows)
 
 
+def question_table(question: str) -> str:
+    """What was measured of an open question, in Markdown: a line a row, a column a series."""
+    means = open_questions.table(question)
+    cells = {
+        (line.row, line.series): f"{line.mean:.1f}" + (f" ± {line.high - line.mean:.1f}" if line.high == line.high else "")
+        for line in means.itertuples()
+    }
+    series = list(dict.fromkeys(means["series"]))
+    head = f"| | {' | '.join(series)} |\n| --- |{' --- |' * len(series)}\n"
+    lines = [f"| {row} | {' | '.join(cells.get((row, name), '') for name in series)} |\n" for row in dict.fromkeys(means["row"])]
+    return head + "".join(lines).replace("-0.0", "0.0").replace("| -", "| −")
+
+
 def _write(path: Path, mark: str, table: str) -> None:
     block = f"<!-- {mark} -->\n{table}<!-- /{mark} -->"
     text = path.read_text(encoding="utf-8")
@@ -125,6 +140,8 @@ if __name__ == "__main__":
     _write(LEARNERS, "methods", methods_table())
     _write(DATA, "datasets", datasets_table())
     _write(PUBLIC_DATA, "scores", scores_table())
+    for question in QUESTIONS:
+        _write(PAPERS, question, question_table(question))
     for page in PAGES_OF_LEARNERS:
         _write(page, "learner", learner_facts(page.stem))
     for name in HOMES:

@@ -8,13 +8,15 @@ from typing import Any, Literal
 import pandas as pd
 import streamlit as st
 
-from pages.frame import copying, core, exports, moving, plain, report, session, shares, theme
+from pages.frame import copying, core, exports, moving, plain, report, session, shares, theme, words
 from pages.frame.badges import DIAGNOSTIC, REAL, SYNTHETIC, Seeds, line, show_row
 from pages.frame.settings import EPSILONS, Settings, Value
+from pillar_core import plots
 from pillar_core.arrays import Json
 from pillar_core.data import uploads
 from pillar_core.plots.accuracy import with_runs
 from pillar_core.plots.theme import Figure, light_twins, narrow_copy
+from pillar_core.studies import open_questions
 from pillar_core.types import Provenance
 
 _PICTURES = Path(__file__).with_name("pictures.js").read_text(encoding="utf-8")
@@ -92,6 +94,20 @@ def show_figure(
         if majority is not None:
             st.caption(f"Guessing the most common class scores {100 * majority:.1f} % on the test rows.")
         _show_exports(figure, runs, table, info)
+
+
+def show_answer(question: str, settings: Settings) -> None:
+    """What was measured of a question, once it is opened: a sentence that names the document, and the figure of its table."""
+    title, sentence, command = words.WORDS["open_questions"][question]
+    below = st.expander(title, icon=":material/quiz:", key=f"answer-{question}", on_change="rerun")
+    if not below.open:
+        return
+    with below:
+        st.markdown(sentence)
+        table = open_questions.table(question)
+        show_figure(
+            plots.gains(table, name=question, mode=theme.mode()), table, FigureInfo(question, settings, DIAGNOSTIC, command=command)
+        )
 
 
 def take_point(name: str, **kinds: Callable[[Any], Value]) -> None:

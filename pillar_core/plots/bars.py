@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from pillar_core.errors import SettingError
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
-from pillar_core.plots.theme import INK, Mode, categorical, fade, finish_by_name, in_order, method_style, seeds_phrase
+from pillar_core.plots.theme import INK, Mode, categorical, class_symbols, fade, finish_by_name, in_order, method_style, seeds_phrase
 
 
 def comparison(
@@ -83,6 +83,25 @@ def expected(table: pd.DataFrame, *, title: str, chosen: str, caption: str, mode
     ends = zip(table["name"], table["low"], table["high"], strict=True)
     words = "; ".join(f"{name} {100 * low:.0f} to {100 * high:.0f} percent" for name, low, high in ends)
     return finish_by_name(figure, "expected", mode=mode, height=190 + 46 * len(table), title=title, caption=caption, summary=words)
+
+
+def gains(table: pd.DataFrame, *, name: str, mode: Mode = "light") -> go.Figure:
+    """Means with intervals in points, a row for each thing compared, around a line at 0; `name` is the figure's in figures.toml.
+
+    table: columns row, series, mean, low, high (NaN: no interval), in the order drawn.
+    """
+    figure, rows, names = go.Figure(), list(dict.fromkeys(table["row"])), list(dict.fromkeys(table["series"]))
+    figure.add_vline(x=0, line={"color": INK[mode].muted, "width": 1.5, "dash": "dot"})
+    for place, series in enumerate(names):
+        part, colour, symbol = table[table["series"] == series], categorical(len(names), mode)[place], class_symbols(len(names))[place]
+        heights = [rows.index(row) + 0.6 * ((place + 0.5) / len(names) - 0.5) for row in part["row"]]
+        reach = marks.reach(part, fade(colour, 0.7), scale=1, thickness=1.6, width=4)
+        looks: marks.Looks = {"symbol": symbol, "name": series, "error_x": reach, "text": part["row"]}
+        marks.dots(figure, part["mean"], heights, colour, size=10, hover="%{text}, %{fullData.name}: %{x:+.1f} points", **looks)
+    ticks: marks.Looks = {"tickvals": list(range(len(rows))), "ticktext": rows, "range": [len(rows) - 0.5, -0.5], "ticksuffix": "  "}
+    figure.update_yaxes(showgrid=False, zeroline=False, **ticks)
+    summary = "; ".join(f"{row.row}, {row.series}: {row.mean:+.1f}" for row in table.itertuples())
+    return finish_by_name(figure, name, mode=mode, height=220 + 16 * len(rows) * len(names), summary=summary)
 
 
 def overlay(runs: pd.DataFrame, lines: pd.DataFrame, *, labels: dict[str, str], mode: Mode = "light") -> go.Figure:

@@ -5,7 +5,7 @@ import re
 import shlex
 from pathlib import Path
 
-from docs.generated import PAGES_OF_LEARNERS, learner_facts
+from docs.generated import PAGES_OF_LEARNERS, PAPERS, QUESTIONS, learner_facts, question_table
 from pages.frame.navigation import PAGES
 from pillar_core import params
 from pillar_core.commands import parser
@@ -81,6 +81,12 @@ def test_pages_of_learners_have_one_form_and_their_settings_are_generated():
         headings, facts = re.findall(r"^## (.*)", text, flags=re.MULTILINE), learner_facts(path.stem)
         assert headings in (FORM, FORM[:-1]), path.name
         assert f"<!-- learner -->\n{facts}<!-- /learner -->" in text, f"run `python -m docs.generated` to write {path.name} again"
+
+
+def test_tables_of_open_questions_are_generated():
+    text = PAPERS.read_text(encoding="utf-8")
+    for question in QUESTIONS:
+        assert f"<!-- {question} -->\n{question_table(question)}<!-- /{question} -->" in text, f"run `python -m docs.generated`: {question}"
 
 
 def pitfalls() -> list[list[str]]:

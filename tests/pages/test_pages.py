@@ -1,6 +1,7 @@
 """Pages as a person meets them: first paint, controls that keep each other, refusals in words, nothing without help."""
 
 import dataclasses
+import json
 import math
 import re
 import time
@@ -18,9 +19,11 @@ from pages.frame.navigation import PAGES
 from pages.frame.settings import Settings
 from pillar_core.errors import StoreError
 from pillar_core.runs import starter
+from pillar_core.studies import open_questions
 from pillar_core.studies.one_training import stages
 
 NAMES = [name for name, _, _ in PAGES]
+ANSWERS = {"never_worse": "explore", "made_up": "screen", "labels": "compare", "world": "runs"}
 LONGEST_PAGE = 100
 
 
@@ -327,3 +330,15 @@ def test_the_sidebar_stands_on_rows_once_it_acts_and_the_curve_over_budgets_need
     app.run()
     assert "Below ε = 0.1 nothing is drawn" in words(app)
     assert "fitted to 3 runs" in words(app)
+
+
+@pytest.mark.parametrize("question", ANSWERS)
+def test_a_figure_where_a_user_would_ask_draws_the_table_of_the_document(start: Start, question: str) -> None:
+    app = start(ANSWERS[question], view="why", runs="view:papers")
+    app.session_state[f"answer-{question}"] = True
+    app.run()
+    assert not app.error
+    figure = json.loads(next(item.proto.spec for item in app.get("plotly_chart") if item.key == f"chart-{question}"))
+    means = open_questions.table(question)
+    assert len(means)
+    assert all(f"{line.row}, {line.series}: {line.mean:+.1f}" in figure["layout"]["meta"]["alt"] for line in means.itertuples())

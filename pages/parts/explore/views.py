@@ -9,7 +9,7 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import badges, core, history, jobs, memory, navigation, odds, plain, session, theme, words
 from pages.frame import settings as codec
-from pages.frame.figures import FigureInfo, show_figure, take_point
+from pages.frame.figures import FigureInfo, show_answer, show_figure, take_point
 from pages.frame.settings import Settings
 from pages.parts.explore import classes, costs, noise, result
 from pages.parts.explore.curves import Curves, method_of, read
@@ -214,6 +214,7 @@ def _why(record: RunRecord, settings: Settings) -> None:
     st.caption(f"{pc.METHODS[record.method].title}: {pc.METHODS[record.method].source}.")
     if record.method == one_training.LEARNER:
         _why_it_works(settings)
+    show_answer("never_worse", settings)
 
 
 def _settings_table(record: RunRecord) -> pd.DataFrame:

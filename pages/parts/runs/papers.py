@@ -8,7 +8,7 @@ import streamlit as st
 
 import pillar_core as pc
 from pages.frame import core, jobs, local, navigation, plain, theme
-from pages.frame.figures import FigureInfo, show_figure
+from pages.frame.figures import FigureInfo, show_answer, show_figure
 from pages.frame.settings import Settings
 from pillar_core import plots
 from pillar_core.plots.theme import epsilon_label
@@ -25,6 +25,7 @@ _MARKS = {"run": "▶", "page": "↗", "no": "–"}
 
 def panel(settings: Settings, runs: pd.DataFrame) -> None:
     """Which paper and which of its tables; then what can be run, where the like is shown, or why not."""
+    show_answer("world", settings)
     items = papers.catalogue()
     left, right = st.columns([1, 3])
     paper = local.select("papers-paper", place=left)

@@ -44,9 +44,8 @@ def private_sets(settings: Settings) -> list[str]:
 def candidates(private: str, *, with_own_half: bool) -> list[str]:
     """Names that can be candidates for `private`."""
     half = [OWN_HALF] if with_own_half else []
-    kind = _form(private)[0]
-    registered = [] if is_table(private) else [*visitors.names_here(kind), *(FAMILIES if kind == "images" else ())]
-    names = dict.fromkeys([OWN_PART, *half, *(name for name in own_sets() if _form(name) == _form(private)), *registered])
+    others = [*own_sets(), *visitors.names_here("images"), *FAMILIES, *visitors.names_here("texts")]
+    names = dict.fromkeys([OWN_PART, *half, *(name for name in others if _form(name) == _form(private))])
     return [name for name in names if embedded.whole_of(name) != embedded.whole_of(private)]
 
 
@@ -61,8 +60,7 @@ def why_not(name: str) -> str:
 
 def is_text(name: str) -> bool:
     """Whether a set holds texts, which are compared as features alone."""
-    card = uploads.card(name)
-    return card.is_text if card is not None else name in pc.DATASETS and pc.DATASETS[name].kind == "texts"
+    return _form(name) == ("texts",)
 
 
 def is_table(name: str) -> bool:
@@ -124,9 +122,9 @@ def notes(names: Sequence[str]) -> list[str]:
 def _form(name: str) -> tuple[Any, ...]:
     """What sets that can be compared have in common: texts, images, or numbers of one width."""
     card = uploads.card(name)
-    if card and card.kind == uploads.FEATURES and not card.is_text:
-        return (card.kind, *card.shape)
-    return ("texts",) if is_text(name) else ("images",)
+    if card is not None and not card.is_text:
+        return (card.kind, *card.shape) if card.kind == uploads.FEATURES else ("images",)
+    return ("texts",) if card is not None or (name in pc.DATASETS and pc.DATASETS[name].kind == "texts") else ("images",)
 
 
 def _title(name: str) -> str:

@@ -21,7 +21,6 @@ from pillar_core.numerics import round_up
 from pillar_core.registry import toml_tables
 from pillar_core.runs import rankings
 from pillar_core.studies.screening import benefit
-from pillar_core.studies.screening import benefit as experiments
 from pillar_core.studies.screening.answers import OWN_HALF, OWN_PART
 from pillar_core.types import Values
 
@@ -175,7 +174,7 @@ def _accuracy(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     )
     if accuracy is None:
         return
-    agreement = experiments.agreement(table, accuracy).iloc[0]
+    agreement = benefit.agreement(table, accuracy).iloc[0]
     figure = plots.score_against_accuracy(
         table,
         accuracy,
