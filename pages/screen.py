@@ -3,7 +3,6 @@
 import streamlit as st
 
 from pages.frame import failures, navigation, session, words
-from pages.frame.figures import show_answer
 from pages.parts.learn import lesson
 from pages.parts.screen import question as screening
 from pages.parts.screen import trim
@@ -33,7 +32,6 @@ with failures.show_refusal("These sets could not be compared.", advice="Change t
         if below.open:
             with below:
                 screening_views.enough(choice, settings)
-        show_answer("made_up", settings)
         if is_text(choice.private) or is_table(choice.private):
             st.caption("Distances of gradients and closer looks are for images, because their models read pixels.")
         else:

@@ -100,14 +100,12 @@ def show_answer(question: str, settings: Settings) -> None:
     """What was measured of a question, once it is opened: a sentence that names the document, and the figure of its table."""
     title, sentence, command = words.WORDS["open_questions"][question]
     below = st.expander(title, icon=":material/quiz:", key=f"answer-{question}", on_change="rerun")
-    if not below.open:
-        return
-    with below:
-        st.markdown(sentence)
-        table = open_questions.table(question)
-        show_figure(
-            plots.gains(table, name=question, mode=theme.mode()), table, FigureInfo(question, settings, DIAGNOSTIC, command=command)
-        )
+    if below.open:
+        with below:
+            st.markdown(sentence)
+            table = open_questions.table(question)
+            drawn = plots.gains(table, name=question, mode=theme.mode())
+            show_figure(drawn, table, FigureInfo(question, settings, command=command))
 
 
 def take_point(name: str, **kinds: Callable[[Any], Value]) -> None:

@@ -38,7 +38,7 @@ class Upload:
 
     `rows_per_person`: no person has more of its train rows; None where a row is an example of its own. `apart_from`: see `FeatureSet`.
     `kept_at` counts seconds since 1970. `understood`: see `reports.understood`. `is_text`: texts alone made the features. `is_made_up`:
-    rows were drawn from what a recipe declares.
+    rows were drawn from what a recipe declares. `names`: of the columns, where they have some.
     """
 
     name: str
@@ -56,6 +56,7 @@ class Upload:
     understood: str = ""
     is_text: bool = False
     is_made_up: bool = False
+    names: tuple[str, ...] = ()
 
 
 def is_name(text: object) -> bool:
@@ -215,6 +216,7 @@ def _upload_of(key: str, data: FeatureSet | Dataset, title: str) -> Upload:
         understood=reports.understood(data),
         is_text=bool(data.texts) and data.x_train.shape[1] == texts.WIDTH,
         is_made_up=data.name == raw.MADE_UP_NAME,
+        names=(data.names or ()) if isinstance(data, FeatureSet) else (),
     )
 
 
@@ -224,9 +226,9 @@ def _card(key: str) -> Upload | None:
     if content is None:
         return None
     try:
-        written: dict[str, Any] = {"apart_from": ()} | json.loads(content)
+        written: dict[str, Any] = {"apart_from": (), "names": ()} | json.loads(content)
         facts = {field.name: written[field.name] for field in dataclasses.fields(Upload) if field.name in written}
-        lists = {name: tuple(facts[name]) for name in ("shape", "notes", "apart_from")}
+        lists = {name: tuple(facts[name]) for name in ("shape", "notes", "apart_from", "names")}
         card_ = Upload(**facts | {"name": PREFIX + key} | lists)
     except (ValueError, TypeError, KeyError):
         return None

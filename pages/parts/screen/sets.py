@@ -35,10 +35,9 @@ FALLBACK = "fashion_mnist_2k"
 
 def private_sets(settings: Settings) -> list[str]:
     """Names that can be the private set: the sidebar's, the user's own, the images and texts that are here."""
-    sidebar = [] if why_not(settings.data) else [settings.data]
     own = [upload.name for upload in uploads.list_uploads() if upload.is_labelled or not is_table(upload.name)]
     registered = [*visitors.names_here("images"), *visitors.names_here("texts"), *(name for name in FAMILIES if name != NOISE)]
-    return list(dict.fromkeys([*sidebar, *own, *registered]))
+    return list(dict.fromkeys([*([] if why_not(settings.data) else [settings.data]), *own, *registered]))
 
 
 def candidates(private: str, *, with_own_half: bool) -> list[str]:
@@ -120,10 +119,10 @@ def notes(names: Sequence[str]) -> list[str]:
 
 
 def _form(name: str) -> tuple[Any, ...]:
-    """What sets that can be compared have in common: texts, images, or numbers of one width."""
+    """What sets that can be compared have in common: texts, images, or numbers in the same columns."""
     card = uploads.card(name)
     if card is not None and not card.is_text:
-        return (card.kind, *card.shape) if card.kind == uploads.FEATURES else ("images",)
+        return (card.kind, *card.shape, *sorted(card.names)) if card.kind == uploads.FEATURES else ("images",)
     return ("texts",) if card is not None or (name in pc.DATASETS and pc.DATASETS[name].kind == "texts") else ("images",)
 
 

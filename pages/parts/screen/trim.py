@@ -23,8 +23,7 @@ SAMPLES = 8
 def panel(choice: Choice, settings: Settings) -> None:
     """One release of votes over the candidates' pool when it is opened; the slider then costs nothing more."""
     ask = trimming.question_of_pool(choice.ask("ranking", seed=choice.seed))
-    is_shown = SCORES[choice.score].is_of_features and not screening_sets.is_table(choice.private)
-    if choice.epsilon is None or not ask.public or not is_shown:
+    if choice.epsilon is None or not ask.public or screening_sets.is_table(choice.private) or not SCORES[choice.score].is_of_features:
         return
     below = st.expander("Trim: keep the rows that help", icon=":material/content_cut:", key="screen-trim", on_change="rerun")
     if not below.open:

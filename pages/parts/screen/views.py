@@ -10,7 +10,7 @@ import streamlit as st
 
 import pillar_core as pc
 from pages.frame import badges, core, history, local, plain, receipts, session, theme, words
-from pages.frame.figures import FigureInfo, show_figure
+from pages.frame.figures import FigureInfo, show_answer, show_figure
 from pages.frame.settings import Settings
 from pages.parts.screen import question as screening
 from pages.parts.screen import sets as screening_sets
@@ -82,6 +82,7 @@ def ranking(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
         st.caption(f":material/shield_lock: {plain.text(table.attrs['guarantee'] + more)}")
     for note in (*table.attrs.get("notes", ()), *screening_sets.notes([choice.private, *choice.public])):
         st.caption(plain.text(note))
+    show_answer("made_up", settings)
 
 
 def cards(choice: Choice, table: pd.DataFrame) -> None:
