@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from pages.frame import failures, navigation, receipts, session, words
+from pages.frame import core, failures, navigation, receipts, session, words
+from pages.frame.figures import show_answer
 from pages.frame.settings import BUDGETS
 from pages.parts.compare import comparison
 from pages.parts.compare import views as comparison_views
@@ -23,6 +24,8 @@ with failures.show_refusal("The comparison could not be drawn."):
             comparison.advice(settings, measured)
         comparison.panel(measured)
         comparison.draw(measured, settings)
+        if core.split(settings).public_y is not None:
+            show_answer("labels", settings)
     else:
         comparison_views.show(view, settings)
 

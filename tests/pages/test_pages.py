@@ -334,7 +334,8 @@ def test_the_sidebar_stands_on_rows_once_it_acts_and_the_curve_over_budgets_need
 
 @pytest.mark.parametrize("question", ANSWERS)
 def test_a_figure_where_a_user_would_ask_draws_the_table_of_the_document(start: Start, question: str) -> None:
-    app = start(ANSWERS[question], view="why", runs="view:papers")
+    data = "fashion_mnist_2k" if question == "made_up" else "digits"  # of digits there is no ranking before a job has run
+    app = start(ANSWERS[question], data=data, view="why", runs="view:papers")
     app.session_state[f"answer-{question}"] = True
     app.run()
     assert not app.error

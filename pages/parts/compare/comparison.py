@@ -11,7 +11,7 @@ import streamlit as st
 
 import pillar_core as pc
 from pages.frame import badges, core, exports, jobs, local, memory, plain, session, theme, words
-from pages.frame.figures import FigureInfo, show_answer, show_figure, take_point
+from pages.frame.figures import FigureInfo, show_figure, take_point
 from pages.frame.settings import Settings
 from pillar_core import plots
 from pillar_core.fingerprint import fingerprint
@@ -110,8 +110,6 @@ def draw(comparison: Comparison, settings: Settings) -> None:
     show_figure(figure, comparison.lines, info, on_select=functools.partial(take_point, _BUDGETS_FIGURE, epsilon=float, method=str))
     st.caption("Click a point to take its learner and its ε in the sidebar and on Explore.")
     _table(comparison.lines)
-    if core.split(settings).public_y is not None:
-        show_answer("labels", settings)
 
 
 @memory.cache(max_entries=32, is_free=True)
