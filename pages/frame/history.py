@@ -1,6 +1,7 @@
 """The runs of this visit, so that every released slider leaves a dot: a curve that the visitor draws by playing."""
 
 import json
+from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
@@ -44,22 +45,22 @@ def look(settings: Settings, *, is_ranking: bool = False) -> None:
     is_ranking: what was in sight is a private ranking with a known seed alone: its ε is not in that of a model that is trained then.
     """
     rows = embedded.whole_of(settings.data) + (_RANKED if is_ranking else "")
-    if rows not in _sights():
-        st.session_state[_SEEN] = "\n".join([*_sights(), rows])
+    if rows not in seen():
+        st.session_state[_SEEN] = "\n".join([*seen(), rows])
     if store.default().get_json("record", _seen_key(rows)) is None:
         store.default().remember_json("record", _seen_key(rows), {"in_sight": True})
 
 
-def in_sight(settings: Settings) -> str:
+def in_sight(settings: Settings, sights: Sequence[str] | None = None) -> str:
     """What somebody saw of these rows without paying, in the words of a guarantee; "" for nothing. All visits to this cache count.
 
-    Runs of sweeps in the cache count as seen.
+    Runs of sweeps in the cache count as seen. sights: of this visit, for whoever must not ask Streamlit.
     """
-    rows = embedded.whole_of(settings.data)
+    rows, sights = embedded.whole_of(settings.data), seen() if sights is None else sights
     datasets = [runs["dataset"] for runs in (records.all_runs(), records.all_runs(shipped=True)) if len(runs)]
-    if _is_marked(rows, settings.data) or any(embedded.whole_of(str(name)) == rows for names in datasets for name in set(names)):
+    if _is_marked(sights, rows, settings.data) or any(embedded.whole_of(str(name)) == rows for names in datasets for name in set(names)):
         return IN_SIGHT
-    return RANKED_IN_SIGHT if _is_marked(rows + _RANKED) else ""
+    return RANKED_IN_SIGHT if _is_marked(sights, rows + _RANKED) else ""
 
 
 def paid_rankings(settings: Settings) -> tuple[Ranking, ...]:
@@ -67,11 +68,12 @@ def paid_rankings(settings: Settings) -> tuple[Ranking, ...]:
     return rankings.of_rows(embedded.whole_of(settings.data))
 
 
-def _is_marked(*names: str) -> bool:
-    return names[0] in _sights() or any(store.default().get_json("record", _seen_key(name)) is not None for name in names)
+def _is_marked(sights: Sequence[str], *names: str) -> bool:
+    return names[0] in sights or any(store.default().get_json("record", _seen_key(name)) is not None for name in names)
 
 
-def _sights() -> list[str]:
+def seen() -> list[str]:
+    """What this visit had in sight."""
     return str(st.session_state.get(_SEEN, "")).splitlines()
 
 

@@ -38,13 +38,13 @@ memory.MEMOS.append(_LATEST)
 def offer(settings: Settings, training: Training, prepare: Callable[[], Train], *, key: str, label: str, hint: str) -> None:
     """The button that trains a model's file, with model.onnx where that is asked for; of rows that were trained on before it asks first.
 
-    prepare: what trains it; asked at the press, before anything is spent.
+    prepare: what trains it; asked at the press, before anything is spent, and nothing of Streamlit by it either.
     """
     place, features = len(receipts.of_rows(contents(settings)[0])), core.features(settings)
     has_onnx = (features.images is not None or features.pixel_shape is not None) and local.toggle("with-onnx", of=key)
-    is_ready = not place or local.toggle(_AGAIN, of=key)
+    is_ready = not place or local.toggle(_AGAIN, of=f"{key}-{place}")
     style: dict[str, Any] = {"type": "primary", "icon": ":material/lock:"}
-    request = (settings, training, prepare, has_onnx, place, key)
+    request = (settings, training, prepare, has_onnx, place)
     st.button(label, on_click=_train, args=request, key=key, disabled=not is_ready, help=hint, **style)
 
 
@@ -143,20 +143,22 @@ def contents(settings: Settings) -> tuple[str, str]:
     return receipts.content_of(features), private_tests.content_of(features)
 
 
-def _train(settings: Settings, training: Training, prepare: Callable[[], Train], onnx: bool, place: int, key: str) -> None:
-    """A training, written down first; no further one follows from the same press."""
-    local.put(f"{_AGAIN}-{key}", False)
+def _train(settings: Settings, training: Training, prepare: Callable[[], Train], onnx: bool, place: int) -> None:
+    """A training, once for each press, that is written down first."""
     with failures.note_refusal("No model was made"):
-        rows, train = contents(settings)[0], prepare()
-        latest, (model_name, choice_name) = _key(settings), (_name(settings, rows, place, kind) for kind in ("model", "choice"))
-        with st.spinner(_TRAINS), at_work(settings):
-            receipts.keep(rows, training, place=place)
-            record, split, choice = train()
-            store.default().put_bytes(model_name, model_bytes(record, split=split, onnx=onnx))
-            _LATEST.clear()
-            _LATEST.get(latest, lambda: (record, split))
-            if choice:
-                store.default().put_bytes(choice_name, json.dumps(choice).encode())
+        try:
+            st.info(_TRAINS, icon=":material/hourglass_top:")
+        finally:  # another press ends this run of the page at whatever is asked of Streamlit, and from here on that is nothing
+            with at_work(settings):
+                rows, train = contents(settings)[0], prepare()
+                latest, (model_name, choice_name) = _key(settings), (_name(settings, rows, place, kind) for kind in ("model", "choice"))
+                receipts.keep(rows, training, place=place)
+                record, split, choice = train()
+                store.default().put_bytes(model_name, model_bytes(record, split=split, onnx=onnx))
+                _LATEST.clear()
+                _LATEST.get(latest, lambda: (record, split))
+                if choice:
+                    store.default().put_bytes(choice_name, json.dumps(choice).encode())
 
 
 def _key(settings: Settings) -> tuple[frozenset[str], str]:

@@ -28,16 +28,16 @@ MOST = 4
 def candidates(settings: Settings) -> list[str]:
     """The public sets to weigh, chosen among those that fit the private rows; by default what was brought, else the sidebar's.
 
-    A set that was brought under the private one's own name may hold the same people, so it is no default.
+    A set that was brought under the private one's own name, or with test rows as private ones are, may hold private people: no default.
     """
-    fitting = [upload.name for upload in uploads.list_uploads() if upload.name != settings.data and core.may_be_public(upload, settings)]
+    fitting = [upload for upload in uploads.list_uploads() if upload.name != settings.data and core.may_be_public(upload, settings)]
     kind = "images" if _holds_images(settings) else "texts" if screening_sets.is_text(settings.data) else None
     registered = [name for name in (visitors.names_here(kind) if kind else ()) if name != settings.data]
-    namesakes = [name for name in fitting if _NUMBER.sub("", title(name)) == _NUMBER.sub("", title(settings.data))]
-    likely = [name for name in fitting if name not in namesakes]
+    own = _NUMBER.sub("", title(settings.data))
+    likely = [upload.name for upload in fitting if not upload.n_test and _NUMBER.sub("", title(upload.name)) != own]
     public = PART if settings.public == NONE else settings.public
     usual = list(dict.fromkeys([*([] if public == PART and likely else [public]), *likely]))
-    options = list(dict.fromkeys([public, *fitting, PART, *registered]))
+    options = list(dict.fromkeys([public, *(upload.name for upload in fitting), PART, *registered]))
     chosen = local.choices("answer-public", options, usual[:MOST], title=title)
     if len(chosen) > MOST:
         st.caption(f"The first {MOST} are weighed: all learners are tried on each.")
@@ -46,8 +46,9 @@ def candidates(settings: Settings) -> list[str]:
 
 def stated_similar(settings: Settings, names: list[str]) -> list[str]:
     """Those of the sets from elsewhere that the user states to be like the private rows; a share that was drawn from these is."""
-    foreign, part = [name for name in names if name != PART], brought.PART_OF.format(uploads.title_of(settings.data))
-    return local.choices("answer-alike", foreign, [name for name in foreign if title(name) == part], title=title) if foreign else []
+    foreign, part = [name for name in names if name != PART], brought.PART_OF.format(_NUMBER.sub("", title(settings.data)))
+    drawn = [name for name in foreign if _NUMBER.sub("", title(name)) == part]
+    return local.choices("answer-alike", foreign, drawn, title=title) if foreign else []
 
 
 def title(name: str) -> str:
@@ -64,10 +65,11 @@ def target(settings: Settings) -> float | None:
 
 
 def advice(settings: Settings, names: list[str], similar: list[str], target: float | None) -> Advice:
-    """The advice about these candidates. The sidebar follows the public set that it names, unless the user took over a paid choice."""
+    """The advice about these candidates. The sidebar follows the public set that it names, or that private rows chose among them."""
     answer, choice = _advice(settings, names, similar, target), receipts.last_choice(settings)
-    public = _public_setting(answer, settings, names)
-    if public != settings.public and (choice is None or choice["settings"].get("public") != settings.public):
+    chosen = choice["settings"]["public"] if choice else ""
+    public = chosen if chosen in (NONE, *names) else _public_setting(answer, settings, names)
+    if public != settings.public:
         session.put(dataclasses.replace(settings, public=public))
         st.rerun()
     return answer
@@ -84,8 +86,8 @@ def best_by_budget(settings: Settings, names: list[str], similar: list[str], eps
 
 
 def following(settings: Settings, answer: Advice, names: list[str]) -> Settings:
-    """The settings of a run that follows the advice; where it names no public set, that of the sidebar."""
-    public = _public_setting(answer, settings, names)
+    """The settings of a run that follows the advice."""
+    public = NONE if answer.public is None else _public_setting(answer, settings, names)
     return dataclasses.replace(settings, public=public, method=answer.method, k=RULE, epsilon=answer.epsilon)
 
 

@@ -66,6 +66,7 @@ def _offer(train: receipts.Train, settings: Settings, split: SemiPrivateSplit, l
     if mode.binds():
         st.caption(f"Models cannot be taken away from a public server. {mode.ADVICE}")
         return
+    seen = history.seen()
     sight = IN_SIGHT if local.value(private_test.LOOK, False) else history.in_sight(settings)
     if sight == IN_SIGHT:
         st.markdown("You have **already looked** at test results for these rows, or at the rows without noise: the file records that.")
@@ -76,7 +77,7 @@ def _offer(train: receipts.Train, settings: Settings, split: SemiPrivateSplit, l
         st.markdown(f"You paid **ε ≤ {upper}** on Screen for these rows: the file adds it to the model's.")
 
     def prepare() -> receipts.Train:
-        latest_sight = history.in_sight(settings) or sight
+        latest_sight = history.in_sight(settings, seen) or sight
 
         def train_and_say() -> tuple[RunRecord, SemiPrivateSplit, Mapping[str, Json]]:
             record, trained_on, choice = train()

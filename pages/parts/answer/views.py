@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, history, jobs, local, navigation, plain, receipts, session, theme, words
+from pages.frame import badges, core, history, jobs, local, navigation, plain, receipts, theme, words
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import PART, RULE, Settings
 from pages.parts.answer import private_test, question
@@ -15,7 +15,7 @@ from pages.parts.explore import costs
 from pillar_core import metrics, plots
 from pillar_core.studies.advice import Advice, free
 from pillar_core.studies.compare import learners as compare
-from pillar_core.types import Provenance, PublicUse
+from pillar_core.types import Provenance
 
 BUDGETS = (0.1, 0.3, 1.0, 3.0)
 SEEDS = 3
@@ -23,16 +23,13 @@ _MEASURES = {"accuracy": "Accuracy", "balanced_accuracy": "Balanced accuracy"}
 
 
 def sentence(settings: Settings, advice: Advice, target: float | None) -> None:
-    """What private rows chose, where they did, and a button that takes it over; else what to do by the free advice, and why."""
+    """What private rows chose, where they did; else what to do by the free advice, and why."""
     choice = receipts.last_choice(settings)
     with st.container(border=True, key="answer"):
         if choice is not None:
             badges.show(Provenance.PRIVATE)
             st.markdown(f"### {choice['words']}")
             st.markdown("\n".join(f"- {plain.text(reason)}" for reason in choice["reasons"]))
-            changes = choice["settings"]
-            if any(getattr(settings, name) != value for name, value in changes.items()):
-                st.button(**local.element("answer-follow"), on_click=session.change, kwargs=changes)
         badges.show(Provenance.PUBLIC)
         learner, metric = pc.METHODS[advice.method].title, free.IN_WORDS[advice.metric]
         start = "" if choice is None else "Free advice: "
@@ -48,7 +45,7 @@ def sentence(settings: Settings, advice: Advice, target: float | None) -> None:
         st.markdown(f"{'### ' if choice is None else ''}{start}{use}; expect {expected} at ε = {advice.epsilon:g}.")
         if choice is None:
             st.markdown("\n".join(f"- {plain.text(_with_titles(reason, advice))}" for reason in advice.reasons))
-        navigation.link("explore", "See it in Explore, curves and all", changes=_in_explore(advice))
+        navigation.link("explore", "See it in Explore, curves and all", changes=choice["settings"] if choice else _in_explore(advice))
 
 
 def figures_of(advice: Advice, settings: Settings, names: list[str], similar: list[str]) -> None:
@@ -56,6 +53,7 @@ def figures_of(advice: Advice, settings: Settings, names: list[str], similar: li
     public, measure = advice.public or free.NONE, _MEASURES[advice.metric]
     learners = [(pc.METHODS[each.method].title, each) for each in advice.predictions if each.public == public]
     best = {prediction.public: prediction for prediction in reversed(advice.predictions)}
+    best |= {public: next(each for each in advice.predictions if (each.public, each.method) == (public, advice.method))}
     sets = [(question.title(name), prediction) for name, prediction in best.items()]
     epsilons = sorted({*BUDGETS, advice.epsilon})
     best_at = question.best_by_budget(settings, names, similar, epsilons)
@@ -100,7 +98,7 @@ def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
         for name, choice in choices.items()
     }
     learners = {name: pc.METHODS[choice.method].title for name, choice in choices.items()}
-    sets = {name: _public_title(choice, advice) for name, choice in choices.items()}
+    sets = {name: question.title(choice.public) for name, choice in choices.items()}
     rows = [{"learner": learners[name], "public set": sets[name]} | _in_words(runs) for name, runs in measured.items()]
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="answer-measured")
     words.say("measured_choices", percent=100 * (core.majority(settings) or 0), seeds=SEEDS)
@@ -118,16 +116,9 @@ def _choices(settings: Settings, advice: Advice, names: list[str]) -> dict[str, 
     pairs = [(advice.method, settings.public)]
     pairs += [(prediction.method, settings.public) for prediction in advice.predictions if prediction.public == public]
     best = {prediction.public: prediction for prediction in reversed(advice.predictions)}
-    for name in names:
-        prediction = best.get(free.OWN if name == PART else name)
-        pairs += [(prediction.method, name)] if prediction is not None and prediction.public != public else []
+    others = [(best.get(free.OWN if name == PART else name), name) for name in names]
+    pairs += [(prediction.method, name) for prediction, name in others if prediction is not None and prediction.public != public]
     return {f"{method} {name}": dataclasses.replace(settings, method=method, public=name) for method, name in dict.fromkeys(pairs)}
-
-
-def _public_title(choice: Settings, advice: Advice) -> str:
-    """What people call the public set of a choice; learners that read none have none."""
-    reads_none = pc.METHODS[choice.method].public_use is PublicUse.NONE and advice.public in (None, free.NONE)
-    return question.title(free.NONE if reads_none else choice.public)
 
 
 def _show_verdict(advice: Advice, runs: pd.DataFrame, choices: dict[str, Settings], titles: dict[str, str], metric: str) -> None:
