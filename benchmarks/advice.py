@@ -45,7 +45,7 @@ LEARNERS = {
     "foreign": ("dp_sgd", "pillar_kalman"),
 }
 TERMS = {
-    "labelled": ("constant", "rows"),
+    "labelled": ("scarcity",),
     "unlabelled": ("constant", "signal", "classes", "directions", "rows"),
     "none": ("constant", "signal", "classes"),
     "foreign": ("constant", "signal", "classes"),
@@ -136,7 +136,7 @@ def fit(path: Path) -> None:
         nested = {name: _left_out(runs[runs["set"] != name], kind) for name in runs["set"].unique()}
         for is_few, cells in errors.groupby("few"):
             sizes = cells.groupby("set", sort=False)["size"].max()
-            inside = sum(size <= _widest(nested[name], is_few) for name, size in sizes.items())
+            inside = sum(size <= nested[name].loc[nested[name]["few"] == is_few, "size"].max() for name, size in sizes.items())
             table = ", ".join(f"{name} = {size:.3f}" for name, size in sizes.items())
             lines += [f"[{kind}.{'few' if is_few else 'range'}]", f"error = {sizes.max():.3f}"]
             lines += [f"inside = {inside}", f"sets = {{ {table} }}"]
@@ -173,10 +173,6 @@ def _left_out(runs, kind):
     return pd.concat(parts)
 
 
-def _widest(errors, is_few):
-    return errors.loc[errors["few"] == is_few, "size"].max()
-
-
 def _errors(runs, kind, weights):
     """A line for each run and chosen learner: the error of its prediction and the regret, in [0, 1]."""
     means = {key: pd.DataFrame(group["reached"].to_list()).mean() for key, group in runs.groupby(CELL)}
@@ -206,7 +202,8 @@ def _weights(runs, kind, method):
     offset = np.array([simulation.logit(plays[method]) if kind == "labelled" else 0.0 for plays in cells["plays"]])
     y = np.array([simulation.logit(share) for share in accuracy]) - offset
     weight = np.maximum(accuracy * (1 - accuracy), 0.02) / cells.groupby("set")["N"].transform("count").to_numpy()
-    weights = _ridge(x - mean, y, weight / weight.mean(), RIDGE[kind])
+    x, weight, penalty = x - mean, weight / weight.mean(), RIDGE[kind] * np.diag([0.01] + [1.0] * (x.shape[1] - 1))
+    weights = np.linalg.solve(x.T @ (weight[:, None] * x) + penalty, x.T @ (weight * y))
     weights[0] -= (weights * mean).sum()
     return dict(zip(TERMS[kind], weights.tolist(), strict=True)) | ({"plays": 1.0} if kind == "labelled" else {})
 
@@ -214,11 +211,6 @@ def _weights(runs, kind, method):
 def _terms(row):
     facts = PublicFacts(int(row["N"]), int(row["m"]), int(row["d"]), int(row["C"]))
     return simulation.regressors(facts, row["mu"], {"directions": row["directions"]})
-
-
-def _ridge(x, y, weight, strength):
-    penalty = strength * np.diag([0.01] + [1.0] * (x.shape[1] - 1))
-    return np.linalg.solve(x.T @ (weight[:, None] * x) + penalty, x.T @ (weight * y))
 
 
 def _chosen(kind, predicted, run):

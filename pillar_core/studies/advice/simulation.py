@@ -100,6 +100,7 @@ def regressors(facts: PublicFacts, mu: float, sizes: Mapping[str, float]) -> dic
         "constant": 1.0,
         "signal": signal,
         "rows": math.log(max(facts.n_public, 1) / facts.n_classes),
+        "scarcity": math.sqrt(facts.n_classes / max(facts.n_public, 1)),
         "classes": math.log(facts.n_classes),
     }
     return terms | {name: math.log(size) if name == "directions" else logit(size) for name, size in sizes.items()}
