@@ -6,6 +6,7 @@ Only while a job lives does a fragment look at it again, every second.
 
 import contextlib
 import dataclasses
+import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -16,12 +17,12 @@ from pages.frame import failures, local, plain, session, shares
 from pillar_core import mode
 from pillar_core.arrays import Json
 from pillar_core.errors import PillarError
-from pillar_core.jobs.state import UNFINISHED, JobStatus
+from pillar_core.jobs.state import UNFINISHED, JobStatus, seconds_left
 from pillar_core.runs import sweep
 from pillar_core.types import RunSpec
 
-_BYTES_PER_SECOND, _UNKNOWN_BYTES = 5 * 2**20, 300 * 2**20
-"""An ordinary line; and what is assumed where nobody knows a size."""
+_BYTES_PER_SECOND = 5 * 2**20
+"""An ordinary line."""
 FIRST_SECONDS = 5.0
 """Of training when a page opens on a set that ships and nothing ran yet."""
 RELEASES = "On real private rows each of these models is a further release, and their ε compose"
@@ -30,10 +31,9 @@ Spec = Mapping[str, Json]
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """What jobs would do: title, seconds if known, the ε that it would cost, how many results the cache has; `button` starts it."""
+    """What jobs would do: title, the ε that it would cost, how many results the cache has; `button` starts it."""
 
     title: str
-    seconds: float | None = None
     cost: str = ""
     cached: int = 0
     total: int = 1
@@ -61,16 +61,15 @@ def panel(specs: Sequence[Spec], work: Work, *, key: str = "job") -> None:
             st.caption(":material/stop_circle: Stopped. Finished results are in the cache.")
         line, place = st.columns([5, 1], vertical_alignment="center")
         in_cache = f" {work.cached} of {work.total} are in the cache." if work.cached else ""
-        time_words = "" if work.seconds is None else f" · {duration(work.seconds)} on this machine"
-        amount = f"{missing:,} {work.unit}{'' if missing == 1 else 's'}{time_words}."
+        amount = f"{missing:,} {work.unit}{'' if missing == 1 else 's'}."
         line.markdown(f"**{plain.text(work.title)}** · {amount}{in_cache} {work.cost}")
         style = local.element("run", key=f"{key}-run", label="Run the rest" if work.cached else work.button)
         place.button(**style, on_click=_submit, args=([dict(spec) for spec in specs],))
 
 
 def sweeps(*grids: Spec, title: str, cached: int, total: int, cost: str = f"{RELEASES}.", key: str = "job") -> None:
-    """Draws `panel` for the runs that grids lack so far; how long they take shows once they run."""
-    panel([{"kind": "sweep", "grid": grid} for grid in grids], Work(title, None, cost, cached, total), key=key)
+    """Draws `panel` for the runs that grids lack so far."""
+    panel([{"kind": "sweep", "grid": grid} for grid in grids], Work(title, cost, cached, total), key=key)
 
 
 def train_first(groups: Iterable[Sequence[RunSpec]]) -> None:
@@ -102,15 +101,16 @@ def show_unfinished() -> None:
             st.button(**local.element("unfinished-stop", of=status.job_id), on_click=_stop, args=(status.job_id,))
 
 
-def line(size: str, n_bytes: int | None) -> tuple[float, str]:
-    """(seconds that a download takes on an ordinary line, its size and the speed in words)."""
-    return (n_bytes or _UNKNOWN_BYTES) / _BYTES_PER_SECOND, f"{size} at about {_BYTES_PER_SECOND // 2**20} MB a second"
+def line(size: str, n_bytes: int | None) -> str:
+    """How long a download takes on an ordinary line, in words, with its size and the speed."""
+    took = "" if not n_bytes else f"{duration(n_bytes / _BYTES_PER_SECOND)} for "
+    return f"{took}{size} at about {_BYTES_PER_SECOND // 2**20} MB a second"
 
 
 def duration(seconds: float) -> str:
     """“under 5 s”, “about 40 s”, “about 3 min”."""
-    if seconds < 5:
-        return "under 5 s"
+    if not seconds >= 5:
+        return "shows once it runs" if math.isnan(seconds) else "under 5 s"
     return f"about {max(10, round(seconds, -1)):.0f} s" if seconds < 90 else f"about {seconds / 60:.0f} min"
 
 
@@ -125,8 +125,7 @@ def _running(job_ids: str, title: str, when_drawn: tuple[int, int], key: str) ->
     with st.container(border=True, key=f"{key}-panel"):
         share = sum(share_of(status) for status in statuses) / len(statuses)
         waiting = _waiting(live)
-        lefts = [status.seconds_left for status in live if status.seconds_left is not None]
-        left = f" · {duration(max(lefts))} left" if lefts else ""
+        left = "" if (seconds := seconds_left(statuses)) is None else f" · {duration(seconds)} left"
         bar, button = st.columns([5, 1], vertical_alignment="center")
         now = f" · {live[0].message}" if live and live[0].message and not waiting else ""
         bar.progress(share, text=plain.text(f"{title}: {share:.0%}{waiting}{left}{now}"))

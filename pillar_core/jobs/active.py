@@ -44,7 +44,7 @@ class ActiveJob:
         self.tasks = tasks
         self.pending = deque(number for number in range(len(tasks)) if number not in parts)
         self.done = len(tasks) - len(self.pending)
-        self.status = dataclasses.replace(self.status, total=len(tasks), fraction_at_start=self._fraction({}), message="")
+        self.status = dataclasses.replace(self.status, total=len(tasks), fraction_at_start=self._fraction({}), paced=None, message="")
 
     def keep(self, number: int, content: bytes) -> None:
         """Keep the result of a task."""
@@ -71,7 +71,9 @@ class ActiveJob:
         latest = next((mark["message"] for mark in marks.values() if mark.get("message")), self.status.message)
         message = "stopping" if self.cancelled_at is not None else latest
         fraction = max(self.status.fraction, self._fraction(marks))  # what a lost task had done is not taken back
-        status = dataclasses.replace(self.status, done=self.done, failed=self.failed, fraction=fraction, message=message)
+        is_first = fraction > self.status.fraction_at_start and self.status.paced is None  # what came before was waiting, too
+        paced = {"fraction_at_start": fraction, "paced": time.time()} if is_first else {}
+        status = dataclasses.replace(self.status, done=self.done, failed=self.failed, fraction=fraction, message=message, **paced)
         if status != self.status:
             self.status = status
             self.job.write(status)

@@ -15,7 +15,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal
 
@@ -32,14 +32,14 @@ _ID = re.compile("[0-9a-f]{32}")
 
 
 PACE_KNOWN = 0.1
-"""The share of a job that must be done before its pace says how long the rest takes."""
+"""The share of a job that must be done at its pace before that says how long the rest takes."""
 
 
 @dataclasses.dataclass(frozen=True)
 class JobStatus:
     """Where a job stands: `done` of `total` tasks are done, and `fraction` in [0, 1] of the work, running tasks counted in.
 
-    Times are seconds since 1970.
+    Times are seconds since 1970. `paced`: when it first came further than the `fraction_at_start` before, from which its pace counts.
     `cause` and `advice` say why a failed job failed and what to try.
     """
 
@@ -54,17 +54,24 @@ class JobStatus:
     failed: int = 0
     fraction: float = 0.0
     fraction_at_start: float = 0.0
+    paced: float | None = None
     message: str = ""
     cause: str = ""
     advice: str = ""
 
     @property
     def seconds_left(self) -> float | None:
-        """Time left at the pace since this start; None while too little is done to know the pace."""
-        progress = self.fraction - self.fraction_at_start
-        if self.state != "running" or self.started is None or not progress > PACE_KNOWN:
-            return None
-        return (time.time() - self.started) / progress * (1.0 - self.fraction)
+        """As `seconds_left` of this job alone."""
+        return seconds_left([self])
+
+
+def seconds_left(statuses: Sequence[JobStatus]) -> float | None:
+    """Time left for jobs of equal size together, at their pace since they first came further; None while too little is done to know it."""
+    paced = [status for status in statuses if status.paced is not None]
+    progress = sum(status.fraction - status.fraction_at_start for status in paced)
+    if not progress > PACE_KNOWN * len(statuses) or all(status.state != "running" for status in statuses):
+        return None
+    return (time.time() - min(status.paced or 0.0 for status in paced)) / progress * sum(1.0 - status.fraction for status in statuses)
 
 
 class Folder:

@@ -27,8 +27,8 @@ __all__ = ["AXES", "all_runs", "data_words", "estimate", "grid_of", "lines", "re
 
 AXES = ("dataset", "backbone", "public_fraction", "public_per_class", "public", "method", "k", "epsilon", "delta", "relation")
 """The columns that tell one setting from another, as far as a table shows them."""
-SECONDS_A_RUN = 1.0
-"""The time of a run of a learner that never ran here."""
+SECONDS_BESIDE = 0.35
+"""Of a run, beside its training."""
 BYTES_A_RUN = 2_500
 """A record on disk, rounded up."""
 
@@ -100,15 +100,15 @@ def data_words(dataset: str, features: str = "") -> str:
 def estimate(grid: Values, runs: pd.DataFrame) -> dict[str, float]:
     """What a grid would take, before anything starts: cells (its runs), cached, seconds (one worker) and bytes of the missing ones.
 
-    Times are the means of the same learner's runs on this machine, or a second.
+    Times are the means of the same learner's runs on the same data here; NaN where one of them never ran.
 
     Raises SettingError, UnknownNameError: a grid that cannot be.
     """
     specs = sweep.specs_of(grid)
     cache = store.default()
     missing = [spec for spec, key in zip(specs, sweep.run_keys(specs), strict=True) if not cache.has("record", key)]
-    known = runs.groupby("method")["seconds"].mean() if "seconds" in runs else pd.Series(dtype=float)
-    seconds = sum(float(known.get(spec.method, SECONDS_A_RUN)) for spec in missing)
+    means = runs.groupby(["dataset", "method"])["seconds"].mean().to_dict() if "seconds" in runs else {}
+    seconds = sum(means.get((spec.data["dataset"], spec.method), math.nan) + SECONDS_BESIDE for spec in missing)
     return {"cells": len(specs), "cached": len(specs) - len(missing), "seconds": seconds, "bytes": BYTES_A_RUN * len(missing)}
 
 

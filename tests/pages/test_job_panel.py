@@ -23,7 +23,7 @@ def page_of_one_result() -> None:
     session.synchronise()
     session.show_notes()
     if not st.session_state.get("is_stored", False):
-        jobs.panel([{"kind": "sweep"}], jobs.Work("Measure", 1.0))
+        jobs.panel([{"kind": "sweep"}], jobs.Work("Measure"))
 
 
 def test_what_was_stored_while_the_page_was_drawn_is_not_offered_again(monkeypatch: pytest.MonkeyPatch) -> None:

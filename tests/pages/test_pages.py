@@ -234,7 +234,7 @@ def test_explore_shows_why_the_kalman_learner_works(start: Start) -> None:
     assert "view=why" in link.query_string
 
 
-JOB = {"done": 1, "total": 3, "fraction": 0.4, "fraction_at_start": 0.0, "failed": 0, "message": ""}
+JOB = {"done": 1, "total": 3, "fraction": 0.4, "paced": time.time() - 5, "failed": 0, "message": ""}
 
 
 @pytest.mark.parametrize(
@@ -301,7 +301,7 @@ def test_published_deployments_lie_in_order_along_the_slider_with_their_sources(
     assert sidebar.marks([0.1], odds.PUBLISHED) == ""
 
 
-@pytest.mark.parametrize(("data", "measure"), [("digits", "accuracy"), ("breast_cancer", "balanced accuracy")])
+@pytest.mark.parametrize(("data", "measure"), [("digits", "accuracy"), ("breast_cancer", "AUC")])
 def test_costs_of_parts_are_trained_when_asked_for_and_drawn_with_a_badge(start, data, measure):
     app = start("explore", data=data, epsilon="0.5", view="costs")
     assert app.button(key="costs-run")

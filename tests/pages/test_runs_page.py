@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 from pathlib import Path
 
 import pandas as pd
@@ -48,6 +49,8 @@ def test_seeds_are_no_rows_own_rows_bear_their_name_and_the_estimate_knows_the_c
     assert (found["cells"], found["cached"]) == (12, 8)
     assert found["bytes"] == 4 * records.BYTES_A_RUN
     assert records.estimate(GRID, runs)["seconds"] == 0
+    assert 4 * records.SECONDS_BESIDE < found["seconds"] < math.inf
+    assert math.isnan(records.estimate(GRID | {"dataset": "breast_cancer"}, runs)["seconds"]), "nobody knows how long other rows take"
     first = runs_exports.command(runs).splitlines()[0]
     assert first.startswith(f"# made with pillar_core {pc.__version__}, source ")
     assert "numpy" in first

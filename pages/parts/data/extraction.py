@@ -19,9 +19,6 @@ from pillar_core.jobs.kinds.extraction import specification
 from pillar_core.types import FeatureSet
 
 _OWN = "by name"
-_SECONDS_PER_IMAGE, _SECONDS_WITHOUT_WEIGHTS = 0.05, 0.005
-"""Measured on one core: between MobileNetV2 at 160 pixels and ResNet-50 at 224; and the scattering transform of 28 pixels."""
-
 _PENDING = "In the link as `backbone` from the press of its button on."
 
 
@@ -148,13 +145,10 @@ def _state(settings: Settings, public_sets: Sequence[str]) -> bool:
     card = pc.BACKBONES[backbone]
     if card.needs_fetching:
         size = f"about {card.n_bytes / 2**20:,.0f} MB" if card.n_bytes else "a file whose size its hub says"
-        seconds, speed = jobs.line(size, card.n_bytes)
-        cost = f"{speed}; licence: {plain.text(card.licence)}. The features follow by themselves."
-        work = jobs.Work(f"Weights of {title}", seconds, cost, unit="download", button="Get it")
+        cost = f"{jobs.line(size, card.n_bytes)}; licence: {plain.text(card.licence)}. The features follow by themselves."
+        work = jobs.Work(f"Weights of {title}", cost=cost, unit="download", button="Get it")
         jobs.panel([fetch.specification(name, backbone=backbone) for name, _ in missing], work)
         return False
-    images = sum(count for _, count in missing)
-    seconds = images * (_SECONDS_PER_IMAGE if card.weights else _SECONDS_WITHOUT_WEIGHTS)
-    work = jobs.Work(f"Features through {title}", seconds, total=images, unit="image", button="Extract")
+    work = jobs.Work(f"Features through {title}", total=sum(count for _, count in missing), unit="image", button="Extract")
     jobs.panel([specification(name, backbone) for name, _ in missing], work)
     return False

@@ -15,8 +15,6 @@ from pillar_core.jobs.state import UNFINISHED
 _ICONS = {"images": ":material/image:", "tabular": ":material/table:", "texts": ":material/notes:", "generator": ":material/auto_awesome:"}
 _ACROSS = 4
 _OWN = "by name"
-_SECONDS_PER_IMAGE = 0.01
-"""EfficientNet-Lite0 at 96 pixels on two idle cores."""
 
 
 def cards(settings: Settings) -> None:
@@ -106,11 +104,9 @@ def _get(name: str, card: DatasetCard, *, is_coming: bool) -> None:
         if not (n_bytes or is_coming):
             st.button(**local.element("get-ask"), on_click=_ask, args=(name,))
             return
-    seconds, speed = jobs.line(size, n_bytes)
     then = "" if fetch.backbone_of(name) is None else " Its features follow by themselves."
-    cost = f"{speed}; licence: {plain.text(licence)}.{then}"
-    work = jobs.Work(card.short_title, seconds, cost, unit="download", button="Get it")
-    jobs.panel([fetch.specification(name)], work, key="get")
+    cost = f"{jobs.line(size, n_bytes)}; licence: {plain.text(licence)}.{then}"
+    jobs.panel([fetch.specification(name)], jobs.Work(card.short_title, cost=cost, unit="download", button="Get it"), key="get")
 
 
 def _ask(name: str) -> None:
@@ -132,7 +128,7 @@ def _explore(name: str, card: DatasetCard, settings: Settings) -> None:
     elif status.state == "done":
         navigation.link("explore", "Explore it", changes={"data": name, "public": PART, "backbone": backbone})
     else:
-        work = jobs.Work(f"Features of {card.short_title}", card.n_rows * _SECONDS_PER_IMAGE, unit="extraction", button="Extract")
+        work = jobs.Work(f"Features of {card.short_title}", unit="extraction", button="Extract")
         jobs.panel([extraction.specification(name, backbone)], work, key="get")
 
 

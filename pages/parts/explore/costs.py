@@ -13,8 +13,8 @@ from pillar_core.runs import sweep
 from pillar_core.studies.one_training import TITLES, accuracy_costs, has_parts, stages
 from pillar_core.types import Form, RunRecord
 
-SEEDS, FEW_SEEDS, SECONDS, OVERHEAD = 5, 3, 20.0, 0.35
-"""Runs of each part; the second number where the first would take longer than so many seconds, of which a run has some beyond training."""
+SEEDS = 5
+"""Runs of each part."""
 
 
 def panel(record: RunRecord, settings: Settings) -> None:
@@ -22,17 +22,15 @@ def panel(record: RunRecord, settings: Settings) -> None:
     if not has_parts(record.method) or record.accuracy is None or record.settings.get("noise_multiplier") is None:
         st.info("Needs test rows and a private learner that clips and adds noise, such as PILLAR.", icon=":material/block:")
         return
-    parts = stages(record)
-    n_seeds = SEEDS if len(parts) * SEEDS * (record.seconds + OVERHEAD) <= SECONDS else FEW_SEEDS
-    shared = {**core.axes(settings), **core.public_axis(settings), "seed": list(range(settings.seed, settings.seed + n_seeds))}
-    grids = {part: {**shared, **axes} for part, axes in parts.items()}
+    shared = {**core.axes(settings), **core.public_axis(settings), "seed": list(range(settings.seed, settings.seed + SEEDS))}
+    grids = {part: {**shared, **axes} for part, axes in stages(record).items()}
     runs = _runs(grids)
     if core.ships(settings) and any(None in forms[:1] for forms in runs.values()):
         jobs.train_first(group for grid in grids.values() for group in sweep.group_specs(grid | {"seed": settings.seed}))
         runs = _runs(grids)
     cached, total = (sum(form is not None or not is_cached for forms in runs.values() for form in forms) for is_cached in (True, False))
     if cached < total:
-        title = f"What did each part cost? {len(grids)} runs, {n_seeds} seeds each"
+        title = f"What did each part cost? {len(grids)} runs, {SEEDS} seeds each"
         jobs.sweeps(*grids.values(), title=title, cached=cached, total=total, key="costs")
     errors = [str(form["error"]) for forms in runs.values() for form in forms if form is not None and form.get("error")]
     if errors:
@@ -41,10 +39,10 @@ def panel(record: RunRecord, settings: Settings) -> None:
     seeds = [forms for forms in zip(*runs.values(), strict=True) if None not in forms]
     if not seeds:
         return
-    metric = core.metric(settings)
+    metric = "accuracy" if core.metric(settings) == "accuracy" else "auc"  # no learner's threshold is in it
     table = accuracy_costs({part: [forms[place]["metrics"][metric] for forms in seeds] for place, part in enumerate(runs)})
     table.insert(1, "title", [TITLES[part] for part in table["part"]])
-    figure = part_costs(table, measure=metric.replace("_", " "), mode=theme.mode())
+    figure = part_costs(table, measure=metric.replace("auc", "AUC"), mode=theme.mode())
     show_figure(figure, table, FigureInfo("part_costs", settings, seeds=len(seeds)))
     words.say("part_costs")
 

@@ -18,7 +18,6 @@ from pillar_core.plots import k_curves
 from pillar_core.studies import geometry
 
 _WHICH = {"pairs": "pairs of classes", "one_versus_rest": "each class against the rest"}
-_SECONDS_PER_SEPARATOR = {"pairs": 0.35, "one_versus_rest": 2.0}
 _MANY_CLASSES = 20
 _FREE = "Spends no ε: a non-private diagnostic."
 
@@ -153,9 +152,8 @@ def _with_pinned(table: pd.DataFrame, settings: Settings, separation: shapes.Sep
 
 
 def _separators_job(separation: shapes.Separation) -> None:
-    total = shapes.count(separation)
-    title, seconds = f"Separate all {_WHICH[separation.which]}", total * _SECONDS_PER_SEPARATOR[separation.which] / 2
-    jobs.panel([{"kind": "separators", **separation.payload}], jobs.Work(title, seconds, _FREE, total=total))
+    work = jobs.Work(f"Separate all {_WHICH[separation.which]}", cost=_FREE, total=shapes.count(separation))
+    jobs.panel([{"kind": "separators", **separation.payload}], work)
 
 
 VIEWS = {"gain": _gain, "xi": _xi, "margins": _margins, "spectrum": _spectrum, "best": _best}

@@ -17,7 +17,6 @@ from pillar_core.runs import records
 from pillar_core.types import Form
 
 _EPSILON_WORDS = {f"{value:g}": value for value in EPSILONS}
-_WORKERS = 2
 _SEEDS = [1, 2, 3, 5, 10, 20]
 
 
@@ -27,17 +26,15 @@ def builder(settings: Settings, runs: pd.DataFrame) -> None:
     with shares.turn():
         estimate = records.estimate(grid, runs)
     missing = int(estimate["cells"] - estimate["cached"])
-    seconds = estimate["seconds"] / _WORKERS
     numbers = {
         "runs": f"{estimate['cells']:,.0f}",
         "cached": f"{estimate['cached']:,.0f}",
-        "time": jobs.duration(seconds) if missing else "none",
+        "time": jobs.duration(estimate["seconds"] / 2) if missing else "none",
         "disk": f"{estimate['bytes'] / 1000:,.0f} kB",
     }
     words.metrics("plan", numbers)
     if missing:
-        title, cost = f"Sweep of {estimate['cells']:,.0f} runs", f"{jobs.RELEASES}."
-        work = jobs.Work(title, seconds, cost, int(estimate["cached"]), int(estimate["cells"]))
+        work = jobs.Work(f"Sweep of {estimate['cells']:,.0f} runs", f"{jobs.RELEASES}.", int(estimate["cached"]), int(estimate["cells"]))
         jobs.panel([{"kind": "sweep", "grid": grid}], work)
     else:
         st.success(

@@ -61,7 +61,7 @@ def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
     elif not is_own:
         st.caption(f"We trained on {rows[data]}, the paper on {dataset}: compare the order of the learners, not their numbers.")
     if estimate["cached"] < estimate["cells"]:
-        work = jobs.Work(papers.TABLES[name].title, estimate["seconds"] / 2, "", int(estimate["cached"]), int(estimate["cells"]))
+        work = jobs.Work(papers.TABLES[name].title, "", int(estimate["cached"]), int(estimate["cells"]))
         jobs.panel([{"kind": "sweep", "grid": grid}], work)
     records_ = [record for record in sweep.cached_records(sweep.specs_of(grid)) if record is not None]
     trained = [record for record in records_ if record.get("error") is None]

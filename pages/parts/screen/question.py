@@ -166,7 +166,7 @@ def answer(ask: Ask, title: str, *, cost: str = "Spends no ε: a non-private dia
             return None
         with st.spinner(f"{title} …"), shares.turn():
             return screening_kept.answer(ask)
-    jobs.panel([ask.payload], jobs.Work(title, seconds, cost, total=_parts(ask), unit="part", button=button))
+    jobs.panel([ask.payload], jobs.Work(title, cost=cost, total=_parts(ask), unit="part", button=button))
     return None
 
 

@@ -26,6 +26,7 @@ from pillar_core.data import uploads
 from pillar_core.errors import JobError, SettingError, StoreError, UnknownNameError
 from pillar_core.jobs import api as jobs
 from pillar_core.jobs import server as jobs_server
+from pillar_core.jobs import state
 from pillar_core.jobs import sweep as sweeps
 from pillar_core.jobs import workers as jobs_engine
 from pillar_core.jobs import workers as jobs_tasks
@@ -359,10 +360,23 @@ def test_a_torn_line_of_a_killed_process_does_not_count(still: Path) -> None:
 
 
 def test_time_left_follows_the_pace() -> None:
-    status = JobStatus("a", "k", "running", 0.0, started=time.time() - 10, fraction=0.7, fraction_at_start=0.5)
+    status = JobStatus("a", "k", "running", 0.0, started=time.time() - 90, fraction=0.7, fraction_at_start=0.5, paced=time.time() - 10)
     assert status.seconds_left == pytest.approx(15, rel=0.01)  # 0.2 in 10 s leaves 0.3; 1 % for the clock between the calls
     assert dataclasses.replace(status, fraction=0.55).seconds_left is None  # too little to know the pace
-    assert JobStatus("a", "k", "running", 0.0, started=time.time()).seconds_left is None
+    waiting = dataclasses.replace(status, fraction=0.0, fraction_at_start=0.0, paced=None)
+    assert waiting.seconds_left is None
+    assert state.seconds_left([status, waiting]) is None
+    assert state.seconds_left([dataclasses.replace(status, fraction=0.9), waiting]) == pytest.approx(27.5, rel=0.01)  # 0.4 leave 1.1
+
+
+def test_what_a_job_waited_for_its_first_progress_is_no_pace(still: Path) -> None:
+    job, found = put(still, "running"), []
+    active = ActiveJob(job, job.status(), "mark", tasks=[{}] * 10)
+    for active.done in (0, 2, 9):
+        active.written = 0.0
+        active.show()
+        found.append((active.status.fraction_at_start, active.status.seconds_left is not None))
+    assert found == [(0.0, False), (0.2, False), (0.2, True)]
 
 
 def test_a_job_without_process_is_cancelled_and_one_that_crashes_again_and_again_left_to_rest(still: Path) -> None:
