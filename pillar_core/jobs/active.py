@@ -71,9 +71,9 @@ class ActiveJob:
         latest = next((mark["message"] for mark in marks.values() if mark.get("message")), self.status.message)
         message = "stopping" if self.cancelled_at is not None else latest
         fraction = max(self.status.fraction, self._fraction(marks))  # what a lost task had done is not taken back
-        is_first = fraction > self.status.fraction_at_start and self.status.paced is None  # what came before was waiting, too
-        paced = {"fraction_at_start": fraction, "paced": time.time()} if is_first else {}
-        status = dataclasses.replace(self.status, done=self.done, failed=self.failed, fraction=fraction, message=message, **paced)
+        if fraction > self.status.fraction_at_start and self.status.paced is None:  # what came before was waiting, too
+            self.status = dataclasses.replace(self.status, fraction_at_start=fraction, paced=time.time())
+        status = dataclasses.replace(self.status, done=self.done, failed=self.failed, fraction=fraction, message=message)
         if status != self.status:
             self.status = status
             self.job.write(status)
