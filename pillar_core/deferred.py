@@ -28,7 +28,9 @@ else:
                 package = self.__name__.partition(".")[0]
                 importlib.import_module(package)  # whole before its parts: two threads that import each other's part would deadlock
                 self._imported = importlib.import_module(self.__name__)
-            return getattr(self._imported, name)
+            value = getattr(self._imported, name)
+            setattr(self, name, value)  # the next look-up does not come here: a step of a training makes twenty
+            return value
 
     pandas = _Deferred("pandas")
     torch = _Deferred("torch")

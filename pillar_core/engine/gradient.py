@@ -44,29 +44,39 @@ def exact_products(heads: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
     What is made of a row must be a function of that row alone. In float32 it is not: sums that climb and fall are off by 1e-4 where both
     are 60 long, equal rows by the same, and which kernel adds them up hangs on how many rows there are.
     """
-    products, exact = torch.empty((len(heads), len(z)), dtype=torch.float64, device=z.device), heads.double()
+    exact = heads.double()
+    if z.shape[0] <= part_rows(z, len(heads)):
+        return _product(exact, z.double().T)
+    products = torch.empty((len(heads), len(z)), dtype=torch.float64, device=z.device)
     for part, rows in wide_parts(z, len(heads)):
         products[:, part] = _product(exact, rows.T)
     return products
 
 
-def wide_parts(z: torch.Tensor, heads: int) -> Iterator[tuple[slice, torch.Tensor]]:
-    """The rows in float64, a part at a time, with its place. All parts lie in one buffer: a new one each would be new pages each."""
+def part_rows(z: torch.Tensor, heads: int) -> int:
+    """How many rows are widened at a time for products with so many heads."""
+    if z.device.type != "cpu":
+        return SUM_ROWS_DEVICE
     k = max(z.shape[1], 1)
     small = SMALL_PRODUCT // (heads * k)
-    size = min(SUM_ROWS, max(32, SUM_FLOATS // k), small if small >= 32 else SUM_ROWS) if z.device.type == "cpu" else SUM_ROWS_DEVICE
+    return min(SUM_ROWS, max(32, SUM_FLOATS // k), small if small >= 32 else SUM_ROWS)
+
+
+def wide_parts(z: torch.Tensor, heads: int) -> Iterator[tuple[slice, torch.Tensor]]:
+    """The rows in float64, a part at a time, with its place. All parts lie in one buffer: a new one each would be new pages each."""
+    size = part_rows(z, heads)
     buffer = z.new_empty((min(size, len(z)), z.shape[1]), dtype=torch.float64)
     for start in range(0, len(z), size):
         rows = z[start : start + size]
         yield slice(start, start + size), buffer[: len(rows)].copy_(rows)
 
 
+@np.errstate(all="ignore")  # rows that are not finite are taken out later
 def _product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
     """left @ right; a small one by numpy, whose library takes half the time there."""
     if left.device.type != "cpu" or left.numel() * right.shape[1] > SMALL_PRODUCT:
         return left @ right
-    with np.errstate(all="ignore"):  # rows that are not finite are taken out later
-        return torch.from_numpy(left.numpy() @ right.numpy())
+    return torch.from_numpy(left.numpy() @ right.numpy())
 
 
 def cross_entropy_residuals(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
@@ -83,10 +93,9 @@ def bounded_logits(z: torch.Tensor, squared_rows: torch.Tensor, weights: torch.T
     taken away, they move no share of a class by more than a few UNITs.
     """
     heads, classes, k = weights.shape
-    flat = weights.reshape(heads * classes, k).double()
-    flat = flat * (LONGEST_HEAD / torch.linalg.vector_norm(flat, dim=1, keepdim=True).clamp(min=LONGEST_HEAD))
+    flat = weights.reshape(heads * classes, k).double().renorm(2, 0, LONGEST_HEAD)
     logits = exact_products(flat, z).view(heads, classes, -1)
-    if z.device.type != "cpu" or (len(z) and not float(squared_rows.max()) <= LONGEST_ROW**2):  # a GPU would wait for the answer
+    if z.device.type != "cpu" or (z.shape[0] and not float(squared_rows.max()) <= LONGEST_ROW**2):  # a GPU would wait for the answer
         logits *= (LONGEST_ROW * torch.rsqrt(squared_rows.double())).clamp_(max=1.0)
     if bias is not None:
         logits += bias.double()[..., None]
@@ -118,7 +127,7 @@ def clip_factors(squared_norms: torch.Tensor, clip: torch.Tensor, *, terms: int 
     terms: how many float32 numbers were added up in each squared norm.
     """
     factors = torch.rsqrt(squared_norms).mul_(clip[:, None] * (1 - ROUNDING_GUARD - terms * TERM_GUARD)).clamp_(max=1.0)
-    return torch.where(squared_norms < math.inf, factors, 0.0)
+    return factors.nan_to_num_(nan=0.0)  # of an infinite norm the root is 0 already
 
 
 def clipped_residuals(
@@ -137,6 +146,8 @@ def clipped_residuals(
 
 def row_sum(residuals: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
     """Σ_i residual_i ⊗ z_i, (R, k) float64: products of float32 numbers are exact there. residuals: (R, n); z: (n, k)."""
+    if z.shape[0] <= part_rows(z, residuals.shape[0]):
+        return _product(residuals.double(), z.double())
     total = torch.zeros((residuals.shape[0], z.shape[1]), dtype=torch.float64, device=z.device)
     for part, rows in wide_parts(z, len(residuals)):
         total += _product(residuals[:, part].double(), rows)
@@ -153,6 +164,8 @@ def clipped_sum(
     A row whose residual is not finite contributes 0.
     """
     heads, classes, k = weights.shape
+    if z.shape[0] <= part_rows(z, heads * classes):
+        z = z.double()  # once for both products
     residuals = cross_entropy_residuals(bounded_logits(z, squared_rows, weights, bias), labels)
     lengths = squared_rows + 1.0 if bias is not None else squared_rows
     squared_norms = squared_residuals(residuals, 1) * lengths

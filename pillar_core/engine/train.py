@@ -17,7 +17,7 @@ from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import exact
 from pillar_core.engine.device import training_device
-from pillar_core.engine.gradient import clipped_sum, squared_lengths
+from pillar_core.engine.gradient import SUM_FLOATS, clipped_sum, squared_lengths
 from pillar_core.engine.mixed import clipped_difference_sum, preconditioned_sum
 from pillar_core.grouping import grouped
 from pillar_core.ledger import Ledger
@@ -186,6 +186,13 @@ def trained_state(
 
     gathered = z.new_empty(0)  # a batch a step at the same place: new pages would take as long as the sum
 
+    def gather(indices: Array, picked: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        if z.device.type == "cpu" and len(indices) * z.shape[1] <= SUM_FLOATS:
+            rows = torch.from_numpy(z.numpy().take(indices, 0, mode="clip"))  # in half of torch's time
+        else:
+            rows = torch.index_select(z, 0, picked, out=gathered.resize_(0))
+        return rows, squared_rows.index_select(0, picked), labels.index_select(0, picked)
+
     @functools.cache
     def integers() -> exact.IntegerRows:
         rows = exact.integer_rows(z.cpu().numpy(), bias=first.bias)
@@ -202,16 +209,15 @@ def trained_state(
                 sums = exact.clipped_sum(integers(), labels, state, clips, picked, scaling=clipping.scaling)
                 units *= exact.SCALE_UNITS if clipping.scaling is not None else 1
                 return torch.stack([mechanism.release_integers(part, units) for mechanism, part in zip(used, sums, strict=True)]).float()
-            batch = (z, squared_rows, labels)
-            if picked is not None:
-                batch = (torch.index_select(z, 0, picked, out=gathered.resize_(0)), squared_rows[picked], labels[picked])
+            batch = (z, squared_rows, labels) if picked is None else gather(indices, picked)
             total = _batch_sum(*batch, state, norms, clipping)
             return torch.stack([mechanism.release(part) for mechanism, part in zip(used, total, strict=True)]).float()
 
     state = _initial(heads, z.shape[1], n_classes, first.bias).to(z.device)
     descend = heavy_ball(plans, state)
     step: Step = (lambda number, state, noisy_sum: descend(state, noisy_sum(state))) if start is None else start(state)
-    with threads_for(2 * first.expected_rows * z.shape[1] * len(heads) * n_classes):  # of nominal rows: how public sums round is public
+    work = 2 * first.expected_rows * z.shape[1] * len(heads) * n_classes  # of nominal rows: how public sums round is public
+    with torch.inference_mode(), threads_for(work):
         for number in range(first.steps):
             state = step(number, state, noisy_sum)
     return state
@@ -237,17 +243,16 @@ def _batch_sum(
     if clipping.scaling is not None:
         by_head = zip(weights, clipping.scaling, norms.tolist(), strict=True)
         return torch.stack([preconditioned_sum(z, labels, head_weights, root, l2_clip_norm=norm) for head_weights, root, norm in by_head])
-    total = torch.zeros_like(state, dtype=torch.float64)
-    for start in range(0, len(z), chunk):
+    sums = []
+    for start in range(0, max(len(z), 1), chunk):
         part = slice(start, start + chunk)
+        rows = (z, squared_rows, labels) if len(z) <= chunk else (z[part], squared_rows[part], labels[part])
         if clipping.reference is not None:
-            total += clipped_difference_sum(z[part], squared_rows[part], labels[part], weights, norms, clipping.reference)
+            sums.append(clipped_difference_sum(*rows, weights, norms, clipping.reference))
             continue
-        weight_sum, bias_sum = clipped_sum(z[part], squared_rows[part], labels[part], weights, bias, norms)
-        total[..., :k] += weight_sum
-        if bias is not None:
-            total[..., k] += bias_sum
-    return total
+        weight_sum, bias_sum = clipped_sum(*rows, weights, bias, norms)
+        sums.append(weight_sum if bias is None else torch.cat((weight_sum, bias_sum[..., None]), 2))
+    return functools.reduce(torch.add, sums)
 
 
 def _initial(heads: Sequence[Head], k: int, n_classes: int, bias: bool) -> torch.Tensor:
