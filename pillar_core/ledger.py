@@ -171,7 +171,7 @@ def allocation_pass(noise_multiplier: float, steps: int) -> DpEvent:
 
 
 def of_person(event: DpEvent, rows: int) -> DpEvent:
-    """`event` for neighbouring data sets that differ in up to `rows` rows, all those of one person, added or removed.
+    """`event` for neighbouring data sets that differ in up to `rows` rows of one person, added or removed, or replaced by another's.
 
     Guarantee: docs/accounting.md, "Several rows of one person", has the proof for each kind of release.
     Raises SettingError for rows below 1. Raises UnsupportedError for a release whose group privacy has no proof here.
@@ -231,13 +231,14 @@ def _of_group(event: DpEvent, rows: int) -> DpEvent:
         case GaussianDpEvent() | RandomAllocationEvent():
             return gaussian(event.noise_multiplier / rows)
         case GaussianRelease():
-            return gaussian(event.noise_multiplier / rows, replace_one_factor=event.replace_one_factor)
+            return gaussian(event.noise_multiplier / rows, replace_one_factor=max(1.0, event.replace_one_factor))
         case ExponentialMechanismEvent():
-            return ExponentialMechanismEvent(rows * event.epsilon_add_remove, rows * event.epsilon_replace_one)
+            worst = max(event.epsilon_add_remove, event.epsilon_replace_one)  # the two may have different numbers of rows
+            return ExponentialMechanismEvent(rows * event.epsilon_add_remove, rows * worst)
         case PureEvent():
             worst = max(event.epsilon_add_remove, event.epsilon_replace_one)
             growth = math.fsum(math.exp(min(step * worst, 700.0)) for step in range(rows)) if event.delta else 0.0
-            return PureEvent(rows * event.epsilon_add_remove, rows * event.epsilon_replace_one, min(1.0, event.delta * growth))
+            return PureEvent(rows * event.epsilon_add_remove, rows * worst, min(1.0, event.delta * growth))
         case PoissonSampledDpEvent():
             parts = event_counts(event.event)
             gaussians = ((part, times) for part, times in parts.items() if isinstance(part, GaussianDpEvent | GaussianRelease))

@@ -155,6 +155,8 @@ def _release(event: DpEvent, relation: NeighboringRelation) -> ElementaryRelease
             return ElementaryRelease(Kind.PURE, _epsilon(event, replace), delta=_at_least_zero(event.delta, "delta"))
         case events.PoissonSampledDpEvent():
             return _sampled_release(event, relation)
+        case events.RandomAllocationEvent() if replace:  # one step moves by two clip norms (docs/accounting.md, "Random allocation")
+            return ElementaryRelease(Kind.GAUSSIAN, _ratio(2.0, event.noise_multiplier))
     return None
 
 

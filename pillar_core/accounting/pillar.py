@@ -123,8 +123,7 @@ def _refusal(events: ElementaryEvents) -> str:
         return ""
     if not all(isinstance(event, PersonSampledEvent | RandomAllocationEvent) for event, _ in events.unsupported):
         return f"no loss distribution here for {unsupported_names(events)}"
-    both = "random allocation and samples of several rows of one person are bounded for rows added or removed only"
-    return both if events.relation is REPLACE_ONE else ""
+    return "samples of several rows of one person are bounded for rows added or removed only" if events.relation is REPLACE_ONE else ""
 
 
 PILLAR = Accountant(

@@ -17,11 +17,15 @@ PART = "every tenth row of the private set counted as public in a ranking, so ε
 
 @dataclasses.dataclass(frozen=True)
 class Ranking:
-    """One Gaussian release of class sums that ranked these `public` sets. has_part: a tenth of the private set counted as public."""
+    """One Gaussian release of class sums that ranked these `public` sets. has_part: a tenth of the private set counted as public.
+
+    is_exact: its sums and noise were whole numbers; not so in files from before that.
+    """
 
     public: tuple[str, ...]
     noise_multiplier: float
     has_part: bool
+    is_exact: bool = False
 
 
 _RANKINGS = Spendings("paid ranking", lambda form: Ranking(**form | {"public": tuple(form["public"])}))
@@ -50,7 +54,7 @@ def count_rankings(record: RunRecord, rankings: Sequence[Ranking]) -> RunRecord:
         epsilon=accounting.epsilon(event, delta=guarantee.delta, relation=relation),
         accountant=accounting.resolve_bound(event, relation=relation).name,
         assumptions=(
-            *with_fast_part(guarantee.assumptions),
+            *(guarantee.assumptions if all(ranking.is_exact for ranking in rankings) else with_fast_part(guarantee.assumptions)),
             *(RANKED.format(", ".join(ranking.public)) for ranking in rankings),
             *([PART] if any(ranking.has_part for ranking in rankings) else []),
         ),

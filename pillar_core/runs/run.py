@@ -12,7 +12,7 @@ from pillar_core import accounting, metrics, params, store
 from pillar_core.data import raw
 from pillar_core.engine import training_device
 from pillar_core.engine.exact import has_exact_products
-from pillar_core.errors import BudgetError, DataError, LedgerError, SettingError, StoreError, UnsupportedError
+from pillar_core.errors import BudgetError, DataError, LedgerError, SettingError, StoreError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import DpEvent, Ledger, compose, describe, of_person
 from pillar_core.methods import METHODS, Method
@@ -138,8 +138,6 @@ def solve_spec(spec: RunSpec, split: SemiPrivateSplit) -> RunPlan:
     """As `solve`, for what was asked as one value."""
     learner, accountant = METHODS[spec.method], spec.accountant
     params.SEED.check(spec.seed)
-    if (split.rows_per_person or 1) > 1 and spec.relation != NeighboringRelation.ADD_OR_REMOVE_ONE:
-        raise UnsupportedError("ε for a person is bounded for one person added or removed only: choose relation 'add_or_remove_one'.")
     budget = _budget(learner, spec.epsilon, spec.delta, spec.relation)
     settings = _settings(learner, spec.preset, spec.settings)
     reason = learner.unsupported_reason(split) if learner.unsupported_reason is not None else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 from unittest.mock import patch
@@ -10,10 +11,14 @@ import numpy as np
 from scipy.stats import norm
 
 import pillar_core as pc
+from contract.tapes import Recorder
 from pillar_core.data.images import loading
 from pillar_core.data.parts import Parts
+from pillar_core.ledger import Ledger
+from pillar_core.rng import stream
+from pillar_core.runs.run import solve
 from pillar_core.studies.tuning import selection
-from pillar_core.types import Persons, RunSpec
+from pillar_core.types import FeatureSet, Persons, RunSpec
 
 MOST, EPSILON, DELTA, MEAN_TRIALS = 3, 2.0, 1e-5, 3.0
 GAMMA = 0.14899929651250857
@@ -51,6 +56,25 @@ def test_the_noise_is_that_of_all_rows_of_a_person() -> None:
     assert delta <= DELTA * (1 + 1e-4)
 
 
+def test_a_replaced_person_moves_a_sum_as_far_as_is_priced() -> None:
+    """Three rows of a person against their opposites: at weights 0, the clipped gradients turn round. The noise is that of such a μ."""
+    x, who = stream(0, "persons").standard_normal((240, 4)).astype(np.float32), np.arange(240) // MOST
+    features = FeatureSet(x, who % 2, None, None, ("a", "b"), persons=Persons(who, MOST))
+    gone, values = who[pc.split(features, public_fraction=0.2).private[0]], []
+    for sign in (1, -1):
+        rows = np.where(who[:, None] == gone, sign * np.float32(1e4), x)
+        split = pc.split(dataclasses.replace(features, x_train=rows), public_fraction=0.2)
+        plan = solve("noisy_gd", split, epsilon=EPSILON, delta=DELTA, relation="replace_one", steps=4, centre=False)
+        tape = Recorder()
+        plan.method.train(plan.settings, plan.view, plan.streams(0), Ledger(tape))
+        values.append(tape.values[0])
+    moved = float((values[0] - values[1]).norm()) / plan.settings.l2_clip_norm
+    assert 0.99 * 2 * MOST <= moved <= 2 * MOST
+    mu = moved * math.sqrt(plan.settings.steps) / plan.settings.noise_multiplier
+    delta = norm.cdf(-EPSILON / mu + mu / 2) - math.exp(EPSILON) * norm.cdf(-EPSILON / mu - mu / 2)
+    assert 0.9 * DELTA <= delta <= DELTA * (1 + 1e-4)
+
+
 def tuned(seed: int | None = 0) -> selection.Tuned:
     split = pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.3)
     asked = RunSpec.of("noisy_gd", epsilon=EPSILON, delta=DELTA, steps=2, seed=seed)
@@ -85,6 +109,7 @@ CHECKS: dict[str, tuple[Callable[[], None], ...]] = {
         test_each_row_keeps_its_person,
         test_a_person_has_no_more_private_rows_than_are_priced,
         test_the_noise_is_that_of_all_rows_of_a_person,
+        test_a_replaced_person_moves_a_sum_as_far_as_is_priced,
     ),
     "tune": (test_the_price_is_that_of_the_declared_number_of_trials, test_as_many_trials_run_as_are_declared),
 }

@@ -125,7 +125,7 @@ def answer(
         table = class_signal.ranking(features, candidates, epsilon=ask.epsilon, seed=ask.seed, aside=OWN_HALF)
         if ask.is_paid:
             titles = tuple(" + ".join(uploads.title_of(part) for part in name.split("+")) for name in ask.public)
-            ranking = rankings.Ranking(titles, table.attrs["noise_multiplier"], OWN_PART in ask.public)
+            ranking = rankings.Ranking(titles, table.attrs["noise_multiplier"], OWN_PART in ask.public, is_exact=True)
             rankings.keep(embedded.whole_of(ask.private), ranking)
     else:
         private, public = sets_of(ask) if sets is None else sets

@@ -14,12 +14,12 @@ from pillar_core.errors import DataError, LedgerError, SettingError, Unsupported
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import DpEvent, describe
 from pillar_core.rng import Stream, Streams
-from pillar_core.runs.run import RunPlan, run_many, solve_spec, with_fast_part
+from pillar_core.runs.run import RunPlan, run_many, solve_spec
 from pillar_core.types import Guarantee, NeighboringRelation, PrivacyBudget, RunRecord, RunSpec, SemiPrivateSplit, Values
 
 Candidate = Values
 
-LOSERS = "the number of trials was drawn and is not told; losing trials are not shown: both would void the bound"
+LOSERS = "the number of trials was drawn (in floating point) and is not told; losing trials are not shown: both would void the bound"
 ADDED = NeighboringRelation.ADD_OR_REMOVE_ONE
 SCORED_PUBLICLY = "candidates were scored on public labelled rows"
 PRICED = "the price of a choice is known under adding or removing a row only"
@@ -96,9 +96,9 @@ def tune(spec: RunSpec, split: SemiPrivateSplit, grid: Sequence[Candidate], *, m
         raise LedgerError("tuning scored another number of trials than it drew and prices.")
     guarantee = guarantee_of(event, delta, "rdp", (SCORED_PUBLICLY, LOSERS), split.rows_per_person)
     _, winner, chosen = best
-    own = with_fast_part(winner.guarantee.assumptions)  # the number of trials was drawn in floating point
+    assumptions = (*winner.guarantee.assumptions, *guarantee.assumptions)
     return Tuned(
-        dataclasses.replace(winner, guarantee=dataclasses.replace(guarantee, assumptions=(*own, *guarantee.assumptions))),
+        dataclasses.replace(winner, guarantee=dataclasses.replace(guarantee, assumptions=assumptions)),
         chosen,
         guarantee,
         each,

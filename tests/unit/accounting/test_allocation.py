@@ -168,9 +168,10 @@ def test_noise_is_solved_and_extremes_are_answers():
     assert bounds(1.0, 1).upper == accounting.epsilon_of_gaussian(1.0).upper
 
 
-def test_replacing_a_row_and_accountants_without_a_law_are_refused():
-    with pytest.raises(UnsupportedError, match="added or removed only"):
-        accounting.epsilon(passes(1.0, 10, 1), delta=1e-5, relation="replace_one")
+def test_replacing_a_row_costs_one_full_step_and_accountants_without_a_law_are_refused():
+    for rows in (1, 3):
+        replaced = accounting.epsilon(ledger.of_person(passes(4.0, 10, 2), rows), delta=1e-5, relation="replace_one")
+        assert replaced.upper == pytest.approx(accounting.epsilon_of_gaussian(2.0 / rows, steps=2).upper, rel=1e-9)
     for name in ("pld", "prv", "rdp", "gdp", "basic", "analytic_gaussian", "opacus_rdp"):
         with pytest.raises(UnsupportedError):
             accounting.epsilon(passes(1.0, 10, 1), delta=1e-5, relation=ADD_REMOVE, accountant=name)

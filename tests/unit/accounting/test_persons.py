@@ -86,6 +86,9 @@ def test_other_releases_cost_as_the_documents_say_and_more_rows_more():
     assert pure.epsilon_add_remove == pytest.approx(0.3)
     assert pure.delta == pytest.approx(1e-6 * (1 + math.exp(0.2) + math.exp(0.4)))
     assert ledger.of_person(ledger.subsample(PureEvent(0.1, 0.2), 0.5), 2) == PureEvent(0.2, 0.4)
+    for fewer in (ExponentialMechanismEvent(0.2, 0.1), PureEvent(0.2, 0.1)):  # of two persons, one may have more rows
+        assert ledger.of_person(fewer, 3).epsilon_replace_one == 3 * 0.2
+    assert ledger.of_person(ledger.gaussian(6.0, replace_one_factor=0.5), 3) == ledger.gaussian(2.0, replace_one_factor=1.0)
     run = ledger.compose(ledger.repeat(_sampled(2.0, 0.1), 7), ledger.gaussian(4.0))
     assert ledger.of_person(run, 1) is run
     assert sum(ledger.event_counts(ledger.of_person(run, 2)).values()) == 8

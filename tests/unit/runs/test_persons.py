@@ -56,8 +56,8 @@ def test_names_of_any_kind_mean_the_same_and_a_bound_needs_them():
     assert by_number.private.tolist() == by_word.private.tolist()
     assert by_number.fingerprint != pc.split(data, persons=persons, rows_per_person=3).fingerprint
     split, _ = _split(2)
-    with pytest.raises(UnsupportedError, match="one person added or removed"):
-        pc.run("noisy_gd", split, epsilon=1.0, relation="replace_one")
+    with pytest.raises(UnsupportedError, match="one person are bounded for rows added or removed only"):
+        pc.run("dp_sgd", split, epsilon=1.0, batch_size=20, relation="replace_one")
     with pytest.raises(DataError, match="each of the 600 train rows"):
         pc.split(data, persons=persons[:-1])
     with pytest.raises(SettingError, match="rows_per_person"):

@@ -1,5 +1,6 @@
 """Receipts of trainings: written down before a row is read, summed by the content of the rows and by what is protected."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -12,6 +13,7 @@ from pillar_core.errors import StoreError
 from pillar_core.runs import private_tests, rankings, receipts
 from pillar_core.runs.private_tests import PrivateTest
 from pillar_core.runs.rankings import Ranking
+from pillar_core.runs.run import LOW_BITS, NOISE_EXACT
 from pillar_core.store import Store
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -112,6 +114,10 @@ def test_the_training_counts_every_ranking_before_it(relation: str) -> None:
     assert "every tenth row" in said.text
     assert counted.guarantee.covers_choice
     assert rankings.count_rankings(record, ()) is record
+    assert LOW_BITS in counted.guarantee.assumptions, "rankings from before noise was exact"
+    exactly = rankings.count_rankings(record, [dataclasses.replace(paid[0], is_exact=True)])
+    assert NOISE_EXACT in exactly.guarantee.assumptions
+    assert LOW_BITS not in exactly.guarantee.assumptions
 
 
 def test_a_ranking_that_was_not_written_down_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
