@@ -22,7 +22,7 @@ if __name__ == "__main__":
         missing = session.missing() if has_sidebar else ""
         navigation.bar(page.url_path or navigation.PAGES[0][0])
         if has_sidebar and not missing:
-            sidebar.draw(are_near=theme.is_narrow() and page.url_path == "explore")
+            sidebar.draw(are_near=theme.is_narrow() and page.url_path in navigation.NEAR)
         report.panel()
         session.publish()
         session.show_notes()

@@ -23,10 +23,9 @@ def show(*names: str) -> None:
         st.badge(str(name), icon=f":material/{icon}:", color=colour, help=hint)
 
 
-def line(names: Sequence[str], seeds: Seeds = None) -> str:
+def line(names: Sequence[str]) -> str:
     """What the badges say, in few words for a label: what follows a comma is left to the badge."""
-    parts = [f":{words.WORDS['badges'][name][1]}[{str(name).partition(',')[0]}]" for name in names]
-    return " · ".join([*parts, *([] if seeds is None else [_count(seeds)])])
+    return " · ".join(f":{words.WORDS['badges'][name][1]}[{str(name).partition(',')[0]}]" for name in names)
 
 
 def show_row(*names: str, seeds: Seeds = None) -> None:

@@ -116,11 +116,11 @@ def take_point(name: str, **kinds: Callable[[Any], Value]) -> None:
 
 
 def _show_exports(figure: Figure, runs: Mapping[str, object] | None, table: Table, info: FigureInfo) -> None:
-    """Makes tables and code only when they are opened: unseen, they took longer than the figure.
+    """Makes tables and code only when they are opened: unseen, they took longer than the figure. A new label would close them.
 
     The buttons come before the table, whose cells take a press of Tab each.
     """
-    label = f"Table, description and exports · {line(info.all_badges, info.seeds)}"
+    label = f"Table, description and exports · {line(info.all_badges)}"
     below = st.expander(label, icon=":material/table_view:", key=f"below-{info.name}", on_change="rerun")
     if not below.open:
         return
@@ -131,19 +131,15 @@ def _show_exports(figure: Figure, runs: Mapping[str, object] | None, table: Tabl
         st.caption(plain.text(figure.layout.meta["alt"]))
         pictures = st.components.v2.component("pillar_pictures", html="<section></section>", css=copying.STYLE, js=_PICTURES)
         pictures(key=f"pictures-{info.name}", data={"chart": info.chart, "name": info.name, "twins": light_twins(theme.mode(), EPSILONS)})
-        files: dict[str, tuple[str, bytes | Callable[[], bytes], str]] = {
-            "CSV": ("csv", exports.csv(frame), "The numbers behind this figure, one row per run or point."),
-            "Settings": ("yaml", exports.settings_yaml(info.settings).encode(), "Every setting as YAML; the Data page reads it back."),
-            "HTML": (
-                "html",
-                shares.charge(lambda: exports.page(figure)),
-                "The figure as a page that zooms and hovers without a network.",
-            ),
+        files: dict[str, tuple[str, bytes | Callable[[], bytes]]] = {
+            "CSV": ("csv", exports.csv(frame)),
+            "Settings": ("yaml", exports.settings_yaml(info.settings).encode()),
+            "HTML": ("html", shares.charge(lambda: exports.page(figure))),
         }
         with st.container(horizontal=True):
-            for label, (ending, data, hint) in files.items():
+            for label, (ending, data) in files.items():
                 key, icon = f"download-{info.name}.{ending}", ":material/download:"
-                st.download_button(label, data, f"{info.name}.{ending}", f"text/{ending}", key=key, help=hint, on_click="ignore", icon=icon)
+                st.download_button(label, data, f"{info.name}.{ending}", f"text/{ending}", key=key, on_click="ignore", icon=icon)
             report.button(figure, frame, info.name, info.settings, info.all_badges, info.sets)
         st.dataframe(frame, hide_index=True, key=f"table-{info.name}", height=min(38 + 35 * max(len(frame), 1), 320))
         is_own = uploads.names_in([info.settings.data, info.settings.public])

@@ -1,8 +1,8 @@
 """Controls that belong to one page: their values outlive a page change in the session, as text and numbers.
 
-`local.toml` has what is always the same of a control, by its name: label, help, and perhaps options, default and form of an option, or
-the looks of an `element` of Streamlit's. A keyword at the call wins. Links carry each control, unless its entry has a reason not to
-(`unlinked`).
+`local.toml` has what is always the same of a control, by its name: label, help where a word needs one, and
+perhaps options, default and form of an option, or the looks of an `element` of Streamlit's. A keyword at the call wins. Links carry each
+control, unless its entry has a reason not to (`unlinked`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -105,7 +105,7 @@ def choices(
     codes = str(_read(name, _SEPARATOR.join(usual), entry.get("unlinked", ""))).split(_SEPARATOR)
     current = [option for item in codes for option in options if item in (option, controls.code(option))]
     session.fill(_WIDGET + name, current or usual)
-    shared = {"help": entry["help"], **_widget(name, entry.get("unlinked", ""))}
+    shared = {"help": entry.get("help"), **_widget(name, entry.get("unlinked", ""))}
     if entry.get("are_many"):
         return st.multiselect(entry["label"], options, format_func=title, **shared) or usual
     return st.pills(entry["label"], options, selection_mode="multi", format_func=_plainly(title), **shared) or usual
@@ -117,7 +117,7 @@ def toggle(name: str, default: bool = False, *, of: str = "") -> bool:
     name, why = f"{name}-{of}" if of else name, entry.get("unlinked", "")
     is_on = bool(_read(name, default, why))
     session.fill(_WIDGET + name, is_on)
-    st.toggle(entry["label"], help=entry["help"], **_widget(name, why))
+    st.toggle(entry["label"], help=entry.get("help"), **_widget(name, why))
     return is_on
 
 
@@ -126,7 +126,7 @@ def text(name: str) -> str:
     entry = _CONTROLS[name]
     current = value(name, str(entry.get("default", "")))
     session.fill(_WIDGET + name, current)
-    shared = {"help": entry["help"], "placeholder": entry.get("placeholder", ""), **_widget(name, entry["unlinked"])}
+    shared = {"help": entry.get("help"), "placeholder": entry.get("placeholder", ""), **_widget(name, entry["unlinked"])}
     if "height" in entry:
         st.text_area(entry["label"], height=entry["height"], label_visibility="collapsed", **shared)
     else:
@@ -157,7 +157,7 @@ def _control(
     offered, title = _titles(entry["options"] if options is None else options, title, entry)
     why = entry.get("unlinked", "")
     current = _current(key, offered, entry.get("default") if default is None else default, why)
-    return current, {"label": entry["label"], "options": offered, "format_func": title, "help": entry["help"], **_widget(key, why)}
+    return current, {"label": entry["label"], "options": offered, "format_func": title, "help": entry.get("help"), **_widget(key, why)}
 
 
 def _titles(options: Options, title: Title | None, entry: Mapping[str, Json]) -> tuple[list[Option], Title]:

@@ -34,6 +34,8 @@ PAGES: tuple[tuple[str, str, str], ...] = (
 """File in pages/ without its ending, the page's name, the place that it belongs to. The first is the default and lives at `/`."""
 WITHOUT_SIDEBAR = ("", "learn", "check")
 """Addresses of pages on which no setting of the sidebar acts; `data` joins them until rows of your own are in use."""
+NEAR = ("explore", "compare", "geometry", "accounting", "evidence")
+"""Addresses of pages on which k and ε act: a narrow window has them on the page itself."""
 
 
 def pages() -> list[Any]:

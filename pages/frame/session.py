@@ -24,6 +24,8 @@ from pillar_core.data import uploads
 _SET, _WIDGET = "set.", "control."
 _WRITTEN, _TOUCHED, _NOTES, _OWN = "url.written", "url.touched", "url.notes", "url.own"
 _BEGAN, _TOKEN = "run.began", "session.token"
+_PLAIN = ("data", "method", "view", "compare")
+"""Settings whose labels need no hint."""
 
 
 def token() -> str:
@@ -119,7 +121,8 @@ def widget(name: str, place: str = "", *, shown: Value | None = None) -> dict[st
     """
     key = _WIDGET + place + name
     fill(key, st.session_state[_SET + name] if shown is None else shown)
-    return {"label": PARAMS[name].label, "help": PARAMS[name].help, "key": key, "on_change": keep_widget, "args": (name, place)}
+    hint = None if name in _PLAIN else PARAMS[name].help
+    return {"label": PARAMS[name].label, "help": hint, "key": key, "on_change": keep_widget, "args": (name, place)}
 
 
 def fill(key: str, value: Value | list[str] | None) -> None:

@@ -35,6 +35,7 @@ def comparison(
     colours = [style.colour(mode) for style in styles]
     looks: marks.Looks = {"text": [_text(row) for row in means.itertuples()], "textfont": {"size": 13, "color": INK[mode].text}}
     looks |= {"error_x": marks.reach(means, INK[mode].text, thickness=1.4, width=4), "marker_line_width": 1.5, "name": "measured"}
+    marks.bars(figure, 100 * means["mean"], labels, [INK[mode].surface] * len(labels), opacity=1, hover="")  # hides levels behind words
     marks.bars(figure, 100 * means["mean"], labels, colours, opacity=0.35, hover="%{y}: %{x:.1f} %", **looks)
     keywords: marks.Looks = {"edge": (1.5, INK[mode].surface), "symbol": [style.symbol for style in styles], "showlegend": False}
     marks.dots(figure, 100 * means["mean"], labels, colours, size=11, **keywords)
@@ -47,7 +48,7 @@ def comparison(
         published = table.groupby("method")["published"].first().reindex(names)
         hover = "%{y}: %{x:.1f} % published"
         marks.dots(figure, 100 * published, labels, INK[mode].text, size=12, symbol="diamond-open", name="published", hover=hover)
-    figure.update_layout(showlegend="published" in table)
+    figure.update_layout(showlegend="published" in table, barmode="overlay")
     summary = "; ".join(f"{label} {100 * mean:.1f} percent" for label, mean in zip(labels, means["mean"], strict=True))
     fields = {"title": title, "seeds": seeds_phrase(means["seeds"].fillna(0)), "summary": summary}
     drawn = finish_by_name(figure, "comparison", mode=mode, height=170 + 46 * len(names), **fields)

@@ -32,6 +32,7 @@ def test_a_phone_has_pages_k_and_epsilon_at_hand(page: Any, address: str) -> Non
     opened(page, f"{address}/explore?{SMALL}&k=2")
     sliders = page.locator(".st-key-near")
     expect(sliders.get_by_role("slider", name="ε, privacy budget")).to_have_attribute("aria-valuetext", "1")
+    sliders.locator("xpath=..").evaluate("place => { if (getComputedStyle(place).position !== 'sticky') throw new Error('scrolls away') }")
     move(page, "k, directions kept", "ArrowRight", to="5")
     expect(metric(page, "Directions")).to_have_text("5")
     page.get_by_role("link", name="Learn", exact=True).click()
@@ -88,7 +89,8 @@ def test_pages_are_one_step_of_the_history_and_back_forward_and_reload_keep_the_
 def test_nothing_is_wider_than_the_window_or_asked_of_another_server(page: Any, address: str) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    for path in ("", "data", "explore"):
+    page.set_viewport_size({"width": 390, "height": 844})
+    for path in ("", "data", "explore", "geometry", "screen", "accounting", "evidence", "answer"):
         opened(page, f"{address}/{path}?{SMALL}")
         page.wait_for_function("() => document.querySelector('[data-testid=\"stMain\"]').scrollWidth <= window.innerWidth")
     foreign = [url for url in asked if not url.startswith((address, address.replace("http", "ws"), "data:", "blob:"))]

@@ -96,7 +96,8 @@ FITS = """() => [...document.querySelectorAll(".js-plotly-plot")].every((plot) =
 
 def test_no_two_labels_of_a_figure_collide(page: Any, address: str) -> None:
     start = ("", "?v=2&controls=home-epsilon:1")
-    for path in (*start, "explore", "compare", "explore?v=2&view=epsilon", "geometry?v=2&controls=geometry-view:margins"):
+    views = ("view=epsilon", "data=pneumonia_mnist&view=classes")
+    for path in (*start, "explore", "compare", *(f"explore?v=2&{view}" for view in views), "geometry?v=2&controls=geometry-view:margins"):
         opened(page, f"{address}/{path}")
         expect(page.locator(".js-plotly-plot").first).to_be_visible()
         for width in (1440, 1024, 390):

@@ -122,12 +122,8 @@ def test_the_page_gives_the_librarys_epsilon_and_slow_accountants_when_asked(sta
     assert (bounds["epsilon"] >= shown["lower"].iloc[0]).all()
 
 
-def test_accounting_opens_on_the_run_of_the_sidebar_offers_bounds_alone_and_meets_a_risk(start: Start) -> None:
-    """The page solved σ for 1,000 steps, where the run that every other page shows takes five."""
+def test_accounting_offers_bounds_alone_and_meets_a_risk(start: Start) -> None:
     app = start("accounting")
-    noise = accounting_views._noise(0.3, delta=1e-5, sampling_probability=1.0, steps=5, relation="add_or_remove_one")
-    assert metric(app, "Noise multiplier σ") == f"{noise:.4g}" == "25.13"
-    assert "5 steps, batch share 100 %" in words(app)
     offered = app.selectbox(key="control.accountant").options
     assert len(offered) == sum(item.is_bound for item in pc.ACCOUNTANTS.values())
     assert not any("not a bound" in title for title in offered)
@@ -135,3 +131,24 @@ def test_accounting_opens_on_the_run_of_the_sidebar_offers_bounds_alone_and_meet
     app = start("accounting", controls="accounting-from:risk;accounting-one-in:50;accounting-steps:20;accounting-view:meaning")
     assert metric(app, "Attacker guesses right") == "52.0 %"
     assert "bounds this run where false alarms" in words(app)
+
+
+def test_the_sidebars_run_has_the_same_numbers_on_every_page(start: Start) -> None:
+    """Accounting once solved σ for 1,000 steps, where the run that every other page shows takes five."""
+    asked = {"seeds": "1", "learners": "pillar"}
+    explore = start("explore", view="why", **asked)
+    count, audit, why, compare, runs = (start(page, **asked) for page in ("accounting", "evidence", "geometry", "compare", "runs"))
+    accuracy, k, epsilon = (metric(explore, label) for label in ("Test accuracy", "Directions", "ε, upper bound"))
+    solved = next(item.value for item in explore.dataframe if "setting" in item.value).set_index("setting")["value"]
+    assert (solved["k"], f"{float(solved['noise_multiplier']):.4g}") == (k, metric(count, "Noise multiplier σ"))
+    assert metric(count, "ε, upper bound") == metric(audit, "ε, upper bound") == epsilon
+    assert metric(audit, "Test error") == f"{100 - float(accuracy.split()[0]):.1f} %"
+    assert f"Energy at k = {k}" in [item.label for item in why.metric]
+    assert (right := metric(count, "Attacker guesses right")) == metric(explore, "Attacker guesses right")
+    for app in (explore, count, audit, why, compare, runs):
+        assert f"Auto k ({k})" in [item.label for item in app.sidebar.toggle]
+        assert right in str([item.proto for item in app.sidebar.get("html")])
+    of_learners = next(item.value for item in compare.dataframe if "accuracy" in item.value).query("epsilon == 0.3")
+    assert [f"{value:.1f} %" for value in of_learners["accuracy"]] == [accuracy]
+    of_runs = next(item.value for item in runs.dataframe if "epsilon_upper" in item.value)
+    assert [(f"{row.mean:.1f} %", row.k, row.epsilon_upper) for row in of_runs.itertuples()] == [(accuracy, k, epsilon)]

@@ -25,19 +25,22 @@ from pillar_core.studies.one_training import stages
 NAMES = [name for name, _, _ in PAGES]
 ANSWERS = {"never_worse": "explore", "made_up": "screen", "labels": "compare", "world": "runs"}
 LONGEST_PAGE = 100
+KINDS = ("selectbox", "slider", "select_slider", "number_input", "button", "metric")
+TERMS = "[α-ωΑ-Ω]|^k,|Adjacency|AUC|Accountant|Backbone|Clip|Energy|Seed|Share"
+"""Words in labels that need a hint."""
+MOST_HINTS = 12
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_page_opens_on_an_empty_cache_and_no_control_is_without_help(start: Start, name: str) -> None:
+def test_every_page_opens_on_an_empty_cache_with_hints_where_a_word_needs_one(start: Start, name: str) -> None:
     app = start(name)
     assert not app.error
     assert len(app.title) == 1
     assert unexplained(app) == {}
-    controls: list[Any] = [
-        item for kind in (app.selectbox, app.slider, app.select_slider, app.number_input, app.button, app.metric) for item in kind
-    ]
-    assert name == "home" or len(controls) >= 8
-    assert [item.label for item in controls if not item.help] == []
+    shown, aside = ([item for kind in KINDS for item in getattr(part, kind)] for part in (app.main, app.sidebar))
+    assert name == "home" or len(shown) + len(aside) >= 8
+    assert not [item.label for item in shown + aside if item.type != "button" and re.search(TERMS, item.label) and not item.help]
+    assert sum(bool(item.help) for item in shown) <= MOST_HINTS, "a label that says it needs none"
 
 
 @pytest.mark.parametrize(
@@ -321,12 +324,13 @@ def test_costs_open_with_a_figure_where_the_starter_knows_some_stages_alone(star
     assert [item.proto.id.endswith("chart-part_costs") for item in app.get("plotly_chart")] == [True]
 
 
-def test_the_sidebar_stands_on_rows_once_it_acts_and_the_curve_over_budgets_needs_three_runs(start):
+def test_the_sidebar_stands_on_rows_once_it_acts_and_the_curve_over_budgets_opens_with_three_runs(start, monkeypatch):
     assert not start("data").sidebar.selectbox
     assert start("explore").sidebar.selectbox
+    monkeypatch.setattr(jobs, "FIRST_SECONDS", -math.inf)
     app = start("explore", data="digits", epsilon="0.5", view="epsilon")
     assert app.button(key="budgets-run")
-    pc.sweep({"dataset": "digits", "public_fraction": 0.1, "method": "pillar", "epsilon": [0.1, 1.0, 8.0], "seed": 0})
+    monkeypatch.setattr(jobs, "FIRST_SECONDS", math.inf)
     app.run()
     assert "Below ε = 0.1 nothing is drawn" in words(app)
     assert "fitted to 3 runs" in words(app)

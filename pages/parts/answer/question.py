@@ -16,7 +16,7 @@ from pillar_core.backbones import is_ready
 from pillar_core.data import uploads, visitors
 from pillar_core.errors import DataError, PillarError
 from pillar_core.fingerprint import fingerprint
-from pillar_core.studies.advice import Advice, Prediction, free
+from pillar_core.studies.advice import Advice, free
 from pillar_core.types import Dataset
 
 _NUMBER = re.compile(r" \(\d+\)$")
@@ -75,13 +75,17 @@ def advice(settings: Settings, names: list[str], similar: list[str], target: flo
     return answer
 
 
-def best_by_budget(settings: Settings, names: list[str], similar: list[str], epsilons: list[float]) -> list[Prediction]:
-    """What the best learner should reach at each of rising budgets: one that spends less can be taken at any larger one."""
-    best: list[Prediction] = []
+def best_by_budget(settings: Settings, names: list[str], similar: list[str], epsilons: list[float]) -> list[Advice]:
+    """What the best learner should reach at each of rising budgets: one that spends less can be taken at any larger one.
+
+    At the settings' ε it is the advice itself, and no smaller budget promises more.
+    """
+    now = _advice(settings, names, similar, None)
+    best: list[Advice] = []
     for epsilon in epsilons:
-        answer = _advice(dataclasses.replace(settings, epsilon=epsilon), names, similar, None)
-        latest = Prediction(answer.public or free.NONE, answer.method, answer.expected_accuracy, answer.predicted, answer.metric)
-        best.append(max([latest, *best[-1:]], key=lambda each: each.middle))
+        latest = _advice(dataclasses.replace(settings, epsilon=epsilon), names, similar, None)
+        rivals = [latest, now] if epsilon < settings.epsilon else [latest]
+        best.append(max([min(rivals, key=lambda each: each.predicted), *best[-1:]], key=lambda each: each.predicted))
     return best
 
 

@@ -51,13 +51,14 @@ def sentence(settings: Settings, advice: Advice, target: float | None) -> None:
 def figures_of(advice: Advice, settings: Settings, names: list[str], similar: list[str]) -> None:
     """By learner, by public set, by budget."""
     public, measure = advice.public or free.NONE, _MEASURES[advice.metric]
-    learners = [(pc.METHODS[each.method].title, each) for each in advice.predictions if each.public == public]
+    learners = [(pc.METHODS[each.method].title, each.middle, *each.accuracy) for each in advice.predictions if each.public == public]
     best = {prediction.public: prediction for prediction in reversed(advice.predictions)}
     best |= {public: next(each for each in advice.predictions if (each.public, each.method) == (public, advice.method))}
     sets = [(question.title(name), prediction) for name, prediction in best.items()]
+    sets = [(question.title(name), each.middle, *each.accuracy) for name, each in best.items()]
     epsilons = sorted({*BUDGETS, advice.epsilon})
-    best_at = question.best_by_budget(settings, names, similar, epsilons)
-    budgets = [(f"ε = {epsilon:g}", prediction) for epsilon, prediction in zip(epsilons, best_at, strict=True)]
+    best_at = zip(epsilons, question.best_by_budget(settings, names, similar, epsilons), strict=True)
+    budgets = [(f"ε = {epsilon:g}", each.predicted, *each.expected_accuracy) for epsilon, each in best_at]
     held = f"with this public set. For the learner named, {free.held_words(advice.held)}"
     unsure = "of the best learner with each, if the set's rows are like yours, which cannot be told without spending some ε"
     drawings = (
@@ -65,8 +66,7 @@ def figures_of(advice: Advice, settings: Settings, names: list[str], similar: li
         ("public", "By public set", sets, question.title(public), f"{measure} {unsure}."),
         ("budgets", "By budget", budgets, f"ε = {advice.epsilon:g}", f"{measure} of the best learner up to each ε."),
     )
-    for column, (name, title, predictions, chosen, caption) in zip(st.columns(3), drawings, strict=True):
-        rows = [(label, prediction.middle, *prediction.accuracy) for label, prediction in predictions]
+    for column, (name, title, rows, chosen, caption) in zip(st.columns(3), drawings, strict=True):
         table = pd.DataFrame(rows, columns=["name", "mean", "low", "high"])
         with column:
             figure = plots.expected(table, title=title, chosen=chosen, caption=caption, mode=theme.mode())

@@ -49,16 +49,20 @@ def place(name: str) -> int:
 
 def _card(name: str, settings: Settings) -> None:
     card = pc.DATASETS[name]
-    st.markdown(f"**{_ICONS.get(card.kind, '')} {card.title}**")
-    with st.container(horizontal=True, gap="small"):
-        st.badge("synthetic" if card.synthetic else "real data", color="gray" if card.synthetic else "green")
-        if settings.data == name:
-            st.badge("in use", color="violet", icon=":material/check:")
+    _head(card, "synthetic" if card.synthetic else "real data", settings, is_green=not card.synthetic)
     n_train, n_test, d, n_classes = (fact_text(fact, in_short=True) for fact in (card.n_train, card.n_test, card.d, card.n_classes))
     st.caption(f"{n_train} train and {n_test} test rows · {d} features · {n_classes} classes")
     st.caption(f"{card.source}. Licence: {card.licence}.")
     if settings.data != name:
         _use(name)
+
+
+def _head(card: DatasetCard, words: str, settings: Settings, *, is_green: bool) -> None:
+    st.markdown(f"**{_ICONS.get(card.kind, '')} {card.title}**")
+    with st.container(horizontal=True, gap="small"):
+        st.badge(words, color="green" if is_green else "gray")
+        if settings.data == card.name:
+            st.badge("in use", color="violet", icon=":material/check:")
 
 
 def _use(name: str) -> None:
@@ -69,11 +73,7 @@ def _detail(name: str, settings: Settings) -> None:
     card = pc.DATASETS[name]
     is_here = visitors.is_offered("data", name) and card.is_here()
     with st.container(border=True, key=f"card-{name}"):
-        st.markdown(f"**{_ICONS.get(card.kind, '')} {card.title}**")
-        with st.container(horizontal=True, gap="small"):
-            st.badge("on this machine" if is_here else "not on this machine", color="green" if is_here else "gray")
-            if settings.data == name:
-                st.badge("in use", color="violet", icon=":material/check:")
+        _head(card, "on this machine" if is_here else "not on this machine", settings, is_green=is_here)
         n_train, n_test, d, n_classes = map(fact_text, (card.n_train, card.n_test, card.d, card.n_classes))
         st.caption(f"{n_train} train and {n_test} test rows · {d} · {n_classes} classes · {card.size}")
         used = f" Used in: {', '.join(card.papers)}." if card.papers else ""

@@ -36,8 +36,7 @@ def summary(record: RunRecord, settings: Settings) -> Any:
             help=f"What really ran, at δ = {guarantee.delta:g}, counted by “{guarantee.accountant}”: {'; '.join(guarantee.events)}. "
             f"Adjacency: {odds.relation_words(str(guarantee.relation), settings.data)}.",
         )
-        trained = f"Used by the model, of {record.facts.d:,} features; trained in {_duration(record.seconds)}."
-        words = " ".join([trained, *record.notes])
+        words = " ".join([f"Used by the model, of {record.facts.d:,} features.", *record.notes])
         last.metric("Directions", _directions(record, settings), help=words)
         _badges(record, settings)
     if pinned is not None:
@@ -50,10 +49,6 @@ def gain(place: Any, record: RunRecord, settings: Settings) -> None:
     unit = odds.unit(settings.data)
     hint = f"How often the best attacker who sees the model is right about whether one {unit} took part, at most. A coin is at 50 %."
     place.metric("Attacker guesses right", _odds(record), help=hint)
-
-
-def _duration(seconds: float) -> str:
-    return f"{1000 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.1f} s" if seconds < 60 else f"{seconds / 60:.1f} min"
 
 
 def _badges(record: RunRecord, settings: Settings) -> None:

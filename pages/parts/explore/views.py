@@ -37,6 +37,9 @@ def _budgets(record: RunRecord, settings: Settings) -> None:
     grid = {**core.axes(settings), **core.public_axis(settings), "method": settings.method, "epsilon": list(_DRAWN)}
     grid |= {"k": settings.k} if core.has_k(settings.method) and not settings.is_rule_k else {}
     grid["seed"] = list(range(settings.seed, settings.seed + settings.seeds))
+    first = grid | {"epsilon": list(RUNS), "seed": settings.seed}
+    if core.ships(settings):
+        jobs.train_first(sweep.group_specs(first))
     forms = [form for _, form in core.find_runs([grid]).values()]
     trained = [form for form in forms if form is not None]
     metric = core.metric(settings)
@@ -58,7 +61,6 @@ def _budgets(record: RunRecord, settings: Settings) -> None:
         st.caption(f"Click a point to take its ε.{ends}")
     if curve is None:
         title = f"Train at ε = {', '.join(f'{epsilon:g}' for epsilon in RUNS)}, and draw the whole curve"
-        first = grid | {"epsilon": list(RUNS), "seed": settings.seed}
         is_there = [form is not None for _, form in core.find_runs([first]).values()]
         jobs.sweeps(first, title=title, cached=sum(is_there), total=len(is_there), key="budgets")
     elif len(trained) < len(forms):
@@ -91,10 +93,9 @@ def _reasons(run_key: str, _settings: Settings) -> one_training.Reasons | None:
 
 def choice(settings: Settings) -> str:
     """The view that is chosen; it is part of the link."""
-    hint = "Each view is drawn from the same run and the same curves; the choice is part of the link."
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     with left:
-        style, titles = session.widget("view") | {"label": "View", "help": hint}, words.WORDS["views"]
+        style, titles = session.widget("view") | {"label": "View"}, words.WORDS["views"]
         st.segmented_control(options=list(titles), format_func=titles.__getitem__, **style)
     with right:
         result.learner()
@@ -220,14 +221,11 @@ def _why(record: RunRecord, settings: Settings) -> None:
 def _settings_table(record: RunRecord) -> pd.DataFrame:
     """The run's solved settings in words."""
     declared = params_of(pc.METHODS[record.method].settings)
-    rows = [(name, _value_words(value, declared[name].none_means), declared[name].help) for name, value in record.settings.items()]
-    return pd.DataFrame(rows, columns=["setting", "value", "meaning"])
-
-
-def _value_words(value: object, none_means: str) -> str:
-    if value is None:
-        return none_means
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    said = {
+        name: declared[name].none_means if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+        for name, value in record.settings.items()
+    }
+    return pd.DataFrame([(name, value, declared[name].help) for name, value in said.items()], columns=["setting", "value", "meaning"])
 
 
 def _pinned_curves(settings: Settings) -> pd.DataFrame:

@@ -36,7 +36,8 @@ def _gain(settings: Settings) -> None:
 
 def _xi(settings: Settings) -> None:
     kinds = local.choices("bases", {str(kind): plots.BASES[kind][2] for kind in geo.BasisKind}, ["public_pca", "random"])
-    which = _which(settings)
+    offered = dict(list(_WHICH.items())[len(core.features(settings).classes) > geo.MOST_PAIRED :])  # too many classes have no pairs
+    which = str(local.choice("which", offered, next(iter(offered))))
     separation = shapes.Separation(settings, which, _standardise())
     n_public = _public_rows(settings)
     table, is_complete = shapes.xi(separation, kinds, n_public)
@@ -46,7 +47,8 @@ def _xi(settings: Settings) -> None:
     figure = plots.xi_against_k(table, mode=theme.mode(), k=settings.chosen_k, subject=subject)
     show_figure(figure, table, FigureInfo("xi", settings, [badges.NON_PRIVATE, *noised]))
     if not is_complete:
-        _separators_job(separation)
+        work = jobs.Work(f"Separate all {_WHICH[which]}", cost=_FREE, total=shapes.count(separation))
+        jobs.panel([{"kind": "separators", **separation.payload}], work)
     if "dp_pca" in kinds:
         words.say("noised_directions", settings=settings)
 
@@ -92,7 +94,8 @@ def _best(settings: Settings) -> None:
     measured = k_curves.by_budget(runs, method).get(settings.epsilon, pd.DataFrame())
     model = geo.best_k(at_budget)
     st.caption(k_curves.compare_best_k(measured, ruled=core.rule_k(settings), predicted=int(model["k"].iloc[0]) if len(model) else None))
-    if _is_uneven(settings):
+    counts = core.class_counts(settings).query("part == 'private' and rows > 0")["rows"]
+    if len(counts) > _MANY_CLASSES and counts.max() > 2 * counts.min():
         words.say("uneven_classes")
     if len(runs) and not is_drawn:
         budgets = ", ".join(f"{epsilon:g}" for epsilon in sorted(set(runs["epsilon"])))
@@ -103,28 +106,6 @@ def _best(settings: Settings) -> None:
     show_figure(figure, best, FigureInfo("best_k", settings, [badges.NON_PRIVATE, badges.THEORY], seeds))
     if not curve.is_complete:
         curves.panel(curve, settings)
-
-
-def _is_uneven(settings: Settings) -> bool:
-    """Whether there are more than twenty classes, the largest with more than twice the rows of the smallest."""
-    rows = core.class_counts(settings)
-    private = rows[(rows["part"] == "private") & (rows["rows"] > 0)]["rows"]
-    return len(private) > _MANY_CLASSES and float(private.max()) > 2 * float(private.min())
-
-
-def _pinned_rows(settings: Settings) -> Settings | None:
-    """The pinned settings where they name other rows, else None."""
-    pinned = codec.pins(settings).get("A")
-    if pinned is None or all(getattr(pinned, name) == getattr(settings, name) for name in ("data", "backbone", "public")):
-        return None
-    return pinned
-
-
-def _which(settings: Settings) -> str:
-    """The kind of separators: pairs unless there are too many classes."""
-    least = 0 if len(core.features(settings).classes) <= geo.MOST_PAIRED else 1
-    offered = dict(list(_WHICH.items())[least:])
-    return str(local.choice("which", offered, next(iter(offered))))
 
 
 def _standardise() -> bool:
@@ -144,16 +125,11 @@ def _public_rows(settings: Settings) -> int | None:
 
 def _with_pinned(table: pd.DataFrame, settings: Settings, separation: shapes.Separation) -> pd.DataFrame:
     """ξ of the pinned A on its own public directions, where A looks at other rows."""
-    pinned = _pinned_rows(settings)
-    if pinned is None:
+    pinned = codec.pins(settings).get("A")
+    if pinned is None or all(getattr(pinned, name) == getattr(settings, name) for name in ("data", "backbone", "public")):
         return table
     pinned_table, _ = shapes.xi(dataclasses.replace(separation, settings=pinned), ["public_pca"], None)
     return pd.concat([table, pinned_table.assign(basis="pinned")], ignore_index=True)
-
-
-def _separators_job(separation: shapes.Separation) -> None:
-    work = jobs.Work(f"Separate all {_WHICH[separation.which]}", cost=_FREE, total=shapes.count(separation))
-    jobs.panel([{"kind": "separators", **separation.payload}], work)
 
 
 VIEWS = {"gain": _gain, "xi": _xi, "margins": _margins, "spectrum": _spectrum, "best": _best}

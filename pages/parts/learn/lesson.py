@@ -86,8 +86,8 @@ def choose(settings: Settings) -> None:
     now, _ = of_number(settings.lesson)
     key = local.unlinked_key("lesson-choice", "The link has the number of the lesson's step.")
     session.fill(key, now.name)
-    options, hint = [lesson.name for lesson in LESSONS], "Three lessons; your guesses in the others stay."
-    st.segmented_control("Lesson", options, key=key, on_change=_choose_lesson, args=(key,), help=hint, label_visibility="collapsed")
+    options = [lesson.name for lesson in LESSONS]
+    st.segmented_control("Lesson", options, key=key, on_change=_choose_lesson, args=(key,), label_visibility="collapsed")
 
 
 def contents(settings: Settings) -> None:
@@ -97,7 +97,7 @@ def contents(settings: Settings) -> None:
         st.markdown(f"**{lesson.name}**, {len(lesson.steps)} steps")
         for place, (number_, step) in enumerate(zip(lesson.numbers, lesson.steps, strict=True), 1):
             kind: Kind = "primary" if number_ == current else "tertiary"
-            _button(f"{place}. {step.title}", number_, f"Opens step {place}; your guesses stay.", key=f"lesson-open-{place}", kind=kind)
+            _button(f"{place}. {step.title}", number_, key=f"lesson-open-{place}", kind=kind)
         st.caption("Guess before you look: it is more fun, and it sticks. Your guesses stay in this tab.")
         st.button(**local.element("lesson-reset"), on_click=_reset, args=(lesson,))
 
@@ -118,9 +118,9 @@ def step(settings: Settings) -> None:
         _ending(lesson)
     with st.container(horizontal=True):
         if place > 1:
-            _button("Back", current - 1, "The step before; your guesses stay.", key="lesson-back")
+            _button("Back", current - 1, key="lesson-back")
         if place < len(lesson.steps):
-            _button("Next step", current + 1, "The step after; your guesses stay.", key="lesson-next", kind="primary")
+            _button("Next step", current + 1, key="lesson-next", kind="primary")
         else:
             navigation.link("explore", "Open the explorer", changes={"lesson": 0})
 
@@ -134,7 +134,7 @@ def banner(settings: Settings) -> None:
         st.markdown(f":material/school: {lesson.name} · **Step {lesson.numbers.index(current) + 1}.** {step_of(current).task}")
         with st.container(horizontal=True):
             navigation.link("learn", "Back to the lesson", icon=":material/arrow_back:")
-            _button("End the lesson", 0, "Hides the lesson; your settings stay.", key="lesson-end")
+            _button("End the lesson", 0, key="lesson-end")
 
 
 def right(place: int) -> int:
@@ -236,5 +236,5 @@ def _table(place: int) -> pd.DataFrame:
     return step_of(place).table()
 
 
-def _button(label: str, place: int, hint: str, *, key: str, kind: Kind = "secondary") -> None:
-    st.button(label, key=key, on_click=session.change, kwargs={"lesson": place}, help=hint, type=kind)
+def _button(label: str, place: int, *, key: str, kind: Kind = "secondary") -> None:
+    st.button(label, key=key, on_click=session.change, kwargs={"lesson": place}, type=kind)

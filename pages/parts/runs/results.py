@@ -212,14 +212,14 @@ def _exports(runs: pd.DataFrame) -> None:
             st.caption(f"Grids and notebook hold at most {_MOST_EXPORTED} runs: choose lines or filters to say which.")
         few = runs.head(_MOST_EXPORTED)
         files = {
-            "CSV": (lambda: exports.csv(runs), "runs.csv", "text/csv", "One row per seed."),
-            "YAML": (lambda: grid_yaml(few).encode(), "runs.yaml", "text/yaml", "A grid per setting, for the command line."),
-            "Notebook": (lambda: notebook(few), "runs.ipynb", "application/x-ipynb+json", "Trains or reads the same runs."),
+            "CSV": (lambda: exports.csv(runs), "runs.csv", "text/csv"),
+            "YAML": (lambda: grid_yaml(few).encode(), "runs.yaml", "text/yaml"),
+            "Notebook": (lambda: notebook(few), "runs.ipynb", "application/x-ipynb+json"),
         }
         with st.container(horizontal=True):
-            for label, (make, name, mime, hint) in files.items():
+            for label, (make, name, mime) in files.items():
                 data, icon = shares.charge(make), ":material/download:"
-                st.download_button(label, data, name, mime, key=f"runs-{name}", help=hint, on_click="ignore", icon=icon)
+                st.download_button(label, data, name, mime, key=f"runs-{name}", on_click="ignore", icon=icon)
         st.caption("The same from a terminal, with the versions at hand:")
         st.code(command(few.head(20)), language="bash")
 

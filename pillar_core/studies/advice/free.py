@@ -239,8 +239,8 @@ def _grounds(best: Prediction, rows: SemiPrivateSplit, predictions: list[Predict
         alone := next((prediction for prediction in predictions if prediction.method == "only_public"), None)
     ) is not None and best is not alone:
         gain = 100 * (best.middle - alone.middle)
-        change = f"gains {gain:z.1f} points over" if gain > -0.05 else f"is {-gain:.1f} points below"
-        words.append(f"it {change} using no private row ({METHODS[alone.method].title}: {100 * alone.middle:.0f} %)")
+        change = f"gain {gain:z.1f} points over" if gain > -0.05 else f"stay {-gain:.1f} points below"
+        words.append(f"it should {change} using no private row ({METHODS[alone.method].title}, predicted: {100 * alone.middle:.0f} %)")
     if rows.public_y is not None and len(rows.public_y):
         share = float(np.bincount(rows.public_y).max() / len(rows.public_y))
         is_balanced = best.metric == "accuracy"

@@ -219,7 +219,7 @@ def test_a_map_of_many_classes_greys_the_rest_and_a_sentence_says_which_k_are_al
 def test_bars_are_sorted_and_levels_are_lines_and_the_shown_table_is_not_changed() -> None:
     table = runs()
     figure = plots.comparison(table[(table["epsilon"] != 0.1) & (table["k"].isna() | (table["k"] == 8))])
-    bar = figure.data[0]
+    bar = figure.data[1]
     assert list(bar.y) == ["non_private", "pillar", "dp_sgd"]
     assert all(half > 0 for half in bar.error_x.array)
     assert bar.marker.line.color == tuple(theme.method_style(name).light for name in bar.y)
