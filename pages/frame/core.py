@@ -102,9 +102,12 @@ def run(settings: Settings) -> RunRecord:
 def spec(settings: Settings) -> RunSpec:
     """The specification of the settings' run; it has a k only where a private learner uses one and no rule chooses it."""
     grid = {**axes(settings), **public_axis(settings), "method": settings.method, "epsilon": settings.epsilon, "seed": settings.seed}
-    if pc.METHODS[settings.method].is_private and not settings.is_rule_k:
-        grid |= {"k": settings.k} if has_k(settings.method) else {}
-    return sweep.specs_of(grid)[0]
+    return sweep.specs_of(grid | (k_axis(settings) if pc.METHODS[settings.method].is_private else {}))[0]
+
+
+def k_axis(settings: Settings) -> Form:
+    """k as an axis of a grid, where the learner has one and no rule chooses it."""
+    return {"k": settings.k} if has_k(settings.method) and not settings.is_rule_k else {}
 
 
 def find_runs(grids: Sequence[Form]) -> dict[str, tuple[RunSpec, Form | None]]:

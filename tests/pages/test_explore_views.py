@@ -119,3 +119,8 @@ def test_a_pinned_setting_of_the_same_data_is_a(start: Start) -> None:
     assert "A: DP-SGD at ε = 3. Now: PILLAR at ε = 0.3." in words(start("explore", k="10", view="rows", a=pinned))
     elsewhere = codec.pin(codec.Settings(data="breast_cancer", epsilon=3.0))
     assert "A: PILLAR at ε = ∞ (no noise)." in words(start("explore", k="10", view="rows", a=elsewhere))
+
+
+def test_recall_by_class_is_offered_for_a_learner_without_k(start: Start) -> None:
+    app = start("explore", data="digits", public="part", method="dp_sgd", epsilon="0.1", view="classes")
+    assert not app.error

@@ -54,7 +54,6 @@ def figures_of(advice: Advice, settings: Settings, names: list[str], similar: li
     learners = [(pc.METHODS[each.method].title, each.middle, *each.accuracy) for each in advice.predictions if each.public == public]
     best = {prediction.public: prediction for prediction in reversed(advice.predictions)}
     best |= {public: next(each for each in advice.predictions if (each.public, each.method) == (public, advice.method))}
-    sets = [(question.title(name), prediction) for name, prediction in best.items()]
     sets = [(question.title(name), each.middle, *each.accuracy) for name, each in best.items()]
     epsilons = sorted({*BUDGETS, advice.epsilon})
     best_at = zip(epsilons, question.best_by_budget(settings, names, similar, epsilons), strict=True)

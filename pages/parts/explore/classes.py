@@ -68,7 +68,7 @@ def _grids(record: RunRecord, settings: Settings) -> dict[str, Form]:
     """The runs that tell what a class loses to noise from what it loses to projection, by the name of the model."""
     shared = {**core.axes(settings), **core.public_axis(settings), "seed": list(range(settings.seed, settings.seed + settings.seeds))}
     ceiling = {**shared, "method": "non_private"}
-    grids = {"private": {**shared, "method": settings.method, "k": settings.k or None, "epsilon": settings.epsilon}, "no privacy": ceiling}
+    grids = {"private": {**shared, "method": settings.method, **core.k_axis(settings), "epsilon": settings.epsilon}, "no privacy": ceiling}
     if record.settings.get("k"):
         grids["no noise, same k"] = ceiling | {"k": record.settings["k"]}
     return grids

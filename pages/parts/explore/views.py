@@ -35,7 +35,7 @@ def _budgets(record: RunRecord, settings: Settings) -> None:
         st.info("This learner spends no ε: its accuracy is the same at each.", icon=":material/horizontal_rule:")
         return
     grid = {**core.axes(settings), **core.public_axis(settings), "method": settings.method, "epsilon": list(_DRAWN)}
-    grid |= {"k": settings.k} if core.has_k(settings.method) and not settings.is_rule_k else {}
+    grid |= core.k_axis(settings)
     grid["seed"] = list(range(settings.seed, settings.seed + settings.seeds))
     first = grid | {"epsilon": list(RUNS), "seed": settings.seed}
     if core.ships(settings):
