@@ -1,6 +1,7 @@
 """Start: the picture that explains the idea and its odds, one way in and four more; six things to try and ten stories in closed boxes."""
 
 import dataclasses
+import json
 from pathlib import Path
 
 import streamlit as st
@@ -11,6 +12,7 @@ from pages.frame.figures import FigureInfo, show_figure
 from pillar_core import plots
 from pillar_core.arrays import Json
 from pillar_core.registry import toml_tables
+from pillar_core.runs import starter
 from pillar_core.studies.portable import STORIES
 
 _OFFERS: dict[str, Json] = dict(toml_tables(Path(__file__).with_name("home.toml")))
@@ -31,7 +33,9 @@ with left:
     else:
         figure = plots.learning_hero(table, mode=theme.mode(), epsilon=epsilon, data=_DATA)
         seeds = int(table["seed"].nunique())
-        show_figure(figure, table, FigureInfo("hero", settings, [*badges.DIAGNOSTIC, badges.REAL], seeds, key="hero"))
+        grids = "\n---\n".join(map(json.dumps, starter.GRIDS))
+        again = f"cat > start.yaml <<'END'\n{grids}\nEND\npython -m pillar_core sweep start.yaml --output start.csv"
+        show_figure(figure, table, FigureInfo("hero", settings, [*badges.DIAGNOSTIC, badges.REAL], seeds, key="hero", command=again))
 with right:
     with st.container(key=f"door-{door['name']}"):
         navigation.link(door["page"], door["action"], icon=door["icon"], changes=door["changes"])

@@ -126,7 +126,7 @@ def over_runs(values: Sequence[float], *, low: float = 0.0, high: float = 1.0) -
     known = [value for value in values if not math.isnan(value)]
     if not known:
         return math.nan, math.nan, math.nan
-    mean, first, last = interval(known)
+    mean, first, last = (round(value, 12) for value in interval(known))  # as `plots` does, so that pages agree to the digit
     return (mean, max(first, low), min(last, high)) if len(known) > 1 else (mean, math.nan, math.nan)
 
 

@@ -43,8 +43,8 @@ def accuracy_against_k(
 
     table, pinned: one row per run with columns method, k, epsilon, seed, accuracy in [0, 1]; pinned may have the letter of each in a
     column pin. Training without privacy, without
-    projection and on public rows alone become horizontal lines with their intervals; without projection at `present.epsilon`, else at
-    the smallest ε. The best k of
+    projection and on public rows alone become horizontal lines with their intervals; without projection at `present.epsilon`, without
+    it at the smallest ε. The best k of
     each ε is ringed: chosen on test rows, so a non-private diagnostic. history: single runs (columns k, epsilon, accuracy), drawn as
     dots. k_max: the end of the k axis, by default the largest k measured.
     """
@@ -81,7 +81,8 @@ def accuracy_curves(
     ends += _level(figure, rows, name="public rows alone", colour=colour, dash="dashdot", span=span)
     if zero_shot is not None:
         ends += _line(figure, 100 * zero_shot, name="class names alone", colour=theme.INK[mode].text, dash="longdashdot", span=span)
-    k_curves.without_noise(figure, table, mode=mode)
+    ceiling = k_curves.without_noise(figure, table, mode=mode)[["k", "mean"]].tail(1).to_numpy()
+    ends += [(float(k), 100 * float(mean), "no noise, k directions", theme.INK[mode].muted) for k, mean in ceiling]
     bests: list[str] = []
     for symbol, (epsilon, curve) in zip(theme.class_symbols(len(curves)), curves.items(), strict=True):
         _curve(figure, curve, epsilon=epsilon, mode=mode, symbol=symbol)
@@ -90,7 +91,7 @@ def accuracy_curves(
         for letter, ghost in pinned.assign(pin=pinned.get("pin", "A")).groupby("pin"):
             _ghost(figure, ghost, str(letter), mode=mode)
     ends += [k_curves.end(curve, epsilon, mode) for epsilon, curve in curves.items()]
-    focus = budget if budget in curves else min(curves, default=math.inf)
+    focus = min(curves, default=math.inf) if budget is None else budget
     rows = table[(table["method"] == k_curves.FLOOR) & (table["epsilon"] == focus)]
     ends += _level(
         figure, rows, name=f"no projection, {theme.epsilon_label(focus)}", colour=theme.epsilon_colour(focus, mode), dash="dot", span=span

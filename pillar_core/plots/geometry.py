@@ -77,18 +77,18 @@ def margin_headline(table: pd.DataFrame, *, k: int, first: str) -> str:
 
 def spectrum_and_gaps(table: pd.DataFrame, *, mode: theme.Mode = "light", k: int | None = None, rows: int = 0) -> go.Figure:
     """Three panels over k: eigenvalues, cumulative energy, gaps Δ_k; `k` is marked. table: see `geometry.spectrum`."""
-    colour, figure = theme.INK[mode].accent, make_subplots(cols=3, horizontal_spacing=0.1)
     panels = (
         ("eigenvalue", "direction %{x}: variance %{y:.3g}", "eigenvalue λ_k"),
         ("cumulative", "first %{x}: %{y:.1f} % of the energy", "energy held, %"),
         ("gap", "Δ at k = %{x}: %{y:.3g}", "gap Δ_k = λ_k − λ_k₊₁"),
     )
-    for place, (name, hover, title) in enumerate(panels, start=1):
+    figure = make_subplots(cols=3, horizontal_spacing=0.1, subplot_titles=[title for _, _, title in panels])
+    for place, (name, hover, _) in enumerate(panels, start=1):
         figure.add_scatter(
             x=table["component"],
             y=100 * table[name] if place == 2 else table[name].where(table[name] > 0),  # what a logarithmic axis can show
             mode="lines" if place < 3 else "markers",
-            line={"color": colour, "width": 2.4},
+            line={"color": (colour := theme.INK[mode].accent), "width": 2.4},
             marker={"size": 4, "color": theme.fade(colour, 0.7)},
             fill="tozeroy" if place == 2 else None,
             fillcolor=theme.fade(colour, 0.12),
@@ -97,7 +97,7 @@ def spectrum_and_gaps(table: pd.DataFrame, *, mode: theme.Mode = "light", k: int
             col=place,
         )
         shape: marks.Looks = {"range": [0, 103]} if place == 2 else {"type": "log", "exponentformat": "power", "dtick": 1}
-        figure.update_yaxes(title_text=title, **shape, row=1, col=place)
+        figure.update_yaxes(**shape, row=1, col=place)
     figure.update_xaxes(type="log", dtick=1, title_text="k (log scale)")
     summary = ""
     if k is not None and 1 <= k <= len(table):

@@ -12,6 +12,9 @@ from pillar_core.plots import k_curves, marks
 from pillar_core.plots.intervals import best, runs_without_k
 from pillar_core.plots.theme import INK, Mode, end_labels, epsilon_colour, epsilon_label, fade, finish_by_name, seeds_phrase
 
+_ROOM = 5
+"""Points from which a gain is told without a decimal, and has room for an arrow."""
+
 
 def learning_hero(
     table: pd.DataFrame,
@@ -49,13 +52,16 @@ def learning_hero(
     ends += _rule(figure, public_level, span=span, text="public rows alone", mode=mode, dash="dashdot")
     low, high = (100 * float(end) for end in (points["low"].fillna(points["mean"]).min(), points["mean"].max()))
     high = max(high, *(y for _, y, _, _ in ends))
-    end_labels(figure, ends, low=low, high=high, bold=epsilon_label(tight), height=270)
-    _story(figure, main, top=top, low_level=low_level, mode=mode)
+    lead = 0.0 if low_level is None else 100 * (float(top["mean"]) - low_level)
+    bold = f"{epsilon_label(tight)}: {100 * top['mean']:.0f} % at k = {top['k']:g}{f'<br>+{lead:.0f} points' if lead >= _ROOM else ''}"
+    ends = [(*end[:2], bold, end[3]) if end[2] == epsilon_label(tight) else end for end in ends]
+    end_labels(figure, ends, low=low, high=high, bold=bold, height=250)
+    _story(figure, main, top=top, lead=lead, mode=mode)
     title = "k: how many directions, learned from public data, the private training may use"
     k_curves.k_axis(figure, [float(k) for k in main["k"]], title=title)
     figure.update_xaxes(range=k_curves.axis_range(span))
     figure.update_yaxes(tickvals=list(range(0, 101, 10)), range=[low - (margin := 0.06 * (high - low)), high + margin])
-    return finish_by_name(
+    drawn = finish_by_name(
         figure,
         "learning_hero",
         mode=mode,
@@ -65,9 +71,16 @@ def learning_hero(
         rivals=_rivals(float(top["mean"]), low_level, public_level),
         percent=100 * top["mean"],
         k=top["k"],
-        gain="" if low_level is None else f", {100 * (top['mean'] - low_level):.0f} points above training without projection",
+        gain="" if low_level is None else _gain(lead),
         fall=", and falls after it: too many directions add noise" if _is_below(main.iloc[-1], top) else "",
     )
+    return drawn.update_layout(margin_t=drawn.layout.margin.t + 20)
+
+
+def _gain(points: float) -> str:
+    """How far above or below the level without projection the best point lies, in words."""
+    size = f"{abs(points):.{int(abs(points) < _ROOM)}f} points {'above' if points > 0 else 'below'}"
+    return f", {'as good as' if size.startswith('0.0') else size} training without projection"
 
 
 def _rivals(reached: float, low_level: float | None, public_level: float | None) -> str:
@@ -111,31 +124,18 @@ def _rule(
     return [(span[1], 100 * level, f"{text} {100 * level:.0f} %", INK[mode].muted)]
 
 
-def _story(figure: go.Figure, main: pd.DataFrame, *, top: pd.Series, low_level: float | None, mode: Mode) -> None:
-    """The annotations that make the curve readable without any text around it."""
+def _story(figure: go.Figure, main: pd.DataFrame, *, top: pd.Series, lead: float, mode: Mode) -> None:
+    """The marks that make the curve readable without any text around it; words stand above the plot, where nothing is drawn."""
     ink = INK[mode]
     x, y = math.log10(top["k"]), 100 * float(top["mean"])
     marks.dots(figure, [top["k"]], [y], ink.accent, size=18, symbol="circle", edge=(3, ink.surface))
-    words, font, plate = f"<b>{y:.0f} % at k = {top['k']:g}</b>", {"size": 16, "color": ink.accent}, fade(ink.surface, 0.82)
-    is_last = bool(top["k"] == main["k"].max())  # beside it stand the names of the lines
-    side = "right" if is_last else "center"
-    label: marks.Looks = {"text": words, "font": font, "bgcolor": plate, "xanchor": side, "arrowcolor": ink.accent, "arrowwidth": 1.4}
-    figure.add_annotation(x=x, y=y, ax=-14 if is_last else 0, ay=-42, arrowhead=0, **label)
-    if low_level is not None and y - 100 * low_level > 1:
-        floor = 100 * low_level
+    if lead >= _ROOM:
         arrow = {"axref": "x", "ayref": "y", "arrowhead": 2, "arrowsize": 1.1, "arrowwidth": 1.6, "arrowcolor": ink.accent}
-        figure.add_annotation(x=x, y=y - 1.2, ax=x, ay=floor, text="", **arrow)
-        place: marks.Looks = {"bgcolor": plate, "xanchor": "right" if is_last else "left", "xshift": -10 if is_last else 10}
-        place["yshift"] = -18 if y - floor < 5 else 0  # below the curve, where there is no room between it and the level
-        marks.note(figure, x, (y + floor) / 2, f"+{y - floor:.{int(y - floor < 5)}f} points", ink.accent, size=14, **place)
-    for point, text, anchor in (
-        (main.iloc[0], "too few directions:<br>signal is lost", "left"),
-        (main.iloc[-1], "too many:<br>noise wins", "right"),
-    ):
-        if not _is_below(point, top):
-            continue
-        beside: marks.Looks = {"xanchor": anchor, "yanchor": "top", "yshift": -14, "align": anchor, "bgcolor": plate}
-        marks.note(figure, math.log10(point["k"]), 100 * point["mean"], f"<i>{text}</i>", ink.muted, **beside)
+        figure.add_annotation(x=x, y=y - 1.2, ax=x, ay=y - lead, text="", **arrow)
+    for place, text, side in ((0, "too few directions:<br>signal is lost", "left"), (1, "too many:<br>noise wins", "right")):
+        if _is_below(main.iloc[-place], top):
+            above: marks.Looks = {"xref": "paper", "yref": "paper", "xanchor": side, "yanchor": "bottom", "align": side}
+            marks.note(figure, place, 1, f"<i>{text}</i>", ink.muted, **above)
 
 
 def _mean(rows: pd.DataFrame) -> float | None:

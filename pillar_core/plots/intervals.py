@@ -14,13 +14,13 @@ def over_seeds(table: pd.DataFrame, *, by: Sequence[str], value: str, low: float
     """One row per group: `by`, mean, low, high, seeds.
 
     The interval is Student's t over seeds at 95 %, cut to [`low`, `high`]; with one seed its ends are NaN. Rows without
-    a value are left out.
+    a value are left out. Means are rounded, so that rows in any order give the same digits.
     """
     absent = [name for name in (*by, value) if name not in table]
     if absent or not by:
         raise DataError(f"the table needs a column for each of by and value; it lacks {', '.join(absent) or 'any of by'}.")
     known = table.dropna(subset=[value])
-    groups = known.groupby(list(by), sort=True, dropna=False)[value].agg(["mean", "std", "count"]).reset_index()
+    groups = known.groupby(list(by), sort=True, dropna=False)[value].agg(["mean", "std", "count"]).reset_index().round({"mean": 12})
     half = [half_width(deviation, count) for deviation, count in zip(groups["std"], groups["count"], strict=True)]
     groups["low"] = (groups["mean"] - pd.Series(half)).clip(lower=low)
     groups["high"] = (groups["mean"] + pd.Series(half)).clip(upper=high)

@@ -23,7 +23,7 @@ def odds_dots(table: pd.DataFrame, *, mode: Mode = "light", protected: str = "on
     if not 0 <= advantage <= 1:
         raise DataError(f"advantage must be in [0, 1]; got {advantage!r}.")
     total = ROWS * COLUMNS
-    learned = round(total * advantage / 2)
+    learned = math.ceil(total * advantage / 2 - 1e-9)  # never understated
     groups = (
         ("right by coin flip", total // 2, INK[mode].muted),
         ("right because of the training", learned, marks.MARKED[mode]),
@@ -40,7 +40,7 @@ def odds_dots(table: pd.DataFrame, *, mode: Mode = "light", protected: str = "on
     fields = {"total": total, "protected": protected, "learned": learned, "lucky": total // 2, "odds": one_in(advantage / 2), "more": ""}
     if "gaussian" in table:
         share = float(table["gaussian"].iloc[0]) / 2
-        fields["more"] = f" Gaussian noise, on all rows in every step, allows {math.ceil(total * share)}: {one_in(share)}"
+        fields["more"] = f" Gaussian noise, on all rows in every step, allows {math.ceil(total * share - 1e-9)}: {one_in(share)}"
     return finish_by_name(figure, "odds_dots", mode=mode, **fields)
 
 

@@ -55,7 +55,7 @@ def training_in_steps(
         for step in range(len(heads))
     ]
     _controls(figure, INK[mode])
-    ratio = float(pushes["noise"].median() / max(float(pushes["clean"].median()), 1e-12))
+    ratio = float((pushes["noise"] / pushes["clean"].clip(lower=1e-12)).median())
     return finish_by_name(figure, "training_in_steps", mode=mode, pushed=pushed, ratio=ratio, steps=len(heads))
 
 

@@ -59,7 +59,7 @@ def test_the_step_about_noise_shows_a_training_with_the_step_s_k(start: Start) -
     app.run()
     assert "standard deviation" not in words(app)
     app.toggle(key="local-widget.lesson-watch").set_value(True).run()
-    assert "k = 50 public directions" in words(app)  # all 64 pixels have no directions: the explorer's k is shown
+    assert "k = 40 public directions" in words(app)  # all 64 pixels have no directions: the explorer's k is shown
     app.select_slider(key="local-widget.lesson-control-3").set_value(5).run()
     assert "k = 5 public directions" in words(app)
     assert app.select_slider(key="local-widget.noise-step").options

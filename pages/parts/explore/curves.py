@@ -109,8 +109,9 @@ def panel(curves: Curves, settings: Settings) -> None:
         if missing := runs.count(None):
             title = f"Measure a first curve: {len(runs)} k at ε = {settings.epsilon:g}"
             jobs.sweeps(grid, title=title, cached=len(runs) - missing, total=len(runs), cost=cost, key="first")
-    ks, budgets = (len(curves.grids[0][axis]) for axis in ("k", "epsilon"))
-    title = f"Measure the curves: {ks} k × {budgets} ε × {settings.seeds} seeds, floor and ceiling"
+    ks, budgets, seeds = (len(curves.grids[0][axis]) for axis in ("k", "epsilon", "seed"))
+    more = curves.total - ks * budgets * seeds
+    title = f"Measure the curves: {ks} k × {budgets} ε × {seeds} seeds, and {more} models without projection, noise or private rows"
     jobs.sweeps(*curves.grids, title=title, cached=curves.cached, total=curves.total, cost=cost)
 
 

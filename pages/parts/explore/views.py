@@ -132,8 +132,9 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
     star = None
     if record.accuracy is not None and record.settings.get("k"):
         star = plots.Here(int(record.settings["k"]), settings.epsilon, record.accuracy)
-    ks, pinned = curves.grids[0]["k"], _pinned_curves(settings)
-    reach = 0 if star is None or ks[0] <= star.k <= ks[-1] else star.k
+    pinned, trail = _pinned_curves(settings), history.table(settings)
+    ks = curves.table.loc[curves.table["method"] == method_of(settings), "k"].tolist() or curves.grids[0]["k"]
+    reach = max((k for k in [*([] if star is None else [star.k]), *trail["k"]] if not min(ks) <= k <= max(ks)), default=0)
     drawn_from = (
         curves.key,
         theme.mode(),
@@ -147,11 +148,12 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
     )
     base = "-".join(map(str, drawn_from))
     measured = _curves_figure(base, curves, settings, reach, pinned)
-    runs = accuracy.runs(measured, present=star, history=history.table(settings), mode=theme.mode())
+    runs = accuracy.runs(measured, present=star, history=trail, mode=theme.mode())
     info = FigureInfo("accuracy_against_k", settings, seeds=curves.seeds)
     show_figure(measured, lambda: _with_star(curves.table, settings), info, base=base, runs=runs)
     curve = k_curves.by_budget(curves.table, method_of(settings)).get(settings.epsilon, pd.DataFrame())
-    st.caption(k_curves.compare_best_k(curve, ruled=core.rule_k(settings)) or "With two seeds or more, this line says which k are as good.")
+    unknown = "One seed is there" if len(curve) else f"No curve at {plots.epsilon_label(settings.epsilon)} is there"
+    st.caption(k_curves.compare_best_k(curve, ruled=core.rule_k(settings)) or f"{unknown}: nothing says yet which k are as good.")
     if zero_shot is not None:
         words.say("zero_shot", percent=100 * zero_shot)
     if star is not None:

@@ -91,9 +91,9 @@ def choose(settings: Settings) -> None:
 
 
 def contents(settings: Settings) -> None:
-    """The steps by name, in the sidebar."""
+    """The steps by name: in the sidebar, and on a phone in a box that closes once a step is chosen, for its label is new."""
     lesson, current = of_number(settings.lesson)
-    with st.sidebar:
+    with st.expander(f"All steps; this is step {lesson.numbers.index(current) + 1}") if theme.is_narrow() else st.sidebar:
         st.markdown(f"**{lesson.name}**, {len(lesson.steps)} steps")
         for place, (number_, step) in enumerate(zip(lesson.numbers, lesson.steps, strict=True), 1):
             kind: Kind = "primary" if number_ == current else "tertiary"
@@ -128,7 +128,7 @@ def step(settings: Settings) -> None:
 def banner(settings: Settings) -> None:
     """On the page that a step sends to: the task of the step that the link carries, a way back and a way out."""
     lesson, current = of_number(settings.lesson)
-    if settings.lesson != current:
+    if settings.lesson != current or settings.data != step_of(current).explore.get("data", settings.data):
         return
     with st.container(border=True, key="lesson"):
         st.markdown(f":material/school: {lesson.name} · **Step {lesson.numbers.index(current) + 1}.** {step_of(current).task}")

@@ -14,6 +14,7 @@ from pillar_core import geometry, plots, rng, theory
 from pillar_core.accounting import TradeOff
 from pillar_core.auditing.membership import FEWEST_ALARMS
 from pillar_core.plots import accuracy, k_curves, theme
+from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.steps import training_in_steps
 from pillar_core.studies import geometry as studies
 from pillar_core.studies import lessons, privacy_tables
@@ -140,7 +141,7 @@ def test_the_heatmap_frames_the_ridge_and_the_hero_tells_the_gain() -> None:
     assert "does not help" not in figure.layout.meta["caption"]
     level = pd.DataFrame({"method": ["dp_sgd", "only_public"], "epsilon": [min(BUDGETS), 0.0], "seed": [0, 0], "accuracy": [0.9, 0.8]})
     rivals = plots.learning_hero(pd.concat([runs().query("method != 'dp_sgd'"), level])).layout.meta["caption"]
-    assert "projecting does not help" in rivals
+    assert "20 points below training without projection. Here projecting does not help" in rivals
     assert "the public rows alone reach 80 %: where yours have labels, use them" in rivals
 
 
@@ -149,7 +150,7 @@ def test_odds_dots_add_up(advantage: float) -> None:
     figure = plots.odds_dots(pd.DataFrame({"advantage": [advantage]}))
     counts = [len(trace.x) for trace in figure.data]
     assert sum(counts) == 400
-    assert counts[1] == round(400 * advantage / 2)
+    assert counts[1] == math.ceil(400 * advantage / 2)
 
 
 @pytest.mark.parametrize("advantage", [-0.1, 1.1, math.nan])
@@ -231,6 +232,8 @@ def test_bars_are_sorted_and_levels_are_lines_and_the_shown_table_is_not_changed
     assert [line.x0 for line in figure.layout.shapes] == [50.0, 51.0]
     assert [note.text for note in figure.layout.annotations] == ["largest class: 50.0 %", "public rows: 51.0 %"]
     assert figure.layout.annotations[1].yshift - figure.layout.annotations[0].yshift >= 16
+    shares = pd.DataFrame({"method": "dp_sgd", "accuracy": [0.826, 0.826, 0.8275, 0.8305, 0.8225]})
+    assert {over_seeds(rows, by=["method"], value="accuracy")["mean"].item() for rows in (shares, shares[::-1])} == {0.8265}
 
 
 def test_the_training_plays_a_frame_a_step_and_leaves_the_rows_where_they_are() -> None:
