@@ -306,7 +306,7 @@ class FeatureSet:
 
 @dataclasses.dataclass(frozen=True)
 class PublicFacts:
-    """What a cost may depend on: all of it public. n_private is nominal, the same for neighbouring data sets."""
+    """What a cost may depend on: all of it public. n_private is nominal: one example more or less leaves it."""
 
     n_private: int
     n_public: int

@@ -23,7 +23,7 @@ _OWNERS = {
     LIBRARY: (run.NOISE_SYSTEM, run.NOISE_EXACT, run.PERSON_APART, "the public set was chosen on private rows by one noisy sum"),
     NOBODY: (run.LOW_BITS,),
     DATA: (
-        *(run.SIZE_PUBLIC, run.CLASSES_PUBLIC, run.FORM_PUBLIC, run.FORM_SEEN, run.DECLARED),
+        *("the number of private rows is public", run.CLASSES_PUBLIC, run.FORM_PUBLIC, run.FORM_SEEN, run.DECLARED),
         *(run.PERSON_NAMED, run.PERSON_STATED, run.ROW_APART),
     ),
     MAKERS: (run.EXTRACTED, run.TEXT_PUBLIC, run.FOREIGN, "the weights that the network starts from", "each row's gradient depends"),

@@ -35,7 +35,7 @@ from pillar_core.types import (
     Values,
 )
 
-SIZE_PUBLIC = "the number of private rows is public and the same for neighbouring data sets"
+SIZE_PUBLIC = "the number of private rows is public: settings and scaling take it as known, and one example more or less does not change it"
 NOISE_SECRET = "the noise stays secret: this is a simulation with a known seed, an experiment and not for release"
 NOISE_SYSTEM = "noise and sampling came from the operating system and were recorded nowhere"
 NOISE_EXACT = "noise and sampling came from the operating system, with exactly the law that is charged, and were recorded nowhere"
