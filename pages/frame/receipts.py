@@ -101,7 +101,7 @@ def _sum(settings: Settings, trainings: Sequence[Training]) -> str:
     used = [relation for relation in relations if any(training.relation == relation for training in trainings)] if ranked else []
     epsilons = [round_up(rankings.epsilon_of(ranked, delta=settings.delta, relation=relation)) for relation in used]
     tops = [f"ε = {epsilon} for one row {relations[relation]}" for epsilon, relation in zip(epsilons, used, strict=True)]
-    more = f" Rankings that you paid for on Screen come on top: {'; '.join(tops)}, δ = {settings.delta:g}." if tops else ""
+    more = f" Rankings that you paid for on Public data come on top: {'; '.join(tops)}, δ = {settings.delta:g}." if tops else ""
     return f"{total}{more}"
 
 

@@ -142,9 +142,9 @@ def test_a_ranking_that_you_pay_for_is_no_look_and_counts_in_the_model(start, mo
     (ranking,) = history.paid_rankings(Settings(data=name))
     assert not ranking.has_part
     app = start("answer", data=name, public="fashion_mnist", epsilon="1")
-    assert "You paid ε ≤ 0.3 on Screen" in words(app).replace("*", "")
+    assert "You paid ε ≤ 0.3 on Public data" in words(app).replace("*", "")
     app.button(key="answer-train").click().run()
-    assert "Rankings that you paid for on Screen come on top: ε = 0.3" in " ".join(item.value for item in app.info)
+    assert "Rankings that you paid for on Public data come on top: ε = 0.3" in " ".join(item.value for item in app.info)
     with zipfile.ZipFile(io.BytesIO(handed[-1]())) as archive:
         said, card = archive.read("statement.txt").decode(), json.loads(archive.read("model.json"))["guarantee"]
     assert "in sight" not in said

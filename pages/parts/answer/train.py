@@ -74,7 +74,7 @@ def _offer(train: receipts.Train, settings: Settings, split: SemiPrivateSplit, l
         st.markdown("You have already looked at a ranking of public sets with a **known seed**: the file records that.")
     if ranked := history.paid_rankings(settings):
         upper = round_up(rankings.epsilon_of(ranked, delta=settings.delta, relation=settings.relation), 3)
-        st.markdown(f"You paid **ε ≤ {upper}** on Screen for these rows: the file adds it to the model's.")
+        st.markdown(f"You paid **ε ≤ {upper}** on Public data for these rows: the file adds it to the model's.")
 
     def prepare() -> receipts.Train:
         latest_sight = history.in_sight(settings, seen) or sight

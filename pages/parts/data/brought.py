@@ -249,4 +249,4 @@ def consequence(meaning: str, *, is_shared: bool) -> None:
         advice = "Choose this only if those people agreed, or to experiment; the sidebar sets the share."
         st.warning(f"{plain.text(meaning)} {advice}", icon=":material/lock_open:")
     else:
-        st.info(f"{plain.text(meaning)} The closer they are to yours, the better: see **Screen**.", icon=":material/lock:")
+        st.info(f"{plain.text(meaning)} The closer they are to yours, the better: see **Public data**.", icon=":material/lock:")

@@ -10,6 +10,7 @@ import streamlit as st
 from pages.frame import badges, core, local, memory, navigation, odds, plain, theme, words
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
+from pages.parts.explore import result
 from pillar_core import accounting, plots
 from pillar_core.auditing.membership import FEWEST_ALARMS
 from pillar_core.data import uploads
@@ -168,7 +169,7 @@ def _numbers(record: RunRecord, attacks: list[Attack], ceiling: accounting.Trade
     best = max(attacks, key=lambda attack_: attack_.auc)
     numbers = {
         "auc": f"{best.auc:.3f}",
-        "error": "none" if record.accuracy is None else f"{100 * (1 - record.accuracy):.1f} %",
+        "accuracy": result.percent(record.accuracy),
         "allowed": f"{allowed:.3f}",
         "epsilon": round_up(record.guarantee.epsilon.upper),
     }

@@ -134,8 +134,8 @@ def _one_run(trial: OneRunAudit) -> None:
     bounds = {"curve": trial.certified[1], "point": trial.certified[0], "hoped": trial.expected[1]}
     certified = {name: f"ε ≥ {bound:.2g}" for name, bound in bounds.items()}
     words.metrics("one_run", {"called": f"{trial.correct} of {trial.guesses}"} | certified)
-    shares = (100 * max(ends) / trial.claimed_epsilon for ends in (trial.certified, trial.expected))
-    st.caption("Certified: {:.0f} % of the claimed ε; an ideal attack on independent canaries would reach {:.0f} %.".format(*shares))
+    certified_share, ideal_share = (100 * max(ends) / trial.claimed_epsilon for ends in (trial.certified, trial.expected))
+    words.say("one_run", share=certified_share, ideal=ideal_share, called=trial.guesses, canaries=trial.canaries)
     if trial.is_rejected:
         st.error("**The claim is refuted** by one run: more is certified than was claimed.", icon=":material/gpp_bad:")
 

@@ -90,19 +90,19 @@ def _accuracy(record: RunRecord, pinned: RunRecord | None, rows: int) -> None:
     low, high = plots.wilson(record.accuracy, rows)
     change = None if pinned is None or pinned.accuracy is None else f"{100 * (record.accuracy - pinned.accuracy):+z.1f} points against A"
     hint = f"95 % Wilson interval over {rows:,} test rows: {100 * low:.1f} to {100 * high:.1f} %. One run."
-    st.metric(f"Test accuracy ({100 * low:.1f}–{100 * high:.1f})", f"{100 * record.accuracy:.1f} %", delta=change, help=hint)
+    st.metric(f"Test accuracy ({100 * low:.1f}–{100 * high:.1f})", percent(record.accuracy), delta=change, help=hint)
 
 
 def _comparison(settings: Settings, record: RunRecord, pinned: RunRecord) -> None:
     changed = exports.differences(codec.pins(settings).get("A", settings), settings)
     if changed.empty:
         return
-    rows = [("test accuracy", _percent(pinned.accuracy), _percent(record.accuracy)), ("attacker right", _odds(pinned), _odds(record))]
+    rows = [("test accuracy", percent(pinned.accuracy), percent(record.accuracy)), ("attacker right", _odds(pinned), _odds(record))]
     with st.expander(f"A against now: {', '.join(changed['setting'])} changed", icon=":material/compare_arrows:"):
         st.dataframe(pd.concat([changed, pd.DataFrame(rows, columns=["setting", "pinned", "now"])]), hide_index=True, key="a-against-b")
 
 
-def _percent(share: float | None) -> str:
+def percent(share: float | None) -> str:
     return "none" if share is None else f"{100 * share:.1f} %"
 
 

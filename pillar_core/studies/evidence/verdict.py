@@ -43,7 +43,7 @@ def sentence(single: OneRunAudit, many: CanaryAudit | None, rates: pd.DataFrame)
 
 
 def attack(rates: pd.DataFrame) -> str:
-    """What the best attack found at 1 % false alarms, with its interval, beside the most that the guarantee allows there, rounded up."""
+    """What the best attack found at 1 % false alarms, with its interval, beside what the guarantee allows, all as in the table of rates."""
     best = rates[rates["false_positive_rate"] == FALSE_ALARMS].sort_values("true_positive_rate").tail(1)
     if best.empty:
         return ""
@@ -51,5 +51,5 @@ def attack(rates: pd.DataFrame) -> str:
         float(best[name].iloc[0]) for name in ("true_positive_rate", "low", "high", "allowed", "allowed_high")
     )
     tail = "" if rate <= allowed else _WORDS["by_chance" if low <= most else "beyond_chance"]
-    percent = {name: f"{100 * value:.1f}" for name, value in (("found", rate), ("low", low), ("high", high))}
-    return _WORDS["attack"].format(allowed=round_up(100 * allowed, 2), tail=tail, **percent)
+    percent = {name: f"{100 * value:.2f}" for name, value in (("found", rate), ("low", low), ("high", high), ("allowed", allowed))}
+    return _WORDS["attack"].format(tail=tail, **percent)
