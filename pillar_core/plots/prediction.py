@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -40,7 +41,7 @@ def projection_gains(table: pd.DataFrame, *, spearman: float, mode: theme.Mode =
 
 
 def gains_headline(table: pd.DataFrame) -> str:
-    """Where projecting gains: a statement where most cells from ratio 1 on gain for sure and most below do not, else a question."""
+    """Where projecting gains: a statement where most intervals lie above 0 from ratio 1 on, and most below it do not."""
     is_sure, is_right = table["low"] > 0, table["ratio"] >= 1
     if is_sure[is_right].mean() > 0.5 > is_sure[~is_right].mean():
         return "Projection helps where noise is larger than the signal"
@@ -62,12 +63,12 @@ def predicted_accuracy(
     figure = go.Figure()
     for top, bottom, colour in ((pd.Series(100.0, index=rows.index), clean, _LOSS[mode]), (clean, noisy, _NOISE[mode])):
         marks.band(figure, rows["k"], bottom, top, colour, opacity=0.22)
-    _draw_prediction(figure, rows["k"], clean, _LOSS[mode], "dash", "predicted without noise")
-    _draw_prediction(figure, rows["k"], noisy, theme.epsilon_colour(epsilon, mode), "solid", f"predicted at {theme.epsilon_label(epsilon)}")
+    _draw_prediction(figure, rows["k"], clean, _LOSS[mode], "dash", "model without noise")
+    _draw_prediction(figure, rows["k"], noisy, theme.epsilon_colour(epsilon, mode), "solid", f"model at {theme.epsilon_label(epsilon)}")
     marks.ring(figure, peak["k"], 100 * peak["accuracy"], theme.epsilon_colour(epsilon, mode), size=20, hover="best predicted k: %{x}")
     summary, caption = (
         f"Best predicted k {peak['k']:g}.",
-        "A model, not a bound. No run is drawn yet: measure the curves.",
+        "A model, not a bound and no accuracy: read its k. No run is drawn yet: measure the curves.",
     )
     low = float(noisy.min())
     if measured is not None and len(measured):
@@ -87,7 +88,9 @@ def predicted_accuracy(
         top = best(means)
         marks.ring(figure, top["k"], 100 * top["mean"], ink.text, size=20, hover="best measured k: %{x}")
         summary += f" Best measured k {top['k']:g} with {100 * top['mean']:.1f} percent."
-        caption = f"Lines: a model, not a bound. Points: {theme.seeds_phrase(means['seeds'])}; the best is chosen on test rows."
+        above = 100 * float((np.interp(means["k"], rows["k"], rows["accuracy"]) - means["mean"]).mean())
+        height = f"{abs(above):.1f} percentage points {'above' if above > 0 else 'below'} the dots on average"
+        caption = f"Lines: a model, {height}: read its k. Dots: {theme.seeds_phrase(means['seeds'])}; the best is chosen on test rows."
         low = min(low, 100 * float(means["mean"].min()))
     floor = max(0.0, low - 6)
     _areas(figure, rows, clean, noisy, floor, mode)

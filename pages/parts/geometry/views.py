@@ -94,6 +94,7 @@ def _best(settings: Settings) -> None:
     measured = k_curves.by_budget(runs, method).get(settings.epsilon, pd.DataFrame())
     model = geo.best_k(at_budget)
     st.caption(k_curves.compare_best_k(measured, ruled=core.rule_k(settings), predicted=int(model["k"].iloc[0]) if len(model) else None))
+    words.say("three_k")
     counts = core.class_counts(settings).query("part == 'private' and rows > 0")["rows"]
     if len(counts) > _MANY_CLASSES and counts.max() > 2 * counts.min():
         words.say("uneven_classes")
