@@ -17,7 +17,7 @@ LETTERS = {
     "β": "failure",
     "γ": "margin",
     "Δ": "Gap|eigengap",
-    "δ": "chance",
+    "δ": "chance|slack",
     "ε": "privacy budget",
     "η": "share|outside|failure",
     "θ": "nuisance",

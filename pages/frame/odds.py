@@ -30,7 +30,7 @@ def sentence(settings: Settings) -> str:
         f"At <b>ε = {settings.epsilon:g}</b>, an attacker who guesses whether a given {unit(settings.data)} took part is right at most "
         f"<b>{alone}</b> of the time, instead of 50 %. It is at most <b>{gaussian}</b> if all noise is Gaussian and every row enters every "
         "step. <span style='opacity:0.7'>Best attacker, prior 50:50, "
-        f"{relation_words(settings.relation, settings.data)}; ε fails with a chance of δ = {settings.delta:g} at most.</span>"
+        f"{relation_words(settings.relation, settings.data)}; δ = {settings.delta:g} is the slack in ε.</span>"
     )
 
 

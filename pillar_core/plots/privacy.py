@@ -1,5 +1,7 @@
 """Accounting drawn: ε against steps and δ, trade-off curve, noise against ε, other samplers; and the ROC of a private test."""
 
+import math
+
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -19,14 +21,15 @@ def epsilon_against_steps(table: pd.DataFrame, *, mode: Mode = "light", delta: f
             figure,
             rows["steps"],
             rows["epsilon"],
-            colours[_PLACES[place % 7]] if bound else INK[mode].muted,
-            width=3 if place == 0 else 2,
+            colours[_PLACES[place % 7]] if bound else INK[mode].text,
+            width=4 if place == 0 else 2,
             dash=DASHES[place % 6] if bound else "dot",
             name=str(name),
             hover="%{fullData.name}: ε ≤ %{y:.4g} after %{x:,} steps",
         )
     figure.add_vline(x=present, line={"color": INK[mode].muted, "dash": "dash", "width": 1.2})
     last = table[table["steps"] == table["steps"].max()]
+    figure.update_xaxes(range=[-0.03, math.log10(table["steps"].max()) + 0.03])  # else a phone shows all that has ticks
     summary = "; ".join(f"{name} {value:.3g}" for name, value in last[["accountant", "epsilon"]].to_numpy())
     return finish_by_name(figure, "epsilon_against_steps", mode=mode, delta=delta, summary=summary)
 

@@ -273,6 +273,6 @@ def guarantee(ledger: Ledger, covers: str, delta: float, n: int, seed: int | Non
     )
     secret = "" if seed is None else " The seed of the noise is known: an experiment, not for release."
     return (
-        f"ε ≤ {added} but for a chance of δ = {delta:g}, for one row added or removed; ε ≤ {replaced} for one row replaced. "
+        f"ε ≤ {added} with a slack of δ = {delta:g}, for one row added or removed; ε ≤ {replaced} for one row replaced. "
         f"{covers} The number of private rows, {n:,}, and the classes count as public.{APART}{secret}"
     )

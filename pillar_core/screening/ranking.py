@@ -195,7 +195,7 @@ def _guarantee(task: Screening, spent: DpEvent, upper: float, delta: float) -> s
     replaced = round_up(accounting.epsilon(spent, delta=delta, relation=NeighboringRelation.REPLACE_ONE, accountant="auto").upper)
     entry = "all private rows enter" if q == 1 else f"each private row enters with probability {q:.3g}, independently of the others"
     promise = (
-        f"ε ≤ {round_up(upper)} but for a chance of δ = {0 if pure else delta:g}, for one row added or removed; ε ≤ {replaced} for one row "
+        f"ε ≤ {round_up(upper)} with a slack of δ = {0 if pure else delta:g}, for one row added or removed; ε ≤ {replaced} for one row "
         f"replaced. This covers the table as a whole: {entry} and gets a random label of its own, so one row more or less changes one "
         f"clipped term of each sum released. The number of private rows, {n:,}, and the size and colour of their images count as public."
     )

@@ -41,15 +41,15 @@ class GaussianSetting:
 
 
 def by_accountant(setting: GaussianSetting, names: Sequence[str]) -> pd.DataFrame:
-    """Columns name, accountant, lower, epsilon, is_bound, why; accountants without a bound here carry the reason and NaN."""
+    """Columns name, accountant, epsilon, lower, is_bound, why; accountants without a bound here carry the reason and NaN."""
     rows = []
     for name in names:
         accountant = ACCOUNTANTS[name]
         reason = accountant.supports(setting.event, NeighboringRelation.of(setting.relation))
         bounds = None if reason else accounting.epsilon(setting.event, delta=setting.delta, relation=setting.relation, accountant=name)
-        ends = (math.nan, math.nan) if bounds is None else (bounds.lower, bounds.upper)
+        ends = (math.nan, math.nan) if bounds is None else (bounds.upper, bounds.lower)
         rows.append((name, accountant.title, *ends, accountant.is_bound, reason or WHY.get(name, accountant.source)))
-    return pd.DataFrame(rows, columns=["name", "accountant", "lower", "epsilon", "is_bound", "why"])
+    return pd.DataFrame(rows, columns=["name", "accountant", "epsilon", "lower", "is_bound", "why"])
 
 
 def against_steps(setting: GaussianSetting, names: Sequence[str]) -> pd.DataFrame:
