@@ -70,14 +70,12 @@ def test_images_brought_on_screen_are_candidates_and_offered_in_the_sidebar_and_
     assert "x-rays.npz" in [item.value for item in app.header]
 
 
-def test_numbers_that_cannot_be_screened_are_named_with_the_reason(start: Start) -> None:
+def test_a_table_that_was_brought_is_screened_and_numbers_that_ship_are_not(start: Start) -> None:
     app = start("data", screen=SMALL)
     bring_on_data(app, NUMBERS.encode(), "cells.csv")
     app.switch_page("pages/screen.py").run()
-    said = " ".join(str(item.value) for item in app.warning)
-    assert "cells.csv, hold numbers, and screening compares images" in said
-    assert "is compared here in their place" in said
-    assert "cells.csv" not in box(app, "Private set").options
+    assert box(app, "Private set").value == linked(app)["data"]
+    assert "is compared here in their place" in " ".join(item.value for item in start("screen", data="breast_cancer").info)
 
 
 def test_several_sets_live_side_by_side_and_one_is_forgotten_everywhere(start: Start) -> None:
@@ -394,7 +392,8 @@ def test_words_among_numbers_are_named_by_their_row_and_the_column_left_out_by_a
 def test_another_draw_of_the_private_file_is_weighed_as_public_only_if_somebody_says_so(start: Start) -> None:
     """Both hold the same people: the advice read them as public rows."""
     draw = stream(3, "rows")
-    sets = [pc.features(draw.normal(size=(80, 3)), np.arange(80) % 2, draw.normal(size=(20, 3)), np.arange(20) % 2) for _ in range(3)]
+    test_rows = ((draw.normal(size=(20, 3)), np.arange(20) % 2),) * 2
+    sets = [pc.features(draw.normal(size=(80, 3)), np.arange(80) % 2, *tested) for tested in (*test_rows, ())]
     first, second, other = (uploads.keep(rows, title=title) for rows, title in zip(sets, ("ward.csv", "ward.csv", "open.csv"), strict=True))
     app = start("answer", data=second, epsilon="1")
     chosen = app.session_state["local-widget.answer-public"]
