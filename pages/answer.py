@@ -42,7 +42,7 @@ with failures.show_refusal("There is no advice for these rows."):
     if not mode.binds():
         receipts.show(settings)
         private_test.threshold_panel(settings)
-    private_test.panel(settings)
+    private_test.panel(settings, advice)
     views.figures_of(advice, settings, names, similar)
 
 words.explain("answer")

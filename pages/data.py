@@ -23,7 +23,7 @@ if not is_waiting:
     st.header("Backbone", anchor=False)
     if extraction.panel(settings):
         with failures.show_refusal("This data set could not be opened."):
-            if receipts.look(settings):
+            if not receipts.is_locked(settings, reads_rows=False):
                 rows.panel(settings)
 
 with st.expander("All backbones in a table", icon=":material/table_rows:"):

@@ -21,6 +21,7 @@ from pillar_core.runs import private_tests, rankings, receipts
 from pillar_core.runs.evidence import evidence_page
 from pillar_core.runs.models import model_bytes
 from pillar_core.runs.receipts import Training
+from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.types import BY_COIN, FeatureSet, RunRecord, SemiPrivateSplit
 
 _AGAIN, TEST = "train-again", "answer-test"
@@ -79,12 +80,23 @@ def offer_evidence(settings: Settings, *, attacks: Sequence[str] = ()) -> None:
     """The page for a data protection officer on the model of the last training of these rows, where its file is here."""
     trainings = receipts.of_rows(contents(settings)[0])
     if name := _last_model(settings, trainings):
-        spent, content = _sum(settings, trainings), store.default().get_bytes
+        spent, content, model = _sum(settings, trainings), store.default().get_bytes, latest_model(settings)
+        tested = with_tests(settings, model[0]) if model else None
 
         def page() -> bytes:
-            return evidence_page(io.BytesIO(content(name) or b""), attacks=attacks, spent=spent).encode()
+            file = model_bytes(tested, split=model[1]) if model and tested else content(name) or b""
+            return evidence_page(io.BytesIO(file), attacks=attacks, spent=spent).encode()
 
         st.download_button(**local.element("model-evidence"), data=page, file_name="evidence.html")
+
+
+def with_tests(settings: Settings, record: RunRecord) -> RunRecord | None:
+    """The model's record with the private tests of its test rows; None where none was of this model."""
+    tests, model = private_tests.of_rows(contents(settings)[1]), private_tests.model_of(record.classifier) if record.classifier else ""
+    if not any(test.model == model for test in tests):
+        return None
+    is_shown = history.in_sight(settings) == IN_SIGHT
+    return private_tests.add_tests(record, tests, has_coin=has_coin(core.features(settings)), is_shown=is_shown)
 
 
 def _last_model(settings: Settings, trainings: Sequence[Training]) -> str:
@@ -105,9 +117,9 @@ def _sum(settings: Settings, trainings: Sequence[Training]) -> str:
     return f"{total}{more}"
 
 
-def has_coin(data: FeatureSet) -> bool:
-    """Whether a secret coin of each row or person alone decided between training and test: ours, or as somebody states of their rows."""
-    return data.test_drawn == BY_COIN or (not data.test_drawn and local.value("answer-test-coin", False))
+def has_coin(data: FeatureSet) -> bool | str:
+    """Whether a secret coin of each row or person alone decided between training and test: `BY_COIN`, ours, or as somebody states it."""
+    return BY_COIN if data.test_drawn == BY_COIN else not data.test_drawn and local.value("answer-test-coin", False)
 
 
 def look(settings: Settings) -> bool:
@@ -123,7 +135,7 @@ def is_locked(settings: Settings, *, reads_rows: bool = True) -> bool:
     reads_rows: not so, rows that were not brought are not read to look for earlier tests.
     """
     is_known = reads_rows or bool(uploads.names_in(settings.data))
-    is_asked = bool(local.value(TEST, False)) or (is_known and bool(private_tests.of_rows(contents(settings)[1])))
+    is_asked = bool(local.value(f"{TEST}-{settings.data}", False)) or (is_known and bool(private_tests.of_rows(contents(settings)[1])))
     if is_asked and not mode.binds():
         words.say("private_test_asked", st.info, icon="lock")
     return is_asked and not mode.binds()

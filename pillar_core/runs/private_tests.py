@@ -7,9 +7,9 @@ from typing import Any
 from pillar_core.fingerprint import fingerprint
 from pillar_core.numerics import round_up
 from pillar_core.runs.spent import Spendings
-from pillar_core.types import Classifier, FeatureSet, NeighboringRelation, Provenance, RunRecord, Unit
+from pillar_core.types import BY_COIN, Classifier, FeatureSet, NeighboringRelation, Provenance, RunRecord, Unit
 
-LARGER = "the larger of the two, as you state that a secret coin of each row or person alone decides between training and test"
+LARGER = "the larger of the two, as {} a secret coin of each row or person alone decides between training and test"
 SUM = "their sum, because no secret coin of each row or person alone decides between training and test"
 SHOWN = "An exact figure of these test rows was shown, too, and no ε here covers it."
 UNTESTED = "; validation and test rows are not protected, and scores on them are non-private releases"
@@ -74,7 +74,7 @@ _TESTS = Spendings(
 keep, of_rows = _TESTS.keep, _TESTS.of_rows
 
 
-def add_tests(record: RunRecord, tests: Sequence[PrivateTest], *, has_coin: bool, is_shown: bool) -> RunRecord:
+def add_tests(record: RunRecord, tests: Sequence[PrivateTest], *, has_coin: bool | str, is_shown: bool) -> RunRecord:
     """The record, its statement naming private tests of its test rows.
 
     has_coin: a secret coin of each row or person alone decides between training and test. is_shown: an exact figure was shown.
@@ -94,7 +94,7 @@ def epsilon_with_tests(record: RunRecord) -> float | None:
     return epsilon_together(guarantee.epsilon.upper, form["tests"], unit, has_coin=form["has_coin"])
 
 
-def epsilon_together(epsilon: float, tests: Sequence[PrivateTest], unit: tuple[str, int | None], *, has_coin: bool) -> float | None:
+def epsilon_together(epsilon: float, tests: Sequence[PrivateTest], unit: tuple[str, int | None], *, has_coin: bool | str) -> float | None:
     """ε of trainings and tests together; None without tests, or where a test has another unit. unit: relation and rows of a person.
 
     Guarantee: the sum composes both. The larger holds where a coin of each row alone decides and neighbours differ by one row or person
@@ -104,6 +104,21 @@ def epsilon_together(epsilon: float, tests: Sequence[PrivateTest], unit: tuple[s
         return None
     tested = sum(test.epsilon for test in tests)
     return float(max(epsilon, tested) if has_coin and unit[0] == NeighboringRelation.ADD_OR_REMOVE_ONE else epsilon + tested)
+
+
+def larger(coin: bool | str) -> str:
+    """Why the larger ε counts: who says that a secret coin decided; `BY_COIN` where this library drew it."""
+    return LARGER.format("this library drew the test rows:" if coin == BY_COIN else "you state that")
+
+
+def doubt(test: PrivateTest, low: float, high: float, metric: str, *, n_classes: int) -> str:
+    """In one sentence that a test contradicts the expected range of `metric`, or does not show more than guessing; else ""."""
+    guess, ends = 0.5 if test.metric == "auc" else 1 / n_classes, f"{100 * low:.0f} to {100 * high:.0f} %"
+    is_outside = test.metric == metric and (test.high < low or test.low > high)
+    outside = f"lies outside the {ends} that the answer expected" if is_outside else ""
+    is_guess = test.metric != "accuracy" and test.low <= guess
+    guessing = f"does not show that the model beats guessing, {100 * guess:.0f} %" if is_guess else ""
+    return f"This test {' and '.join(filter(None, (outside, guessing)))}." if outside or guessing else ""
 
 
 def lines(record: RunRecord) -> list[str]:
@@ -125,7 +140,7 @@ def lines(record: RunRecord) -> list[str]:
     if total is None:
         words.append("Training and tests protect different units, so no one ε covers both.")
     else:
-        why = LARGER if form["has_coin"] and guarantee.relation == NeighboringRelation.ADD_OR_REMOVE_ONE else SUM
+        why = larger(form["has_coin"]) if form["has_coin"] and guarantee.relation == NeighboringRelation.ADD_OR_REMOVE_ONE else SUM
         words.append(f"Training and tests together: ε ≤ {round_up(total)} at δ = {guarantee.delta:g}, {why}.")
     return [*words, *([SHOWN] if form["is_shown"] else [])]
 

@@ -62,7 +62,7 @@ def keep_saved(record: RunRecord, split: SemiPrivateSplit) -> None:
         keep(rows, dataclasses.replace(training_on(split, METHODS[record.method].title, budget), model=model))
 
 
-def total(rows: str, tests: Sequence[PrivateTest], *, has_coin: bool = False) -> str:
+def total(rows: str, tests: Sequence[PrivateTest], *, has_coin: bool | str = False) -> str:
     """What all trainings on these rows spent, with the private tests of their test rows; a sum for each unit and relation.
 
     Guarantee: ε and δ of trainings add up; with tests, as `private_tests.epsilon_together`.

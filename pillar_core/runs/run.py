@@ -22,6 +22,7 @@ from pillar_core.runs import private_tests
 from pillar_core.runs.models import in_sight
 from pillar_core.splits import View, view_of
 from pillar_core.types import (
+    BY_COIN,
     Form,
     Guarantee,
     NeighboringRelation,
@@ -59,6 +60,7 @@ DECLARED = "public rows are made up from ranges and categories, which are public
 TEXT_PUBLIC = "the embeddings of class names are public, made without looking at private rows"
 FOREIGN = "the learner, from the package {}, charges all that it releases: no test of this library has held it to that"
 SPLIT_GIVEN = f"the split is taken as given{private_tests.UNTESTED}"
+SPLIT_BY_COIN = f"a secret coin of each row or person, drawn by this library, alone made test rows{private_tests.UNTESTED}"
 
 S = TypeVar("S")
 
@@ -350,7 +352,8 @@ def _guarantee(spec: RunSpec, cost: DpEvent, budget: PrivacyBudget | None, split
     extra += () if split.text_embeddings is None else (TEXT_PUBLIC,)
     extra += (FOREIGN.format(package),) if (package := _package_of(learner)) else ()
     form = FORM_SEEN.format(", and ".join(caveats)) if (caveats := split.features.caveats) else FORM_PUBLIC
-    assumptions = (SIZE_PUBLIC, CLASSES_PUBLIC, form, SPLIT_GIVEN, *extra, *learner.assumptions)
+    given = SPLIT_BY_COIN if split.features.test_drawn == BY_COIN else SPLIT_GIVEN
+    assumptions = (SIZE_PUBLIC, CLASSES_PUBLIC, form, given, *extra, *learner.assumptions)
     rows = split.rows_per_person
     return Guarantee(bounds, delta, neighbours, chosen.name, assumptions, describe(cost), rows_per_person=rows, event=cost)
 

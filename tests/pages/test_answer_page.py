@@ -34,7 +34,7 @@ def test_the_page_says_what_to_do_and_reads_no_test_row_unasked(start):
     said = words(app)
     assert "expect" in said
     assert "at ε = 1." in said
-    assert "% balanced accuracy at" in said
+    assert "% balanced accuracy (guessing: 50 %) at" in said
     assert "Nothing was read so far." in said
     assert "test accuracy" not in " ".join(str(table.value.columns.tolist()) for table in app.dataframe)
 
@@ -80,7 +80,7 @@ def test_a_choice_of_no_public_rows_is_the_sidebars_too(start):
 def test_rows_of_a_private_test_show_no_exact_figure_on_any_page(start):
     """Rows, Geometry, Runs and Audit still did."""
     app = start("answer", data="breast_cancer", epsilon="1")
-    app.toggle(key="local-widget.answer-test").set_value(True).run()
+    app.toggle(key="local-widget.answer-test-breast_cancer").set_value(True).run()
     for page in ("explore", "compare", "geometry", "data", "evidence", "runs"):
         app.switch_page(f"pages/{page}.py").run()
         assert not app.error
@@ -202,7 +202,9 @@ def test_a_paid_choice_is_said_in_one_sentence_and_the_sidebar_follows(start):
     assert "Your rows chose" not in words(app)
     app.button(key="answer-paid").click().run()
     (said,) = [item.value for item in app.markdown if item.value.startswith("### ")]
-    assert re.match(r"### Your rows chose (\*set [03]\* as public data|no public rows) and .*: expect .* % balanced accuracy; ε ≤ 3", said)
+    assert re.match(
+        r"### Your rows chose (\*set [03]\* as public data|no public rows) and .*: expect .* % balanced accuracy.*; ε ≤ 3", said
+    )
     again = start("answer", data=private, epsilon="1")
     assert "Your rows chose" in words(again)
     for each in (app, again):
@@ -213,7 +215,7 @@ def test_a_private_test_locks_the_rows_and_its_figure_is_in_the_statement(start,
     handed = {}
     monkeypatch.setattr(st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data}))
     app = start("answer", data="breast_cancer", epsilon="1")
-    app.toggle(key="local-widget.answer-test").set_value(True).run()
+    app.toggle(key="local-widget.answer-test-breast_cancer").set_value(True).run()
     assert "no exact figure of them is shown" in " ".join(item.value for item in app.info)
     assert "local-widget.answer-look" not in [toggle.key for toggle in app.toggle]
     app.button(key="answer-test-run").click().run()
@@ -227,6 +229,8 @@ def test_a_private_test_locks_the_rows_and_its_figure_is_in_the_statement(start,
     assert "Training and tests together: ε ≤ 2 " in said
     assert "test rows are not protected" not in said
     assert SHOWN not in said
+    assert "Tested privately: Accuracy" in handed["model-evidence"]().decode(), "the evidence is of the file with its test"
+    assert "A private test of these rows was asked for" not in words(start("data", data="iris"))
     again = start("answer", data="breast_cancer", epsilon="1")
     assert "no exact figure of them is shown" in " ".join(item.value for item in again.info)
 
@@ -238,7 +242,7 @@ def test_a_private_test_of_persons_counts_all_rows_of_one(start, monkeypatch):
     persons = Persons(np.arange(len(cancer.x_train)) // 2, 2)
     name = uploads.keep(dataclasses.replace(cancer, persons=persons), title="Visits")
     app = start("answer", data=name, epsilon="1")
-    app.toggle(key="local-widget.answer-test").set_value(True).run()
+    app.toggle(key=f"local-widget.answer-test-{name}").set_value(True).run()
     assert "No person may have more than 2 of the test rows" in words(app)
     app.toggle(key="local-widget.answer-test-coin").set_value(True).run()
     assert "Training and this test: ε = 1 together, the larger of the two" in words(app)
@@ -247,6 +251,7 @@ def test_a_private_test_of_persons_counts_all_rows_of_one(start, monkeypatch):
     with zipfile.ZipFile(io.BytesIO(handed["answer-tested"]())) as archive:
         said = archive.read("statement.txt").decode()
     assert "for one person, with all of their private examples, of which at most 2 are used of the test rows" in said
+    assert "Training and ε = 2 of this test and earlier ones: ε = 2 together, the larger of the two, as you state" in words(app)
     assert "Training and tests together: ε ≤ 1 at δ = 1e-05, the larger of the two" in said
 
 
@@ -334,6 +339,6 @@ def test_another_press_during_a_training_loses_neither_model_nor_press(start, mo
     assert ("Your rows chose" in words(app)) == (key == "answer-paid")
     if page == "answer":
         press_another(monkeypatch, private_tests)
-        app.toggle(key="local-widget.answer-test").set_value(True).run()
+        app.toggle(key="local-widget.answer-test-breast_cancer").set_value(True).run()
         app.button(key="answer-test-run").click().run()
         assert "Accuracy, ε = 1" in [metric.label for metric in app.run().metric]

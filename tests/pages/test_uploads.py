@@ -362,9 +362,9 @@ def test_a_secret_coin_draws_the_test_rows_of_rows_that_are_brought(start: Start
     drawn = uploads.load(str(linked(app)["data"]))
     assert (drawn.test_drawn, len(drawn.x_train) + len(drawn.x_test)) == (BY_COIN, 60)
     app.switch_page("pages/answer.py").run()
-    app.toggle(key="local-widget.answer-test").set_value(True).run()
+    app.toggle(key=f"local-widget.answer-test-{linked(app)['data']}").set_value(True).run()
     assert not [item for item in app.toggle if item.key == "local-widget.answer-test-coin"], "nobody has to state what the app knows"
-    assert "together, the larger of the two" in words(app)
+    assert "together, the larger of the two, as this library drew the test rows" in words(app)
 
 
 def test_public_arrays_with_names_go_with_a_private_table(start: Start) -> None:

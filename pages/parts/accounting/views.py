@@ -32,6 +32,7 @@ def controls(settings: Settings) -> GaussianSetting | None:
     left, middle, right = st.columns([1.6, 1, 1])
     how = local.choice("accounting-from", place=left)
     if how == "run":
+        left.caption(f"The sidebar's run of {pc.METHODS[settings.method].title}, not a model that Answer trained.")
         return _this_run(settings)
     steps, share = local.slider("accounting-steps", place=middle), local.slider("accounting-share", place=right)
     run = {"sampling_probability": share, "steps": steps, "relation": settings.relation}

@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, failures, history, local, plain, receipts, theme
+from pages.frame import badges, core, failures, local, plain, receipts, theme
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pillar_core import mode
@@ -16,20 +16,20 @@ from pillar_core.plots.privacy import private_roc
 from pillar_core.runs import private_tests, use
 from pillar_core.runs.models import model_bytes
 from pillar_core.runs.private_tests import PrivateTest
-from pillar_core.runs.statement import IN_SIGHT
+from pillar_core.studies.advice import Advice
 from pillar_core.studies.private_test import METRICS, roc
 from pillar_core.types import Provenance, RunRecord, SemiPrivateSplit
 
 LOOK = "answer-look"
 
 
-def panel(settings: Settings) -> None:
+def panel(settings: Settings, advice: Advice) -> None:
     """The switch; then ε, figure and what they cost, the button, and what the tests of the model said."""
     data = core.features(settings)
     if mode.binds() or data.y_test is None:
         return
     with st.container(border=True, key="private-test"):
-        if not local.toggle(receipts.TEST):
+        if not local.toggle(receipts.TEST, of=settings.data):
             st.caption("Test rows are people, too: a noisy figure of them may be shown and signed.")
             return
         epsilon, metric = controls(data.n_classes)
@@ -44,7 +44,8 @@ def panel(settings: Settings) -> None:
         if (model := receipts.latest_model(settings)) is None:
             st.caption("First train a model above; then press.")
             return
-        _results(settings, *model, has_coin)
+        choice = receipts.last_choice(settings) or {}
+        _results(settings, *model, choice.get("expected", [*advice.expected_accuracy, advice.metric]))
 
 
 def controls(n_classes: int, *, of: str = "") -> tuple[float, str]:
@@ -87,31 +88,32 @@ def _spend(settings: Settings, request: dict[str, Any]) -> None:
         pc.private_test(model[0], model[1].features, seed=None, **request)
 
 
-def _results(settings: Settings, record: RunRecord, split: SemiPrivateSplit, has_coin: bool) -> None:
-    """What tests of this model said, and its file with them in the statement."""
+def _results(settings: Settings, record: RunRecord, split: SemiPrivateSplit, expected: tuple[float, float, str]) -> None:
+    """What tests of this model said, whether it is what was expected, and its file with them in the statement."""
     model, tests = private_tests.model_of(record.classifier) if record.classifier else "", _tests(settings)
     for place, test in enumerate(reversed([test for test in tests if test.model == model])):
         value = f"{100 * test.value:.1f} % ({100 * test.low:.1f}–{100 * test.high:.1f})" if test.low > 0 or test.high < 1 else "cannot tell"
         st.metric(f"{private_tests.title_of(test.metric)}, ε = {test.epsilon:.3g}", value, help=plain.text(test.words))
         badges.show(Provenance.PRIVATE)
+        if doubt := private_tests.doubt(test, *expected, n_classes=split.features.n_classes):
+            st.warning(doubt, icon=":material/warning:")
         if test.unclear:
             st.caption(plain.text(test.rare))
         if test.metric == "auc":
             table = roc(test)
             show_figure(private_roc(table, mode=theme.mode()), table, FigureInfo(f"private_roc_{place}", settings, [badges.PRIVATE]))
-    if not any(test.model == model for test in tests):
+    if (named := receipts.with_tests(settings, record)) is None:
         return
-    named = private_tests.add_tests(record, tests, has_coin=has_coin, is_shown=history.in_sight(settings) == IN_SIGHT)
     st.markdown("\n".join(f"- {plain.text(line)}" for line in private_tests.lines(named)))
     st.download_button(**local.element("answer-tested"), data=lambda: model_bytes(named, split=split))
 
 
-def _cost(settings: Settings, epsilon: float, has_coin: bool, *, is_drawn: bool) -> str:
+def _cost(settings: Settings, epsilon: float, has_coin: bool | str, *, is_drawn: bool) -> str:
     """What training, earlier tests and this one cost together."""
     spent = sum(test.epsilon for test in _tests(settings))
-    start = f"Training and this test{f', with ε = {spent:.3g} of earlier tests' if spent else ''}"
+    start = f"Training and {f'ε = {spent + epsilon:.3g} of this test and earlier ones' if spent else 'this test'}"
     if has_coin and settings.relation == "add_or_remove_one":
-        return f"{start}: ε = {max(settings.epsilon, spent + epsilon):.3g} together, {private_tests.LARGER}."
+        return f"{start}: ε = {max(settings.epsilon, spent + epsilon):.3g} together, {private_tests.larger(has_coin)}."
     drawn = " The app drew the test rows class by class: a switch for such a coin stands where you bring the rows." if is_drawn else ""
     return f"{start}: ε = {settings.epsilon + spent + epsilon:.3g} together, {private_tests.SUM}.{drawn}"
 

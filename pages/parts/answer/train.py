@@ -53,10 +53,11 @@ def offer_paid(settings: Settings, names: list[str]) -> None:
         public = "no public rows" if choice.public == free.NONE else f"*{plain.text(question.title(choice.public))}* as public data"
         backbone = choice.backbone or choice.split.features.backbone
         through = f", {plain.text(pc.BACKBONES[backbone].title)}" if pc.BACKBONES[backbone or "identity"].takes == "images" else ""
-        expected = free.range_words(choice.predicted, choice.expected_accuracy, choice.metric)
+        expected = free.range_words(choice.predicted, choice.expected_accuracy, choice.metric, split.features.n_classes)
         spent = f"ε ≤ {round_up(choice.guarantee.epsilon.upper)} was spent on choice and training together"
         words = f"Your rows chose {public}{through} and {pc.METHODS[choice.method].title}: expect {expected}; {spent}."
-        return choice.record, choice.split, {"words": words, "settings": changes, "reasons": list(choice.reasons)}
+        promise = [*choice.expected_accuracy, choice.metric]
+        return choice.record, choice.split, {"words": words, "settings": changes, "reasons": list(choice.reasons), "expected": promise}
 
     _offer(train, settings, split, "A choice and a training", key="answer-paid", label="Choose within ε and train")
 

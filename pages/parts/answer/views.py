@@ -41,7 +41,7 @@ def sentence(settings: Settings, advice: Advice, target: float | None) -> None:
             use = f"{'Let your rows choose the public set, under *Paid*. ' if choice is None else ''}Without public rows, {learner}"
         elif advice.public == free.NONE:
             use = f"Use no public rows, {learner}"
-        expected = free.range_words(advice.predicted, advice.expected_accuracy, advice.metric)
+        expected = free.range_words(advice.predicted, advice.expected_accuracy, advice.metric, core.features(settings).n_classes)
         st.markdown(f"{'### ' if choice is None else ''}{start}{use}; expect {expected} at ε = {advice.epsilon:g}.")
         if choice is None:
             st.markdown("\n".join(f"- {plain.text(_with_titles(reason, advice))}" for reason in advice.reasons))

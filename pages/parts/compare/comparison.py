@@ -168,7 +168,7 @@ def advice(settings: Settings, comparison: Comparison) -> None:
         source = "From public facts and public rows alone, as on Answer: asking costs no privacy."
         if verdict.words:
             badges.show(badges.NON_PRIVATE)
-            expected = free.range_words(first.predicted, first.expected_accuracy, first.metric)
+            expected = free.range_words(first.predicted, first.expected_accuracy, first.metric, core.features(settings).n_classes)
             mean = runs.loc[runs["method"] == first.method, "accuracy"].mean()
             source = f"Expected of {title} before any run, from public rows alone: {expected}. Measured: {100 * mean:.1f} % accuracy."
         st.caption(source)

@@ -3,7 +3,7 @@
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, hovering, local, memory, plain, theme, words
+from pages.frame import badges, core, history, hovering, local, memory, plain, receipts, theme, words
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pages.parts.data import samples
@@ -14,7 +14,7 @@ from pillar_core.types import Provenance
 
 
 def panel(settings: Settings) -> None:
-    """The rows by role, and figures of them with their provenance."""
+    """The rows by role, and figures of them with their provenance; of rows that were brought the exact ones once they are asked for."""
     split = core.split(settings)
     facts = split.facts
     st.header(plain.text(uploads.title_of(settings.data)), anchor=False)
@@ -31,13 +31,15 @@ def panel(settings: Settings) -> None:
 
     left, right = st.columns(2)
     with left:
-        counts = core.class_counts(settings)
-        drawn = plots.class_balance(counts, mode=theme.mode())
-        show_figure(drawn, counts, FigureInfo("class_balance", settings, [Provenance.NON_PRIVATE]))
+        if is_exact := not uploads.names_in(settings.data) or local.toggle("rows-look", of=settings.data):
+            history.look(settings)
+            counts = core.class_counts(settings)
+            drawn = plots.class_balance(counts, mode=theme.mode())
+            show_figure(drawn, counts, FigureInfo("class_balance", settings, [Provenance.NON_PRIVATE]))
     if facts.n_public:
         with right:
             places, answered_by, badge = core.public_map(settings), "", str(Provenance.PUBLIC)
-            if local.choice("map-colour") == "model":
+            if local.choice("map-colour") == "model" and receipts.look(settings):
                 answered_by, badge = f"{pc.METHODS[settings.method].title} at {plots.epsilon_label(settings.epsilon)}", badges.EXPERIMENT
                 places = places.assign(**{"class": _answers(core.run_key(settings), settings)[: len(places)]})
             info = FigureInfo("public_map", settings, [badge])
@@ -45,7 +47,8 @@ def panel(settings: Settings) -> None:
             images = core.public_images(settings)
             if images is not None and len(images):
                 hovering.pictures(info.chart, images)
-    samples.panel(settings)
+    if is_exact:
+        samples.panel(settings)
 
 
 @memory.of_rows(max_entries=8, show_spinner="Asking a private model about the public rows …")

@@ -17,6 +17,7 @@ from pillar_core.arrays import Array
 from pillar_core.data import cells, encoding, persons, raw, recipes, reports, room, uploads
 from pillar_core.data.encoding import Column, Recipe
 from pillar_core.data.frames import notes_of
+from pillar_core.data.partition import BY_COIN_NOTE, SET_APART
 from pillar_core.data.parts import COLUMNS_SEEN
 from pillar_core.data.reader import Encoding
 from pillar_core.data.tables import (
@@ -194,9 +195,10 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
     words = [name for name in recipe.categories if name not in left_out]
     notes = [f"Columns of words that become categories: {join(words)}."] if words else []
     notes += [*notes_of(_table(private)), *rows.notes, *public_notes, *(_UNNAMED.format(Path(name).name) for name in unnamed)]
-    brought.list_notes(notes)
     if rows.test_drawn and brought.asks_for_coin("row" if person is None else "person"):
         answers = dataclasses.replace(answers, by_coin=True)
+        notes = [BY_COIN_NOTE if note == SET_APART else note for note in notes]
+    brought.list_notes(notes)
     brought.use_button(_keep, (answers, columns, recipe, public_name or PART), is_ready=bool(sources or public_name))
     brought.preview(rows, report)
 
@@ -347,7 +349,7 @@ def _left_out(columns: tuple[Column, ...], label: str, known: pd.DataFrame | Non
 
 def _declare_recipe(columns: tuple[Column, ...], label: str, left_out: list[str]) -> Recipe:
     """What the user says where no public row does: never what the private rows hold."""
-    st.markdown("**Say what these columns can hold**, without looking at the private rows: there are no public rows to learn it from.")
+    st.markdown("**Say what these columns can hold** from what anybody may know, not from the rows above: no public rows tell it.")
     categories: dict[str, tuple[str, ...]] = {}
     fills: dict[str, float] = {}
     ranges: dict[str, tuple[float, float]] = {}
@@ -355,10 +357,11 @@ def _declare_recipe(columns: tuple[Column, ...], label: str, left_out: list[str]
         if column.name in left_out or column.kind in (encoding.TEXT, *encoding.ADVICE):
             continue
         if column.kind in encoding.OF_WORDS:
-            words = _answer(column.name, "its words, with commas between them", "female, male")
+            words = _answer(column.name, "its words, with commas between them", "word, other word")
             categories[column.name] = tuple(word.strip() for word in words.split(",") if word.strip())
             continue
-        ends = _answer(column.name, "its smallest and largest value" + (", and what fills gaps" if column.gaps else ""), "0, 120, 50")
+        more = (", and what fills gaps", ", what fills gaps") if column.gaps else ("", "")
+        ends = _answer(column.name, f"its smallest and largest value{more[0]}", f"smallest, largest{more[1]}")
         numbers = _numbers(ends)
         if len(numbers) >= 2 and numbers[0] < numbers[1]:
             ranges[column.name] = (numbers[0], numbers[1])

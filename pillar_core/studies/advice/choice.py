@@ -90,7 +90,8 @@ class Choice:
     @property
     def sentence(self) -> str:
         """The choice in one sentence."""
-        upper, expected = round_up(self.guarantee.epsilon.upper), range_words(self.predicted, self.expected_accuracy, self.metric)
+        upper, n_classes = round_up(self.guarantee.epsilon.upper), self.split.features.n_classes
+        expected = range_words(self.predicted, self.expected_accuracy, self.metric, n_classes)
         public = {NONE: "no public rows", OWN: "the public rows at hand"}.get(self.public, f"*{self.public}* as public data")
         return f"Use {public}, {METHODS[self.method].title}; expect {expected}. ε ≤ {upper} covers the choice and this training."
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pillar_core import checks
+from pillar_core.data import raw
 from pillar_core.errors import DataError, SettingError
 from pillar_core.memo import Memo
 from pillar_core.methods import METHODS
@@ -39,7 +40,7 @@ _BASIS = {
     "labelled": "rehearsals on your labelled public rows",
     "unlabelled": "the public rows' spectrum and the sizes, by a table fitted on other data sets",
     "none": "the sizes alone, by a table fitted on other data sets",
-    "foreign": "the sizes alone, by a table fitted where public rows were of other classes, which help little",
+    "foreign": "the sizes alone, by a table fitted on public rows of other classes: those, and rows that were made up, help little",
 }
 FITTED: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("fitted.toml").read_text(encoding="utf-8"))
 
@@ -127,7 +128,8 @@ def advise(
     title, rows = METHODS[best.method].title, sides[best.public]
     public = {NONE: "no public rows", OWN: "the public rows at hand"}.get(best.public, f"*{best.public}* as public data")
     first_words = "Let private rows choose the public set (paid, within ε). Without public rows:" if is_unknown else f"Use {public},"
-    sentence = f"{first_words} {title}; expect {range_words(best.middle, best.accuracy, best.metric)} at ε = {epsilon:g}."
+    expected = range_words(best.middle, best.accuracy, best.metric, rows.facts.n_classes)
+    sentence = f"{first_words} {title}; expect {expected} at ε = {epsilon:g}."
     weight = rules.gaussian_mu(budget) * rows.facts.n_private / rows.facts.n_classes
     reasons = (
         *((UNKNOWN,) if is_unknown else ()),
@@ -142,10 +144,11 @@ def advise(
     return Advice(best.method, {}, best.accuracy, named, float(epsilon), sentence, reasons, FREE, every, metric, best.held, best.middle)
 
 
-def range_words(middle: float, accuracy: tuple[float, float], metric: str) -> str:
-    """A prediction with its range, in percent, and the metric where it is not accuracy."""
+def range_words(middle: float, accuracy: tuple[float, float], metric: str, n_classes: int) -> str:
+    """A prediction with its range, in percent, and the metric where it is not accuracy, with what guessing reaches."""
     low, high = (100 * end for end in accuracy)
-    return f"{100 * middle:.0f} ({low:.0f} to {high:.0f}) %{IN_WORDS[metric]}"
+    guess = f" (guessing: {100 / n_classes:.0f} %)" if IN_WORDS[metric] else ""
+    return f"{100 * middle:.0f} ({low:.0f} to {high:.0f}) %{IN_WORDS[metric]}{guess}"
 
 
 def held_words(counts: tuple[int, int]) -> str:
@@ -187,8 +190,8 @@ def _sides(split: SemiPrivateSplit, candidates: Mapping[str, Any] | None) -> tup
 
 
 def kind_of(rows: SemiPrivateSplit) -> str:
-    """Of public rows: "foreign", "labelled", "unlabelled" or "none"."""
-    if rows.other_y is not None:
+    """Of public rows: "foreign", as those are that were made up, "labelled", "unlabelled" or "none"."""
+    if rows.other_y is not None or rows.public_name == raw.MADE_UP_NAME:
         return "foreign"
     return "labelled" if simulation.can_play(rows) else "unlabelled" if len(rows.public_x) else "none"
 
@@ -212,7 +215,7 @@ def preferred_prediction(predictions: list[Prediction], rows: SemiPrivateSplit) 
     if kind_of(rows) == "none":
         return by_method["dp_raft"]
     if kind_of(rows) == "foreign":
-        return by_method["dp_sgd"]
+        return by_method["dp_sgd" if rows.other_y is not None else "pillar_kalman"]
     if "adamix" not in by_method:
         return by_method.get("pillar" if rows.facts.n_public < FEW_PUBLIC else "pillar_kalman", predictions[0])
     first, best = by_method["adamix"], max(predictions, key=lambda prediction: prediction.middle)
@@ -240,7 +243,8 @@ def _grounds(best: Prediction, rows: SemiPrivateSplit, predictions: list[Predict
     ) is not None and best is not alone:
         gain = 100 * (best.middle - alone.middle)
         change = f"gain {gain:z.1f} points over" if gain > -0.05 else f"stay {-gain:.1f} points below"
-        words.append(f"it should {change} using no private row ({METHODS[alone.method].title}, predicted: {100 * alone.middle:.0f} %)")
+        why = "" if gain > -0.05 else f": within the range, and {METHODS[best.method].title} did best on other data sets"
+        words.append(f"it should {change} using no private row ({METHODS[alone.method].title}, predicted: {100 * alone.middle:.0f} %){why}")
     if rows.public_y is not None and len(rows.public_y):
         share = float(np.bincount(rows.public_y).max() / len(rows.public_y))
         is_balanced = best.metric == "accuracy"
