@@ -2,6 +2,7 @@
 
 const FORMATS = { png: "PNG", svg: "SVG", copy: "Copy picture", print: "Print or PDF" };
 const FAMILY = "Source Sans", SHARPNESS = 2;
+const LOOKS = 600, PAUSE = 100;
 
 export default function ({ data, parentElement }) {
   parentElement.querySelector("section").replaceChildren(
@@ -15,8 +16,8 @@ export default function ({ data, parentElement }) {
 
 async function done(format, { chart, name, twins }) {
   if (format === "copy" && !navigator.clipboard?.write) return "This browser copies on TLS pages only";
-  const node = document.querySelector(`.st-key-${chart} .js-plotly-plot`);
-  if (!node?._fullLayout) return "Not drawn yet: press again";
+  const node = await drawn(chart);
+  if (!node) return "Not drawn yet: press again";
   const { svg, width, height } = await drawing(node, twins);
   if (format === "print") return print(`<title>${name}</title><style>@page { size: ${width}px ${height}px; margin: 0 } body { margin: 0 }</style>${svg}`);
   const vector = new Blob([svg], { type: "image/svg+xml" });
@@ -24,6 +25,15 @@ async function done(format, { chart, name, twins }) {
   const pixels = await raster(vector, width, height);
   if (format === "png") return save(pixels, `${name}.png`);
   return navigator.clipboard.write([new ClipboardItem({ "image/png": pixels })]).then(() => "Copied", () => "Not allowed to copy");
+}
+
+// The chart's node; on a busy machine a page is there before its plots are, which are waited for.
+async function drawn(chart) {
+  for (let looks = 0; looks < LOOKS; looks++) {
+    const node = document.querySelector(`.st-key-${chart} .js-plotly-plot`);
+    if (node?._fullLayout) return node;
+    await new Promise((resolve) => setTimeout(resolve, PAUSE));
+  }
 }
 
 // The chart as SVG in the colours of the light mode, as large as it is seen; a legend that scrolls is drawn whole.
