@@ -36,7 +36,7 @@ if __name__ == "__main__":
 else:
     from starlette.middleware import Middleware
 
-    from pages.frame import door, moving
+    from pages.frame import browser, door
 
     door.check()
-    app = st.App(__file__, lifespan=warming.ahead, routes=[moving.route()], middleware=[Middleware(door.Door)])
+    app = st.App(__file__, lifespan=warming.ahead, routes=[browser.plotly_route()], middleware=[Middleware(door.Door)])

@@ -2,17 +2,13 @@
 
 import streamlit as st
 
-from pages.frame import failures, navigation, receipts, session, words
+from pages.frame import navigation, receipts
 from pages.frame import settings as codec
 from pages.parts.answer import private_test, question, train, views
 from pages.parts.data import upload
 from pillar_core import mode
 
-navigation.begin()
-settings = session.current()
-
-words.title("answer")
-
+settings = navigation.begin()
 is_brought = codec.is_stored("data", settings.data)
 with st.expander("Private rows and public candidates", icon=":material/upload_file:", expanded=not is_brought):
     is_waiting = upload.panel(settings)
@@ -20,29 +16,26 @@ if is_waiting:  # an answer for other rows would stand below these
     st.caption("The answer for these rows appears here once you use them.")
     st.stop()
 
-with failures.show_refusal("There is no advice for these rows."):
-    names = question.candidates(settings)
-    if not question.are_numbers(settings, names):
-        st.stop()
-    if not mode.binds():
-        receipts.wait(settings)
-    target = question.target(settings)
-    similar = question.stated_similar(settings, names)
-    advice = question.advice(settings, names, similar, target)
-    views.sentence(settings, advice, target)
-    settings = question.following(settings, advice, names)
-    ways = ["Free: train this", "Paid: let private rows choose", "Diagnostic: what test rows say"]
-    free, paid, diagnostic = st.tabs(ways, default=ways[advice.public is None])
-    with free:
-        train.offer_free(settings, advice)
-    with paid:
-        train.offer_paid(settings, names)
-    with diagnostic:
-        views.diagnostic(settings, advice, names)
-    if not mode.binds():
-        receipts.show(settings)
-        private_test.threshold_panel(settings)
-    private_test.panel(settings, advice)
-    views.figures_of(advice, settings, names, similar)
-
-words.explain("answer")
+names = question.candidates(settings)
+if not question.are_numbers(settings, names):
+    st.stop()
+if not mode.binds():
+    receipts.wait(settings)
+target = question.target(settings)
+similar = question.stated_similar(settings, names)
+advice = question.advice(settings, names, similar, target)
+views.sentence(settings, advice, target)
+settings = question.following(settings, advice, names)
+ways = ["Free: train this", "Paid: let private rows choose", "Diagnostic: what test rows say"]
+free, paid, diagnostic = st.tabs(ways, default=ways[advice.public is None])
+with free:
+    train.offer_free(settings, advice)
+with paid:
+    train.offer_paid(settings, names)
+with diagnostic:
+    views.diagnostic(settings, advice, names)
+if not mode.binds():
+    receipts.show(settings)
+    private_test.threshold_panel(settings)
+private_test.panel(settings, advice)
+views.figures_of(advice, settings, names, similar)

@@ -1,18 +1,13 @@
 """Check my run: the certified ε of your own training, what your library reports, and what to change."""
 
-from pages.frame import failures, local, navigation, words
+from pages.frame import local, navigation
 from pages.parts.check import views
 
 navigation.begin()
-
-words.title("check")
 start = local.choice("check-start")
-with failures.show_refusal("This run cannot be checked."):
-    if start == "model":
-        views.model_panel()
-    else:
-        script = local.text("check-script") if start == "script" else ""
-        numbers = views.inputs(views.read(script), has_script=start == "script")
-        views.answer(views.check_numbers(script, views.sampler(has_script=start == "script"), **numbers), script)
-
-words.explain("check")
+if start == "model":
+    views.model_panel()
+else:
+    script = local.text("check-script") if start == "script" else ""
+    numbers = views.inputs(views.read(script), has_script=start == "script")
+    views.answer(views.check_numbers(script, views.sampler(has_script=start == "script"), **numbers), script)

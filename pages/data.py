@@ -2,14 +2,10 @@
 
 import streamlit as st
 
-from pages.frame import failures, navigation, receipts, session, words
+from pages.frame import failures, navigation, receipts
 from pages.parts.data import extraction, gallery, rows, upload
 
-navigation.begin()
-settings = session.current()
-
-words.title("data")
-
+settings = navigation.begin()
 TABS = ("Bring your own", "Data sets of the app", "Data sets of the papers")
 brought, ours, papers = st.tabs(TABS, default=TABS[gallery.place(settings.data)])
 with brought:
@@ -29,4 +25,3 @@ if not is_waiting:
 with st.expander("All backbones in a table", icon=":material/table_rows:"):
     extraction.table()
 upload.settings_file()
-words.explain("data", seed=settings.seed)

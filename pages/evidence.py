@@ -4,19 +4,13 @@ import contextlib
 
 import streamlit as st
 
-from pages.frame import failures, local, navigation, receipts, session, words
+from pages.frame import local, navigation, receipts
 from pages.parts.evidence import attacks as evidence_attacks
 from pages.parts.evidence import audits as evidence_audits
 from pages.parts.learn import lesson
 from pillar_core import mode
 from pillar_core.errors import PillarError
 from pillar_core.methods import METHODS
-
-navigation.begin()
-settings = session.current()
-lesson.banner(settings)
-
-words.title("evidence")
 
 VIEWS = {
     "attack": evidence_attacks.attack,
@@ -27,6 +21,9 @@ VIEWS = {
     "sabotage": evidence_audits.fault_injection,
     "blind": evidence_audits.blind_spots,
 }
+
+settings = navigation.begin()
+lesson.banner(settings)
 if not receipts.look(settings):
     st.stop()
 with contextlib.suppress(PillarError):  # the view says what is wrong
@@ -34,7 +31,4 @@ with contextlib.suppress(PillarError):  # the view says what is wrong
     if not mode.binds():
         source = f"Of an experiment with {METHODS[settings.method].title} and a known seed on these rows, and not of this model: "
         receipts.offer_evidence(settings, attacks=[source + verdict.replace("*", "")])
-with failures.show_refusal("This evidence could not be gathered."):
-    VIEWS[local.choice("evidence-view")](settings)
-
-words.explain("evidence")
+VIEWS[local.choice("evidence-view")](settings)

@@ -2,17 +2,13 @@
 
 import streamlit as st
 
-from pages.frame import failures, history, navigation, receipts, session, words
+from pages.frame import failures, history, navigation, receipts
 from pages.parts.explore import curves, release, result, views
 from pages.parts.learn import lesson
 from pillar_core.studies.tuning.ways import Choosing
 
-navigation.begin()
-settings = session.current()
-
-words.title("explore")
+settings = navigation.begin()
 lesson.banner(settings)
-
 with failures.show_refusal("This run could not be trained."):
     if not receipts.look(settings):
         st.stop()

@@ -2,38 +2,31 @@
 
 import streamlit as st
 
-from pages.frame import badges, failures, local, navigation, receipts, session, words
+from pages.frame import badges, local, navigation, receipts, words
 from pages.parts.geometry import shapes
 from pages.parts.geometry import views as geometry_views
 from pillar_core import geometry as geo
 
-navigation.begin()
-settings = session.current()
-
-words.title("geometry")
-
-with failures.show_refusal("The geometry of these rows could not be drawn."):
-    if not receipts.look(settings):
-        st.stop()
-    separation = shapes.Separation(settings)
-    basis = shapes.basis(separation, geo.BasisKind.PUBLIC_PCA)
-    spectrum = geo.spectrum(basis)
-    hyperplanes, is_complete = shapes.separators(separation)
-    best = geo.best_k(shapes.predicted_curves(settings, (settings.epsilon,)))
-    k = shapes.present_k(settings, basis.rank)
-    missed = geo.xi_of(hyperplanes.weights, basis.vectors)[:, k - 1].mean()
-    badges.show_row(badges.NON_PRIVATE)
-    numbers = {
-        "energy": f"{100 * spectrum['cumulative'].iloc[k - 1]:.1f} %",
-        "missed": f"{missed:.2f}",
-        "gap": f"{spectrum['gap'].iloc[k - 1]:.2g}",
-        "best": f"{best['k'].iloc[0]:,.0f}",
-    }
-    of = f"{len(hyperplanes.pairs)} pairs{'' if is_complete else ', a preview'}"
-    words.metrics("geometry", numbers, k=k, of=of, epsilon=settings.epsilon, percent=100 * best["accuracy"].iloc[0])
-    ratio, kind = shapes.collapse(settings)
-    if ratio is not None:
-        words.say("collapse", ratio=ratio, kind=kind)
-    geometry_views.VIEWS[local.choice("geometry-view")](settings)
-
-words.explain("geometry", rows=shapes.ROWS_PER_CLASS)
+settings = navigation.begin()
+if not receipts.look(settings):
+    st.stop()
+separation = shapes.Separation(settings)
+basis = shapes.basis(separation, geo.BasisKind.PUBLIC_PCA)
+spectrum = geo.spectrum(basis)
+hyperplanes, is_complete = shapes.separators(separation)
+best = geo.best_k(shapes.predicted_curves(settings, (settings.epsilon,)))
+k = shapes.present_k(settings, basis.rank)
+missed = geo.xi_of(hyperplanes.weights, basis.vectors)[:, k - 1].mean()
+badges.show_row(badges.NON_PRIVATE)
+numbers = {
+    "energy": f"{100 * spectrum['cumulative'].iloc[k - 1]:.1f} %",
+    "missed": f"{missed:.2f}",
+    "gap": f"{spectrum['gap'].iloc[k - 1]:.2g}",
+    "best": f"{best['k'].iloc[0]:,.0f}",
+}
+of = f"{len(hyperplanes.pairs)} pairs{'' if is_complete else ', a preview'}"
+words.metrics("geometry", numbers, k=k, of=of, epsilon=settings.epsilon, percent=100 * best["accuracy"].iloc[0])
+ratio, kind = shapes.collapse(settings)
+if ratio is not None:
+    words.say("collapse", ratio=ratio, kind=kind)
+geometry_views.VIEWS[local.choice("geometry-view")](settings)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.frame import badges, core, local, navigation, odds, session, theme, words
+from pages.frame import badges, core, local, navigation, odds, theme, words
 from pages.frame import settings as codec
 from pages.frame.figures import FigureInfo, show_figure
 from pillar_core import plots
@@ -18,11 +18,7 @@ from pillar_core.studies.portable import STORIES
 _OFFERS: dict[str, Json] = dict(toml_tables(Path(__file__).with_name("home.toml")))
 _DATA = "Fashion-MNIST by EfficientNet-Lite0: 1,799 private images, 201 public"
 
-navigation.begin()
-settings = session.current()
-
-words.title("home")
-
+settings = navigation.begin()
 table = core.hero_table()
 door, *doors = _OFFERS["doors"]
 left, right = st.columns([2.5, 1])
@@ -57,5 +53,3 @@ with st.expander("Ten stories", icon=":material/menu_book:"):
         changes = {"data": story.dataset} | dict(zip(("method", "epsilon", "k"), story.opening, strict=True))
         navigation.link("explore", story.question, changes=dataclasses.asdict(codec.Settings()) | changes)
     st.caption("`python examples/stories.py` writes each as one HTML file that needs no network, with a surprise to open.")
-
-words.explain("home")

@@ -1,12 +1,10 @@
 """Learn: three lessons of six steps with one control each. Predict, then reveal what real images say."""
 
-from pages.frame import failures, navigation, session, theme
+from pages.frame import failures, navigation, theme
 from pages.parts.learn import lesson, teacher
 from pages.parts.learn.steps import of_number
 
-navigation.begin()
-settings = session.current()
-
+settings = navigation.begin()
 now, _ = of_number(settings.lesson)
 theme.title(now.title, now.about)
 lesson.choose(settings)

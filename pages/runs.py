@@ -2,27 +2,20 @@
 
 import streamlit as st
 
-from pages.frame import failures, navigation, receipts, session, words
+from pages.frame import navigation, receipts
 from pages.parts.runs import jobs as runs_jobs
 from pages.parts.runs import papers as runs_papers
 from pages.parts.runs import results as runs_results
 from pillar_core.runs import records
 
-navigation.begin()
-settings = session.current()
-
-words.title("runs")
-
-with failures.show_refusal("The runs could not be read."):
-    with st.spinner("Reading the cache …"):
-        runs = records.all_runs()
-    view = runs_results.view(settings.runs)
-    if view == "plan":
-        runs_jobs.builder(settings, runs)
-    elif view == "jobs":
-        runs_jobs.panel()
-    elif receipts.look(settings):
-        show = runs_papers.panel if view == "papers" else runs_results.panel
-        show(settings, runs)
-
-words.explain("runs")
+settings = navigation.begin()
+with st.spinner("Reading the cache …"):
+    runs = records.all_runs()
+view = runs_results.view(settings.runs)
+if view == "plan":
+    runs_jobs.builder(settings, runs)
+elif view == "jobs":
+    runs_jobs.panel()
+elif receipts.look(settings):
+    show = runs_papers.panel if view == "papers" else runs_results.panel
+    show(settings, runs)

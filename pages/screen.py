@@ -2,43 +2,36 @@
 
 import streamlit as st
 
-from pages.frame import failures, navigation, session, words
+from pages.frame import navigation
 from pages.parts.learn import lesson
 from pages.parts.screen import question as screening
 from pages.parts.screen import trim
 from pages.parts.screen import views as screening_views
 from pages.parts.screen.sets import is_table, is_text
 
-navigation.begin()
-settings = session.current()
+settings = navigation.begin()
 screening.restore(settings)
 lesson.banner(settings)
-
-words.title("screen")
-
-with failures.show_refusal("These sets could not be compared.", advice="Change the setting that is named, or leave that candidate out."):
-    with st.container(border=True, key="screen-controls"):
-        choice = screening.controls(settings)
-    screening.publish(settings, choice)
-    cost = "Spends no ε: a non-private diagnostic." if choice.epsilon is None else f"One release at ε = {choice.epsilon:g} ranks them all."
-    cost += " Its noise is secret, and models trained on these rows add this ε to theirs." if choice.is_paid else ""
-    table = screening.answer(choice.ask("ranking"), "Compare every set", cost=cost)
-    if table is not None:
-        screening_views.summary(choice, table, settings)
-        screening_views.ranking(choice, table, settings)
-        trim.panel(choice, settings)
-        screening_views.cards(choice, table)
-        below = st.expander("How many public rows do I need?", icon=":material/groups:", key="screen-enough", on_change="rerun")
-        if below.open:
-            with below:
-                screening_views.enough(choice, settings)
-        if is_text(choice.private) or is_table(choice.private):
-            st.caption("Distances of gradients and closer looks are for images, because their models read pixels.")
-        else:
-            title = "Look closer: measured accuracy, angles, spectra"
-            closer = st.expander(title, icon=":material/search:", key="screen-closer", on_change="rerun")
-            if closer.open:
-                with closer:
-                    screening_views.more(choice, table, settings)
-
-words.explain("screen")
+with st.container(border=True, key="screen-controls"):
+    choice = screening.controls(settings)
+screening.publish(settings, choice)
+cost = "Spends no ε: a non-private diagnostic." if choice.epsilon is None else f"One release at ε = {choice.epsilon:g} ranks them all."
+cost += " Its noise is secret, and models trained on these rows add this ε to theirs." if choice.is_paid else ""
+table = screening.answer(choice.ask("ranking"), "Compare every set", cost=cost)
+if table is not None:
+    screening_views.summary(choice, table, settings)
+    screening_views.ranking(choice, table, settings)
+    trim.panel(choice, settings)
+    screening_views.cards(choice, table)
+    below = st.expander("How many public rows do I need?", icon=":material/groups:", key="screen-enough", on_change="rerun")
+    if below.open:
+        with below:
+            screening_views.enough(choice, settings)
+    if is_text(choice.private) or is_table(choice.private):
+        st.caption("Distances of gradients and closer looks are for images, because their models read pixels.")
+    else:
+        title = "Look closer: measured accuracy, angles, spectra"
+        closer = st.expander(title, icon=":material/search:", key="screen-closer", on_change="rerun")
+        if closer.open:
+            with closer:
+                screening_views.more(choice, table, settings)

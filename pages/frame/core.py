@@ -6,8 +6,8 @@ bounded in number.
 
 import contextlib
 import dataclasses
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -32,6 +32,7 @@ from pillar_core.studies.advice.simulation import UNBALANCED
 from pillar_core.types import Dataset, FeatureSet, Form, PublicFacts, RunRecord, RunSpec, SemiPrivateSplit
 
 NOT_EXTRACTED = "are not in the cache yet: open Data & backbone and press Extract."
+T = TypeVar("T")
 _SPLIT = ("data", "backbone", "public", "public_fraction", "seed")
 _MAPPED = 2000
 """Public rows of a map, at most."""
@@ -97,6 +98,16 @@ def run(settings: Settings) -> RunRecord:
         return record
     with contextlib.nullcontext() if store.default().has("record", run_key(settings)) else shares.turn():
         return sweep.read_or_run(spec(settings), split(settings))
+
+
+def of_run(make: Callable[..., T], *, max_entries: int, show_spinner: str) -> Callable[..., T]:
+    """What `make` finds out about a run from its specification, its split and named arguments, kept by the run's key and those."""
+
+    @memory.of_rows(max_entries=max_entries, show_spinner=show_spinner, by=lambda settings, **named: (run_key(settings), *named.values()))
+    def read(settings: Settings, **named: Any) -> T:
+        return make(spec(settings), split(settings), **named)
+
+    return read
 
 
 def spec(settings: Settings) -> RunSpec:

@@ -2,13 +2,12 @@
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
 import streamlit as st
 
-from pages.frame import copying, core, exports, moving, plain, report, session, shares, theme, words
+from pages.frame import browser, core, exports, plain, report, session, shares, theme, words
 from pages.frame.badges import DIAGNOSTIC, REAL, SYNTHETIC, Seeds, line, show_row
 from pages.frame.settings import EPSILONS, Settings, Value
 from pillar_core import plots
@@ -19,7 +18,6 @@ from pillar_core.plots.theme import Figure, light_twins, narrow_copy
 from pillar_core.studies import open_questions
 from pillar_core.types import Provenance
 
-_PICTURES = Path(__file__).with_name("pictures.js").read_text(encoding="utf-8")
 _CONFIG: dict[str, Json] = {
     "displaylogo": False,
     "responsive": True,
@@ -76,7 +74,7 @@ def show_figure(
     """Draws a figure, and below it a line of its provenance, which opens badges, table, alt text and downloads.
 
     table: a frame, or the function that makes it once the exports are opened.
-    base, runs: the name of a figure that stays while the traces `runs` move over it (see `moving`).
+    base, runs: the name of a figure that stays while the traces `runs` move over it (see `browser.moving_chart`).
     """
     with st.container(key=f"figure-{info.name}", border=True):
         is_narrow = theme.is_narrow()
@@ -89,7 +87,7 @@ def show_figure(
             drawn = narrow_copy(figure) if is_narrow else figure
             st.plotly_chart(drawn, theme=None, on_select=on_select, selection_mode="points", **shared)
         else:
-            moving.chart(figure, runs=runs, base=base, is_narrow=is_narrow, **shared)
+            browser.moving_chart(figure, runs=runs, base=base, is_narrow=is_narrow, **shared)
         majority = core.majority(info.settings) if info.is_accuracy else None
         if majority is not None:
             st.caption(f"Guessing the most common class scores {100 * majority:.1f} % on the test rows.")
@@ -129,8 +127,7 @@ def _show_exports(figure: Figure, runs: Mapping[str, object] | None, table: Tabl
     with below:
         show_row(*info.all_badges, seeds=info.seeds)
         st.caption(plain.text(figure.layout.meta["alt"]))
-        pictures = st.components.v2.component("pillar_pictures", html="<section></section>", css=copying.STYLE, js=_PICTURES)
-        pictures(key=f"pictures-{info.name}", data={"chart": info.chart, "name": info.name, "twins": light_twins(theme.mode(), EPSILONS)})
+        browser.save_buttons(info.chart, info.name, light_twins(theme.mode(), EPSILONS))
         files: dict[str, tuple[str, bytes | Callable[[], bytes]]] = {
             "CSV": ("csv", exports.csv(frame)),
             "Settings": ("yaml", exports.settings_yaml(info.settings).encode()),

@@ -9,8 +9,9 @@ from typing import Any
 
 import streamlit as st
 
-from pages.frame import session
+from pages.frame import failures, session, words
 from pages.frame import settings as codec
+from pages.frame.settings import Settings
 from pillar_core.arrays import Json
 from pillar_core.data import uploads
 
@@ -85,16 +86,19 @@ def link(name: str, label: str, *, icon: str = ":material/arrow_forward:", chang
 
 
 def run(page: Any) -> None:
-    """Runs a page inside the frame."""
-    token = _INSIDE_FRAME.set(True)
+    """Runs a page inside the frame, between its title and how its numbers were computed."""
+    token, name = _INSIDE_FRAME.set(True), page.url_path or PAGES[0][0]
     try:
-        page.run()
+        words.title(name)
+        with failures.show_refusal("This page could not be drawn."):
+            page.run()
+        words.explain(name, **dataclasses.asdict(session.current()))
     finally:
         _INSIDE_FRAME.reset(token)
 
 
-def begin() -> None:
-    """The first line of every page: makes sure that the frame runs around it.
+def begin() -> Settings:
+    """The settings of this run, for the first line of every page: it makes sure that the frame runs around it.
 
     The first request after a server start may be a deep link, and Streamlit then runs that page's file alone, without
     sidebar and settings. Calling the navigation registers the pages; the rerun goes through app.py.
@@ -102,3 +106,4 @@ def begin() -> None:
     if not _INSIDE_FRAME.get():
         st.navigation(pages(), position="hidden")
         st.rerun()
+    return session.current()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import copying, core, exports, jobs, local, odds, plain, session, theme
+from pages.frame import browser, core, exports, jobs, local, odds, plain, session, theme
 from pages.frame import settings as codec
 from pages.frame.settings import EPSILONS, KS, PARAMS, PART, PUBLIC_TITLES, RULE, Settings, choices
 from pillar_core import plots
@@ -139,7 +139,7 @@ def _draw_footer(settings: Settings) -> None:
             st.button(**local.element("unpin", of=name), on_click=session.change, kwargs={"a": codec.with_pin(settings, letter, None)})
         st.caption(f"Changed since {letter}: {plain.text(changes)}")
     hint = "It shows the same view on any machine that has the data, and holds the seed: runs that it shows are experiments, not releases."
-    copying.button("Copy link", settings, key="copy-link", hint=hint)
+    browser.copy_button("Copy link", settings, key="copy-link", hint=hint)
     jobs.show_unfinished()
     cores, cache = os.cpu_count() or 1, pc.store.default()
     st.caption(f":material/memory: {cores} CPU core{'' if cores == 1 else 's'} · :material/folder: cache `{cache.root.name}/`")

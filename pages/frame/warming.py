@@ -13,7 +13,6 @@ _FIRST = (
     "pages.frame.sidebar",
     "pages.frame.figures",
     "pages.parts.explore.release",
-    "pages.parts.explore.release",
     "pages.parts.explore.views",
 )
 _LATER = "torch"

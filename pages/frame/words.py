@@ -14,15 +14,17 @@ WORDS: dict[str, dict[str, Json]] = toml_tables(Path(__file__).parents[1] / "wor
 
 
 def title(page: str) -> None:
-    """Draws the page's title."""
-    theme.title(WORDS[page]["title"], WORDS[page]["lede"], is_front=page == "home")
+    """Draws the page's title, where it has always the same."""
+    if page in WORDS:
+        theme.title(WORDS[page]["title"], WORDS[page]["lede"], is_front=page == "home")
 
 
 def explain(page: str, **fields: object) -> None:
     """Draws how the page's numbers were computed, closed; fields fill the words' gaps."""
-    entry = {"label": "How this was computed", "icon": ":material/science:"} | WORDS[page]
-    with st.expander(entry["label"], icon=entry["icon"]):
-        st.markdown(entry["how"].format_map(fields))
+    entry = {"label": "How this was computed", "icon": ":material/science:"} | WORDS.get(page, {})
+    if "how" in entry:
+        with st.expander(entry["label"], icon=entry["icon"]):
+            st.markdown(entry["how"].format_map(fields))
 
 
 def say(note: str, show: Callable[..., object] = st.caption, /, **fields: object) -> None:

@@ -134,12 +134,6 @@ def cached_separators(spec: Payload, rows: Rows) -> Separators | None:
     return Separators(pairs, weights, offsets, converged)
 
 
-def margin_ks(rank: int) -> list[int]:
-    """About eight values of k up to `rank` on a logarithmic scale, at which margins are projected."""
-    offered = (2, 5, 10, 20, 40, 100, 200, 400, 800, 1600)
-    return [*(k for k in offered if k < rank), rank]
-
-
 def _rows_and_basis(data: FeatureSet | SemiPrivateSplit) -> tuple[Rows, Basis]:
     rows = geometry.rows_of(data)
     return rows, geometry.basis_of(rows, kind="public_pca" if rows.has_public else "private_pca")

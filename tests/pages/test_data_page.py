@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 
 import pillar_core as pc
 from page_reading import Start, linked, metric, words
-from pages.frame import core, hovering
+from pages.frame import browser, core
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pillar_core.backbones import names
@@ -160,4 +160,4 @@ def test_the_map_s_points_have_the_pictures_of_their_rows_and_a_model_s_answers(
     figure = json.loads(next(item.proto.spec for item in app.get("plotly_chart") if item.key == "chart-public_map"))
     assert "says" in figure["layout"]["title"]["subtitle"]["text"]
     assert all("customdata" in trace for trace in figure["data"])
-    assert hovering.sheet(np.zeros((3, 8, 8), dtype=np.uint8), 2).startswith("data:image/jpeg;base64,")
+    assert browser.sheet(np.zeros((3, 8, 8), dtype=np.uint8), 2).startswith("data:image/jpeg;base64,")

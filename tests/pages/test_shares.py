@@ -24,7 +24,7 @@ SOLVED = {"accounting": ";accounting-from:epsilon"}
 """The start from which a view computes anything."""
 FREE = {
     "core": ["_features", "_raw", "_rule_k", "_specs_by_key", "class_counts", "hero_table", "public_map", "run", "spectrum", "split"],
-    "moving": ["_json"],
+    "browser": ["_json"],
     "comparison": ["_against_epsilon", "_comparison"],
     "curves": ["_curves"],
     "jobs": ["pc.jobs.spec"],

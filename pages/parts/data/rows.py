@@ -3,7 +3,7 @@
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, history, hovering, local, memory, plain, receipts, theme, words
+from pages.frame import badges, browser, core, history, local, memory, plain, receipts, theme, words
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pages.parts.data import samples
@@ -41,20 +41,20 @@ def panel(settings: Settings) -> None:
             places, answered_by, badge = core.public_map(settings), "", str(Provenance.PUBLIC)
             if local.choice("map-colour") == "model" and receipts.look(settings):
                 answered_by, badge = f"{pc.METHODS[settings.method].title} at {plots.epsilon_label(settings.epsilon)}", badges.EXPERIMENT
-                places = places.assign(**{"class": _answers(core.run_key(settings), settings)[: len(places)]})
+                places = places.assign(**{"class": _answers(settings)[: len(places)]})
             info = FigureInfo("public_map", settings, [badge])
             show_figure(plots.map_2d(places, answered_by=answered_by, mode=theme.mode()), places, info)
             images = core.public_images(settings)
             if images is not None and len(images):
-                hovering.pictures(info.chart, images)
+                browser.hover_pictures(info.chart, images)
     if is_exact:
         samples.panel(settings)
 
 
-@memory.of_rows(max_entries=8, show_spinner="Asking a private model about the public rows …")
-def _answers(key_: str, _settings: Settings) -> list[str]:
+@memory.of_rows(max_entries=8, show_spinner="Asking a private model about the public rows …", by=core.run_key)
+def _answers(settings: Settings) -> list[str]:
     """What the settings' model says of each public row; a function of the model, so it spends nothing more."""
-    classifier, parts = core.train_run(_settings).classifier, core.split(_settings)
+    classifier, parts = core.train_run(settings).classifier, core.split(settings)
     if classifier is None:
         raise DataError("This learner gives no model.")
     return [parts.features.classes[label] for label in classifier.predict(parts.public_x)]

@@ -26,6 +26,9 @@ from pillar_core.studies.evidence.reconstruction import Reconstruction
 from pillar_core.studies.evidence.score_leak import ScoreLeak
 from pillar_core.types import Dataset, Form, RunRecord
 
+_shadows = core.of_run(evidence.shadow_attacks, max_entries=8, show_spinner="Training shadow heads …")
+_individuals = core.of_run(one_run.individuals, max_entries=8, show_spinner="Following every row along the trajectory …")
+
 
 def leak(settings: Settings) -> None:
     """Three readings of one released distance by two attackers, beside the published attack."""
@@ -131,13 +134,13 @@ def attack(settings: Settings) -> None:
 def attacks_so_far(settings: Settings) -> list[Attack]:
     """The attacks on the sidebar's run so far, those with shadow models first."""
     key = core.run_key(settings)
-    shadows = _shadows(key, settings) if local.value("evidence-lira", "") == key else ()
-    return [*shadows, _loss(key, settings)]
+    shadows = _shadows(settings) if local.value("evidence-lira", "") == key else ()
+    return [*(attack_ for attack_ in shadows if attack_.uses_shadows), _loss(settings)]
 
 
 def exposed_rows(settings: Settings) -> None:
     """Histogram of individual ε against the stated one, the most exposed rows, and classes."""
-    losses = _individuals(core.run_key(settings), settings)
+    losses = _individuals(settings)
     badges.show_row(badges.NON_PRIVATE, "individual privacy, no guarantee")
     share = float((losses.table["epsilon"] <= losses.stated_epsilon / 2).mean())
     numbers = {
@@ -199,17 +202,6 @@ def _most_exposed(losses: Individuals, settings: Settings) -> None:
         st.dataframe(worst, hide_index=True, key="exposed-rows", column_config=words.columns("exposed_rows"), height=215)
 
 
-@memory.of_rows(max_entries=16)
-def _loss(key_: str, _settings: Settings) -> Attack:
-    return evidence.loss_attack(core.train_run(_settings), core.split(_settings))
-
-
-@memory.of_rows(max_entries=8, show_spinner="Training shadow heads …")
-def _shadows(key_: str, _settings: Settings) -> tuple[Attack, ...]:
-    attacks = evidence.shadow_attacks(core.spec(_settings), core.split(_settings))
-    return tuple(attack_ for attack_ in attacks if attack_.uses_shadows)
-
-
-@memory.of_rows(max_entries=8, show_spinner="Following every row along the trajectory …")
-def _individuals(key_: str, _settings: Settings) -> Individuals:
-    return one_run.individuals(core.spec(_settings), core.split(_settings))
+@memory.of_rows(max_entries=16, by=core.run_key)
+def _loss(settings: Settings) -> Attack:
+    return evidence.loss_attack(core.train_run(settings), core.split(settings))

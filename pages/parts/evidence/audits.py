@@ -21,6 +21,8 @@ from pillar_core.studies.evidence.attacks import CanaryAudit
 from pillar_core.studies.evidence.one_run import OneRunAudit, one_run_audit
 
 _CANARIES = 1000
+_audit_once = core.of_run(one_run_audit, max_entries=8, show_spinner="Training once, with canaries …")
+_audit_many = core.of_run(evidence.canary_audit, max_entries=8, show_spinner="Training with the canary and without …")
 
 
 def audit(settings: Settings) -> None:
@@ -39,7 +41,7 @@ def audit(settings: Settings) -> None:
     if reason:
         st.info(f"Trials need descent on one linear head: {reason}.", icon=":material/info:")
     elif local.value("evidence-audit", "") == wanted:
-        _result(_audit_many(wanted, trials, settings), settings)
+        _result(_audit_many(settings, trials=trials), settings)
     else:
         label = f"Now audit: train {2 * (trials + max(evidence.FEWEST_PILOT, trials // 4)):,} heads"
         st.button(**local.element("audit-run", label=label), on_click=local.put, args=("evidence-audit", wanted))
@@ -47,7 +49,7 @@ def audit(settings: Settings) -> None:
     drawn = plots.one_run_reach(reach, mode=theme.mode(), canaries=_CANARIES)
     show_figure(drawn, reach, FigureInfo("one_run", settings, [badges.THEORY]))
     if not reason:
-        _one_run(_audit_once(core.run_key(settings), settings))
+        _one_run(_audit_once(settings))
 
 
 def audits_so_far(settings: Settings) -> tuple[OneRunAudit, CanaryAudit | None]:
@@ -55,9 +57,8 @@ def audits_so_far(settings: Settings) -> tuple[OneRunAudit, CanaryAudit | None]:
 
     Raises UnsupportedError: a learner or a run that is not audited.
     """
-    key, wanted_key = core.run_key(settings), local.value("evidence-audit", "")
-    wanted, _, trials = wanted_key.rpartition("-")
-    return _audit_once(key, settings), _audit_many(wanted_key, int(trials), settings) if wanted == key else None
+    wanted, _, trials = local.value("evidence-audit", "").rpartition("-")
+    return _audit_once(settings), _audit_many(settings, trials=int(trials)) if wanted == core.run_key(settings) else None
 
 
 def verdict(settings: Settings) -> str:
@@ -193,13 +194,3 @@ def _power(_claimed: accounting.TradeOff, delta: float, epsilon: float, trials: 
 @memory.cache(max_entries=8)
 def _reach(delta: float) -> pd.DataFrame:
     return privacy_tables.one_run_reach(canaries=_CANARIES, delta=delta)
-
-
-@memory.of_rows(max_entries=8, show_spinner="Training once, with canaries …")
-def _audit_once(key_: str, _settings: Settings) -> OneRunAudit:
-    return one_run_audit(core.spec(_settings), core.split(_settings))
-
-
-@memory.of_rows(max_entries=8, show_spinner="Training with the canary and without …")
-def _audit_many(key_: str, trials: int, _settings: Settings) -> CanaryAudit:
-    return evidence.canary_audit(core.spec(_settings), core.split(_settings), trials=trials)

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, drawing, failures, jobs, local, memory, plain, theme
+from pages.frame import badges, browser, core, failures, jobs, local, memory, plain, theme
 from pages.frame import settings as codec
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
@@ -17,10 +17,12 @@ from pillar_core import plots
 from pillar_core.arrays import Array
 from pillar_core.errors import DataError
 from pillar_core.studies import one_training
-from pillar_core.studies.one_training import DRAWS, EPSILONS, Models
+from pillar_core.studies.one_training import DRAWS, EPSILONS
 from pillar_core.types import Form, Provenance, RunRecord
 
 _MOST = 20
+_SHOWN, _FIELDS = 20, 12
+_models = core.of_run(one_training.possible_models, max_entries=2, show_spinner="Drawing possible models …")
 
 
 def class_panel(record: RunRecord, settings: Settings) -> None:
@@ -52,7 +54,7 @@ def class_panel(record: RunRecord, settings: Settings) -> None:
     misread = st.expander(title, icon=":material/grid_view:", key="misread", on_change="rerun")
     if misread.open:
         with misread, failures.show_refusal("The run could not be trained again."):
-            tested, labels, read = answers(core.run_key(settings), settings)
+            tested, labels, read = answers(settings)
             texts = core.raw(settings).texts[-len(tested) :]
             pairs = pd.DataFrame({"class": [names[label] for label in labels], "taken for": [names[label] for label in read]})
             counts = pairs.value_counts(sort=False).rename("rows").reset_index()
@@ -87,24 +89,21 @@ def _recalls(record: RunRecord, settings: Settings) -> tuple[pd.DataFrame, int]:
     return pd.DataFrame(table, columns=["model", "seed", "class", "recall"]), missing
 
 
-@memory.of_rows(max_entries=16, show_spinner="Training the run again, for what it says of each test row …")
-def answers(fingerprint_: str, _settings: Settings) -> tuple[Array, Array, Array]:
+@memory.of_rows(max_entries=16, show_spinner="Training the run again, for what it says of each test row …", by=core.run_key)
+def answers(settings: Settings) -> tuple[Array, Array, Array]:
     """(the test rows as they are, their labels, what the run says of each): records hold no classifier."""
-    classifier, data, tested = core.train_run(_settings).classifier, core.features(_settings), core.raw(_settings).x_test
+    classifier, data, tested = core.train_run(settings).classifier, core.features(settings), core.raw(settings).x_test
     if classifier is None or data.x_test is None or data.y_test is None or tested is None:
         raise DataError("There are no test rows.")
     return tested, data.y_test, classifier.predict(data.x_test)
-
-
-_SHOWN, _FIELDS = 20, 12
 
 
 def row_panel(settings: Settings) -> None:
     """Rows on which A and the present model disagree; without a pinned A of these data, A is the same learner without noise."""
     pinned = codec.pins(settings).get("A")
     a = pinned if pinned is not None and pinned.data == settings.data else dataclasses.replace(settings, epsilon=math.inf)
-    tested, labels, now = answers(core.run_key(settings), settings)
-    before = answers(core.run_key(a), a)[2]
+    tested, labels, now = answers(settings)
+    before = answers(a)[2]
     names, changed = core.features(settings).classes, (now != before).nonzero()[0]
     with st.container(border=True, key="changed-rows"):
         badges.show_row(*badges.DIAGNOSTIC)
@@ -128,7 +127,7 @@ def _one_row(offered: list[int], tested: Array, labels: Array, settings: Setting
     row = int(local.select("one-row", {row: f"test row {row}: {data.classes[labels[row]]}" for row in offered}, offered[0]))
     numbers, label = data.x_test[row].copy(), data.classes[labels[row]]
     if tested.ndim == 3:
-        drawn = drawing.canvas(
+        drawn = browser.canvas(
             tested[row], key=f"draw-{settings.data}-{row}", alt=f"test row {row}, to draw on or to shift by the arrow keys"
         )
         st.caption(
@@ -149,7 +148,7 @@ def _one_row(offered: list[int], tested: Array, labels: Array, settings: Setting
         title, hint = f"Train {DRAWS * len(EPSILONS)} possible models", f"{DRAWS} draws of the noise at each of three ε: experiments."
         st.button(title, icon=":material/scatter_plot:", key="train-possible", on_click=local.put, args=("possible-models", key), help=hint)
         return
-    table = one_training.answers(_models(key, settings), numbers, data.classes)
+    table = one_training.answers(_models(settings), numbers, data.classes)
     show_figure(plots.possible_answers(table, label=label, mode=theme.mode()), table, FigureInfo("possible_answers", settings))
 
 
@@ -160,8 +159,3 @@ def _features_of(drawn: str, shape: tuple[int, ...], settings: Settings) -> Arra
 
 def _words(settings: Settings) -> str:
     return f"{plain.text(pc.METHODS[settings.method].title)} at {plots.epsilon_label(settings.epsilon)}"
-
-
-@memory.of_rows(max_entries=2, show_spinner="Drawing possible models …")
-def _models(key_: str, _settings: Settings) -> Models:
-    return one_training.possible_models(core.spec(_settings), core.split(_settings))

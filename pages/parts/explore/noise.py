@@ -13,6 +13,8 @@ from pillar_core.plots.theme import Figure
 from pillar_core.studies import one_training as steps
 from pillar_core.types import Values
 
+_steps = core.of_run(steps.training_steps, max_entries=8, show_spinner="Training once more, step by step …")
+
 
 def panel(settings: Settings) -> None:
     """The animation, and one step in numbers."""
@@ -20,7 +22,7 @@ def panel(settings: Settings) -> None:
     if pillar is not settings:
         st.caption("Shown for PILLAR, whose steps are sums over rows in few public directions.")
     key = core.run_key(pillar)
-    parts = _steps(key, pillar)
+    parts = _steps(pillar)
     figure = _figure(key, theme.mode(), parts, pillar)
     info = FigureInfo("training_steps", pillar, [badges.NON_PRIVATE, badges.PRIVATE, badges.EXPERIMENT])
     show_figure(figure, parts.pushes, info)
@@ -29,11 +31,6 @@ def panel(settings: Settings) -> None:
     rows = parts.opened[parts.opened["step"] == step].drop(columns="step")
     st.dataframe(rows, hide_index=True, key="table-noise-step")
     words.say("noise", pushed=plain.text(parts.pushed), k=parts.k, noise=parts.noise)
-
-
-@memory.of_rows(max_entries=8, show_spinner="Training once more, step by step …")
-def _steps(run_key: str, _settings: Settings) -> steps.TrainingSteps:
-    return steps.training_steps(core.spec(_settings), core.split(_settings))
 
 
 @memory.of_rows(max_entries=8, is_free=True)

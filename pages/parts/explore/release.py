@@ -8,7 +8,7 @@ import math
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, failures, history, local, memory, receipts, words
+from pages.frame import core, failures, history, local, receipts, words
 from pages.frame.settings import Settings
 from pillar_core import mode
 from pillar_core.data import uploads
@@ -21,6 +21,8 @@ from pillar_core.studies.tuning.selection import Tuned
 from pillar_core.studies.tuning.ways import SAID, Choosing
 from pillar_core.types import RunRecord
 
+_choose_rate = core.of_run(tuned.tune_step_size, max_entries=32, show_spinner="Choosing the step size …")
+
 
 def record(settings: Settings) -> RunRecord:
     """The run of these settings, its step size chosen as the switch says; what that costs is said above it."""
@@ -32,7 +34,7 @@ def record(settings: Settings) -> RunRecord:
         st.info(f"The step size follows the rules: {reason}.", icon=":material/tune:")
         return core.run(settings)
     plain = core.run(settings)
-    outcome = _choose_rate(f"{core.run_key(settings)}-{choosing}", choosing, settings)
+    outcome = _choose_rate(settings, choosing=choosing)
     _price(choosing, outcome, plain)
     return outcome.record
 
@@ -71,11 +73,6 @@ def _price(choosing: Choosing, outcome: Tuned, plain: RunRecord) -> None:
         change = f" Test accuracy against the rules at the same ε: {100 * (outcome.record.accuracy - plain.accuracy):+z.1f} points."
     show = st.warning if choosing is Choosing.PAPERS else st.info
     show(f"{SAID[choosing]['price']}{each}{chosen}{change}", icon=":material/tune:")
-
-
-@memory.of_rows(max_entries=32, show_spinner="Choosing the step size …")
-def _choose_rate(key_: str, choosing: Choosing, _settings: Settings) -> Tuned:
-    return tuned.tune_step_size(core.spec(_settings), core.split(_settings), choosing=choosing)
 
 
 def panel(settings: Settings) -> None:

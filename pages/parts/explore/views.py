@@ -26,6 +26,7 @@ from pillar_core.types import Form, RunRecord
 
 NEEDS_CURVES = ("k", "plane")
 """The views that are drawn from the grid of runs."""
+_reasons = core.of_run(one_training.reasons, max_entries=8, show_spinner="Reading the run's own figures …")
 _DRAWN = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 2.0, 3.0, 5.0, 8.0)
 
 
@@ -71,7 +72,7 @@ def _budgets(record: RunRecord, settings: Settings) -> None:
 def _why_it_works(settings: Settings) -> None:
     """The three pictures of the run that the settings describe."""
     st.markdown("## Why it works")
-    reasons = _reasons(core.run_key(settings), settings)
+    reasons = _reasons(settings)
     if reasons is None:
         st.caption("This run left the public directions aside, for its private rows spread elsewhere: there is no prior to show.")
         return
@@ -84,11 +85,6 @@ def _why_it_works(settings: Settings) -> None:
             figure = plots.by_direction(table, **style, mode=theme.mode())
             show_figure(figure, table, FigureInfo(f"kalman_{name}", settings, provenance))
     words.say("kalman")
-
-
-@memory.of_rows(max_entries=8, show_spinner="Reading the run's own figures …")
-def _reasons(run_key: str, _settings: Settings) -> one_training.Reasons | None:
-    return one_training.reasons(core.spec(_settings), core.split(_settings))
 
 
 def choice(settings: Settings) -> str:

@@ -99,13 +99,6 @@ def xi(separation: Separation, kinds: list[str], n_public: int | None) -> tuple[
     return pd.concat(tables, ignore_index=True), is_complete
 
 
-def margins(separation: Separation) -> pd.DataFrame:
-    """Margins that 99 % of the rows reach, by separators against the rest, projected on each k."""
-    directions = basis(separation, geo.BasisKind.PUBLIC_PCA)
-    coordinates, ks = _coordinates(separation.key, separation), geometry.margin_ks(directions.rank)
-    return geo.projected_margins(coordinates, separators(separation)[0], directions, ks)
-
-
 def pair_margins(separation: Separation, pair: geo.Pair, k: int) -> pd.DataFrame:
     """Margins of two classes before the projection and after it, by the separator of these two alone."""
     rows_, directions = rows(separation.settings), basis(separation, geo.BasisKind.PUBLIC_PCA)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pandas as pd
 import streamlit as st
 
-from pages.frame import badges, copying, local, memory, navigation, session, theme
+from pages.frame import badges, browser, local, memory, navigation, session, theme
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pages.parts.explore import noise
@@ -159,7 +159,7 @@ def _ending(lesson: Lesson) -> None:
         st.header(f"You guessed {score} right", anchor=False)
         st.code(f"{lesson.title}: {score} {''.join('🟪' if hit else '⬜' for hit in hits)}", language=None)
         first, hint = dataclasses.replace(session.current(), lesson=lesson.first), "Opens at the first step; no guesses in it."
-        copying.button("Copy a link to the lesson", first, key="copy-lesson", hint=hint, page="learn")
+        browser.copy_button("Copy a link to the lesson", first, key="copy-lesson", hint=hint, page="learn")
     ask(lesson, "after")
 
 

@@ -10,7 +10,7 @@ from urllib.parse import urlencode, urljoin, urlsplit
 import segno
 import streamlit as st
 
-from pages.frame import copying, local, plain, shares
+from pages.frame import browser, local, plain, shares
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pages.parts.learn import classroom, lesson
@@ -41,7 +41,9 @@ def panel(settings: Settings) -> None:
             hidden = local.choices("teach-hide", title=lambda name: codec.PARAMS[name].label, unlinked=_OWN_LINK)
         classroom.switch()
         linked, where = class_settings(settings, page=page, step=step, hidden=hidden), page if page == "learn" else step_of(step).page
-        copying.button("Copy the class's link", linked, key="copy-class-link", hint="All students start from the same view.", page=where)
+        browser.copy_button(
+            "Copy the class's link", linked, key="copy-class-link", hint="All students start from the same view.", page=where
+        )
         name, make = f"{re.sub('[^a-z]+', '-', of.title.lower())}.html", shares.charge(lambda: sheet(of).encode())
         st.download_button(**local.element("teach-sheet"), data=make, file_name=name)
         _code(linked, where)

@@ -195,3 +195,7 @@ def _curves(inputs: Values, settings: Settings) -> None:
     table = theory.rate_curves(axis, xs, **{name: value for name, value in inputs.items() if name != axis})
     figure = plots.rates(table, mode=theme.mode(), present=float(inputs[axis]))
     show_figure(figure, table, FigureInfo("rates", settings, [badges.THEORY]))
+
+
+VIEWS = {"mixture": mixture, "disjunctions": disjunctions, "theorems": draw}
+"""What draws each option of the page's control."""
