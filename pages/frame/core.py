@@ -6,6 +6,7 @@ bounded in number.
 
 import contextlib
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -34,6 +35,7 @@ from pillar_core.types import Dataset, FeatureSet, Form, PublicFacts, RunRecord,
 NOT_EXTRACTED = "are not in the cache yet: open Data & backbone and press Extract."
 T = TypeVar("T")
 _SPLIT = ("data", "backbone", "public", "public_fraction", "seed")
+MOST_PIXELS, NETWORK = 3 * 64 * 64, "efficientnet_lite0"
 _MAPPED = 2000
 """Public rows of a map, at most."""
 _LOADED: set[str] = set()
@@ -229,8 +231,15 @@ def may_be_public(upload: Upload, settings: Settings) -> bool:
 
 
 def backbone(settings: Settings) -> str | None:
-    """The backbone's name: the chosen one, else that of the data set's card; None where rows are taken as they are."""
-    return default_backbone(settings.data) if settings.backbone == AUTO else settings.backbone
+    """The backbone's name: the chosen one, else that of the data set's card; None where rows are taken as they are.
+
+    Large images that were brought pass the network that comes along: on their pixels little is learnt, slowly.
+    """
+    if settings.backbone != AUTO:
+        return settings.backbone
+    brought = uploads.card(settings.data)
+    is_large = brought is not None and brought.kind == uploads.IMAGES and math.prod(brought.shape) > MOST_PIXELS
+    return NETWORK if is_large else default_backbone(settings.data)
 
 
 def is_synthetic(name: str) -> bool:

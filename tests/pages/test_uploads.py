@@ -195,6 +195,19 @@ def test_images_on_answer_pass_the_backbone_without_leaving_the_page(start: Star
     assert "### Use" not in said
 
 
+def test_large_images_pass_the_network_that_comes_along_unless_pixels_are_asked_for(start: Start) -> None:
+    app = start("answer", epsilon="1")
+    app.file_uploader(key="upload").set_value([("scans.npz", npz(side=112, n=60), "application/octet-stream")]).run()
+    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
+    app.button(key="use-upload").click().run()
+    assert "Features through EfficientNet-Lite0" in words(app)
+    assert not app.error
+    app.selectbox(key="extract-backbone").set_value("raw_pixels").run()
+    app.button(key="use-backbone").click().run()
+    assert linked(app)["backbone"] == "raw_pixels"
+    assert "expect" in words(app)
+
+
 VISITS = [f"p{index // 3},{index % 2 + 0.01 * index:.2f},{(index // 3) % 2}" for index in range(180)]
 
 
