@@ -1,7 +1,6 @@
 """`pillar-explorer`: opens the app in the browser."""
 
 import argparse
-import importlib.metadata
 import os
 import sys
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ from typing import NoReturn
 from pillar_core import mode
 from pillar_core.errors import SettingError
 from pillar_core.installation import APP
+from pillar_core.runs.versions import VERSION
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     parser.add_argument("--bind", metavar="ADDRESS", help="address within a container; PILLAR_TOKEN must be set, unless it is a demo")
     parser.add_argument("--cache", metavar="FOLDER", help="cache folder, instead of PILLAR_CACHE or the user's own")
     parser.add_argument("--headless", action="store_true", help="do not open a browser")
-    parser.add_argument("--version", action="version", version=f"pillar-explorer {_version()}")
+    parser.add_argument("--version", action="version", version=f"pillar-explorer {VERSION}")
     options = parser.parse_args(arguments)
     if options.cache:
         os.environ["PILLAR_CACHE"] = options.cache
@@ -40,10 +40,3 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         settings |= {"maxUploadSize": 1, "disconnectedSessionTTL": 20, "fileWatcherType": "none"}
     server = ["run", str(APP / "app.py"), *(f"--server.{name}={value}" for name, value in settings.items())]
     os.execv(sys.executable, [sys.executable, "-m", "streamlit", *server])
-
-
-def _version() -> str:
-    try:
-        return importlib.metadata.version("pillar-explorer")
-    except importlib.metadata.PackageNotFoundError:
-        return "(a repository that is not installed)"

@@ -85,10 +85,7 @@ def limit(name: str) -> float:
 
 
 def refuse(what: str) -> None:
-    """Refuses one of `OFF` to a visitor.
-
-    Raises UnsupportedError: a visitor asks.
-    """
+    """Refuses one of `OFF` to a visitor. Raises UnsupportedError: a visitor asks."""
     if binds():
         number = limit(what) if what in LIMITS else 0
         raise UnsupportedError(f"{OFF[what].format(number)} is off on this public server. {ADVICE}")

@@ -41,10 +41,7 @@ class Counts:
 
 
 def counts_of(scores_with: Array, scores_without: Array, *, threshold: float) -> Counts:
-    """Scores above a threshold that was fixed before they were drawn.
-
-    Raises DataError: NaN scores, or worlds of unequal number.
-    """
+    """Scores above a threshold that was fixed before they were drawn. Raises DataError: NaN scores, or worlds of unequal number."""
     inside, outside = np.asarray(scores_with, dtype=np.float64), np.asarray(scores_without, dtype=np.float64)
     if len(inside) != len(outside) or np.isnan(inside).any() or np.isnan(outside).any():
         raise DataError("an audit needs as many scores with the canary as without, none of them NaN.")

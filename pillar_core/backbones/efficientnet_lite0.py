@@ -21,10 +21,7 @@ PREPARING = Preparing(input_size=128, mean=(0.5,) * 3, std=(0.5,) * 3)
 
 
 def network(path: Path) -> "torch.nn.Module":
-    """The network without its classifier.
-
-    Raises DataError: other tensors than the network's, in number or shape.
-    """
+    """The network without its classifier. Raises DataError: other tensors than the network's, in number or shape."""
     module: torch.nn.Module = build_model("tf_efficientnet_lite0", {}, num_classes=1000)
     wanted, tensors = module.state_dict(), list(read_tensors(path).values())
     if [value.shape for value in tensors] != [value.shape for value in wanted.values()]:

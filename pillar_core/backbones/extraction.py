@@ -27,11 +27,11 @@ from pillar_core.backbones.devices import DEVICES, OUT_OF_MEMORY, chosen_device,
 from pillar_core.backbones.names import address
 from pillar_core.backbones.weights import content_hash
 from pillar_core.deferred import torch
-from pillar_core.errors import Cancelled, DataError, SettingError, StoreError
+from pillar_core.errors import Cancelled, DataError, SettingError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.store.codec import UNREADABLE
 from pillar_core.store.entry import make_private
-from pillar_core.store.files import try_lock, waiting_for, write_whole
+from pillar_core.store.files import try_lock, waiting_for, writable, write_whole
 from pillar_core.threads import using
 from pillar_core.types import Dataset, Progress, StopRequested
 
@@ -50,19 +50,11 @@ class Journal:
                 self._count(folder / _BATCH.format(self.done))
 
     def append(self, rows: Array) -> None:
-        """Keep the next rows, (b, width), on the disk.
-
-        Raises StoreError: the disk is full or refuses; what was kept before stays good.
-        """
+        """Keep the next rows, (b, width), on the disk. Raises StoreError: the disk is full or refuses; what was kept before stays good."""
         path = self._folder / _BATCH.format(self.done)
-        try:
+        with writable(path):
             write_whole(path, lambda file: np.save(file, rows), claim=lambda written: os.replace(written, path))
             self._count(path)
-        except OSError as error:
-            raise StoreError(
-                f"{path} could not be written ({error}): {self.done} rows are kept. Free space on that disk or set PILLAR_CACHE to "
-                "a folder on another one, then ask again; it goes on from there."
-            ) from error
 
     def rows(self) -> Array:
         """(done, width) of all that was kept."""
@@ -111,13 +103,10 @@ def sweep(root: Path) -> None:
 
 
 def _lock(folder: Path, root: Path) -> int | None:
-    try:
+    with writable(folder), contextlib.suppress(FileNotFoundError):  # whoever held it has finished and removes the folder
         make_private(folder, parents_of=root)
         return try_lock(folder / "lock")
-    except FileNotFoundError:
-        return None  # whoever held it has finished and removes the folder
-    except OSError as error:
-        raise StoreError(f"{folder} could not be written ({error}); free space or set PILLAR_CACHE.") from error
+    return None
 
 
 VERSION = 1

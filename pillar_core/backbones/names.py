@@ -59,10 +59,7 @@ class Address:
 
 
 def address(name: str) -> Address:
-    """The parts of a backbone's name.
-
-    Raises SettingError: an option without a value, or given twice.
-    """
+    """The parts of a backbone's name. Raises SettingError: an option without a value, or given twice."""
     base, _, query = name.partition("?")
     family, colon, model = base.partition(":")
     options: dict[str, str] = {}

@@ -32,10 +32,7 @@ class Preparing:
     crop: float = 0.875
 
     def with_options(self, options: Mapping[str, str]) -> Preparing:
-        """This with the options of a backbone's name.
-
-        Raises SettingError: an option out of range.
-        """
+        """This with the options of a backbone's name. Raises SettingError: an option out of range."""
         return dataclasses.replace(self, **{name: _READ[name](options[name]) for name in names.PREPARING if name in options})
 
     def __call__(self, images: torch.Tensor) -> torch.Tensor:
@@ -76,10 +73,7 @@ IMAGENET = Preparing()
 
 
 def three(values: Sequence[float]) -> Numbers:
-    """Three channels' values from one or three.
-
-    Raises SettingError: another number of them.
-    """
+    """Three channels' values from one or three. Raises SettingError: another number of them."""
     if len(values) not in (1, 3):
         raise SettingError(f"mean and std are one number or three, for red, green and blue; got {len(values)}.")
     red, green, blue = values if len(values) == 3 else (values[0],) * 3

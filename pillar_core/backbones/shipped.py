@@ -18,10 +18,7 @@ NOTE = "These features came with the library, at 5 bits a value."
 
 
 def pack_features(features: Array) -> bytes:
-    """The bytes that ship for (n, d) features.
-
-    Raises ValueError: a negative value.
-    """
+    """The bytes that ship for (n, d) features. Raises ValueError: a negative value."""
     if features.min() < 0:
         raise ValueError("features that ship are not negative")
     top = np.maximum(features.max(axis=0), np.finfo(np.float32).tiny)

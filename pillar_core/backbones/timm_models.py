@@ -68,10 +68,7 @@ def _open(name: str, work: Work) -> Encoder:
 
 
 def build_model(model: str, arguments: Mapping[str, Any], *, num_classes: int = 0) -> Any:
-    """timm's model with random weights.
-
-    Raises as `network`, but for the weights.
-    """
+    """timm's model with random weights. Raises as `network`, but for the weights."""
     _facts(model)
     check_arguments(arguments)
     try:
@@ -81,10 +78,7 @@ def build_model(model: str, arguments: Mapping[str, Any], *, num_classes: int = 
 
 
 def _facts(model: str) -> Any:
-    """timm's card of the model.
-
-    Raises UnknownNameError: there is none.
-    """
+    """timm's card of the model. Raises UnknownNameError: there is none."""
     timm = _timm()
     known = timm.list_models()
     try:

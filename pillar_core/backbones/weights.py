@@ -20,9 +20,9 @@ from typing import Any
 
 from pillar_core import store
 from pillar_core.deferred import torch
-from pillar_core.errors import DataError, StoreError
+from pillar_core.errors import DataError
 from pillar_core.store.entry import make_private
-from pillar_core.store.files import write_whole
+from pillar_core.store.files import writable, write_whole
 
 Tensors = dict[str, "torch.Tensor"]
 
@@ -36,10 +36,7 @@ _SHOWN = 5
 
 
 def content_hash(path: Path) -> str:
-    """SHA-256 of the file, remembered by this process until it changes.
-
-    Raises DataError: it cannot be read.
-    """
+    """SHA-256 of the file, remembered by this process until it changes. Raises DataError: it cannot be read."""
     try:
         about = path.stat()
         return _checksum(path, about.st_mtime_ns, about.st_size, about.st_ino)
@@ -63,11 +60,9 @@ def keep_upload(content: bytes) -> Path:
     cache = store.default()
     path = cache.root / "weights" / f"{hashlib.sha256(content).hexdigest()[:32]}.safetensors"
     if not (path.is_file() and path.stat().st_size == len(content)):
-        try:
+        with writable(path):
             make_private(path.parent, parents_of=cache.root)
             write_whole(path, lambda file: file.write(content), claim=lambda written: written.replace(path))
-        except OSError as error:
-            raise StoreError(f"{path} could not be written ({error}); free space or set PILLAR_CACHE.") from error
     return path
 
 

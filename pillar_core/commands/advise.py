@@ -3,7 +3,6 @@
 import argparse
 import json
 
-from pillar_core import params
 from pillar_core.arrays import Json
 from pillar_core.commands import options as shared
 from pillar_core.commands.options import Commands, features_of, is_table_file
@@ -22,8 +21,7 @@ def add_to(commands: Commands) -> None:
         "--alike", nargs="+", default=[], metavar="NAME", help="candidates that you state to be like the private rows (own: --public)"
     )
     parser.add_argument("--epsilon", type=float, default=1.0, help="privacy budget ε")
-    parser.add_argument("--delta", type=float, default=params.DELTA.default)
-    parser.add_argument("--relation", default="add_or_remove_one", help="add_or_remove_one or replace_one")
+    shared.add_budget_options(parser, has_accountant=False)
     parser.add_argument("--target-accuracy", type=float, help="in [0, 1]: look for the smallest ε that should reach it")
     parser.add_argument("--seed", type=int, default=0, help="of the split and of the plays on public rows")
     parser.add_argument("--json", action="store_true", help="print the advice as JSON")
@@ -33,8 +31,7 @@ def add_to(commands: Commands) -> None:
     parser.add_argument("--candidates", nargs="+", default=[], help="public sets to choose among: registered names or files")
     parser.add_argument("--backbones", nargs="+", help="backbones of the images to choose among, without ε; the first is the default")
     parser.add_argument("--epsilon", type=float, required=True, help="privacy budget ε of choice and training together")
-    parser.add_argument("--delta", type=float, default=params.DELTA.default)
-    parser.add_argument("--relation", default="add_or_remove_one", help="add_or_remove_one or replace_one")
+    shared.add_budget_options(parser, has_accountant=False)
     parser.add_argument("--methods", nargs="+", help="learners to take from (default: those that free advice prefers)")
     parser.add_argument("--seed", type=int, default=0, help="seed of an experiment")
     parser.add_argument("--release", action="store_true", help="secret noise from the operating system instead of a seed")
@@ -68,7 +65,6 @@ def _words(advice: Advice) -> str:
 
 
 def _choose(options: argparse.Namespace) -> int:
-    """Chooses, trains and prints what was chosen."""
     options.backbone = options.backbones[0] if options.backbones else options.backbone
     split = shared.load_split(options, seed=options.seed)
     candidates = {name: name if is_table_file(name) else features_of(name, options.backbone, {}) for name in options.candidates}

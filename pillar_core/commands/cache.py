@@ -40,10 +40,7 @@ def add_to(commands: Commands) -> None:
 
 
 def byte_count(text: str) -> int:
-    """A size in words, such as 500MB or 5 GB or 1000000, as bytes.
-
-    Raises StoreError: it is no size.
-    """
+    """A size in words, such as 500MB or 5 GB or 1000000, as bytes. Raises StoreError: it is no size."""
     size = text.strip().replace(" ", "")
     unit = next((name for name in UNITS if size.lower().endswith(name.lower())), "")
     number = size[: len(size) - len(unit)].removesuffix("B")

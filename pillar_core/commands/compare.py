@@ -5,15 +5,14 @@ import sys
 
 import pandas as pd
 
-from pillar_core import params
 from pillar_core.arrays import Json
 from pillar_core.commands import options as shared
 from pillar_core.commands.options import Commands
 from pillar_core.data import uploads
 from pillar_core.errors import SettingError
+from pillar_core.runs.records import write_csv
 from pillar_core.runs.splitting import is_known
 from pillar_core.runs.sweep import sweep
-from pillar_core.spreadsheets import without_formulas
 from pillar_core.studies.compare import views as compare_views
 from pillar_core.studies.compare.learners import applicable, compare_grid, summary
 from pillar_core.studies.compare.views import COMPARE_VIEWS, Setup
@@ -31,9 +30,7 @@ def add_to(commands: Commands) -> None:
     parser.add_argument("--other", help="for the view shift: the data set or file whose rows become public instead")
     parser.add_argument("--methods", help="comma-separated names (default: all that can run)")
     parser.add_argument("--epsilon", default="0.1,0.3,0.7", help="comma-separated budgets")
-    parser.add_argument("--delta", type=float, default=params.DELTA.default)
-    parser.add_argument("--relation", default="add_or_remove_one", help="add_or_remove_one or replace_one")
-    parser.add_argument("--accountant", default="auto", help="see `list accountants`")
+    shared.add_budget_options(parser)
     parser.add_argument("--seeds", type=int, default=3, help="runs per cell; seed s sets split and run")
     parser.add_argument("--first-seed", type=int, default=0, help="the smallest of these seeds")
     parser.add_argument("--score", default="accuracy", choices=["accuracy", "balanced_accuracy", "auc"])
@@ -46,7 +43,7 @@ def command(options: argparse.Namespace) -> int:
     """Runs the grid and prints one line per learner and budget, or per series and place; 1 where a learner could not run."""
     table, lines = _budgets(options) if options.view == BUDGETS else _view(options)
     if options.output:
-        without_formulas(table).to_csv(options.output, index=False)
+        write_csv(table, options.output)
     print(lines.to_string(index=False, float_format=lambda value: f"{value:.4g}"))
     return 1 if (lines["error_message"] != "").any() else 0
 

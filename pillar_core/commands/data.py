@@ -10,17 +10,17 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
-
 from pillar_core import params, store
 from pillar_core.backbones.cards import BATCH_SIZE, DEVICE
 from pillar_core.commands.options import Commands, as_lines, assignments, printer
 from pillar_core.data import DATASETS, DatasetCard, downloading, forget, load_dataset, places, raw, recipes
 from pillar_core.data.cards import fact_text
+from pillar_core.data.files import npz_of
 from pillar_core.data.raw import Roles
-from pillar_core.errors import DataError, SettingError, StoreError
+from pillar_core.errors import DataError, SettingError
 from pillar_core.runs.loading import read, through_backbone
-from pillar_core.types import Dataset, FeatureSet
+from pillar_core.store.files import writable
+from pillar_core.types import Dataset
 
 
 def add_to(commands: Commands) -> None:
@@ -55,7 +55,6 @@ def add_to(commands: Commands) -> None:
 
 
 def _describe(options: argparse.Namespace) -> int:
-    """Prints it."""
     if options.name is None:
         if options.download or options.read or options.forget:
             raise SettingError("--download, --read and --forget need the name of a data set.")
@@ -110,7 +109,6 @@ def _contents(dataset: Dataset) -> dict[str, str]:
 
 
 def _extract(options: argparse.Namespace) -> int:
-    """Extracts and says what came of it."""
     started = time.monotonic()
     how = {name: getattr(options, name) for name in ("weights", "device", "batch_size")}
     features = through_backbone(_images(options), options.backbone, **how, progress=printer())
@@ -125,7 +123,9 @@ def _extract(options: argparse.Namespace) -> int:
     }
     print("\n".join([as_lines(lines), *(f"note {note}" for note in features.notes)]))
     if options.output:
-        print(f"written: {_write_features(features, Path(options.output))}")
+        with writable(options.output):
+            Path(options.output).write_bytes(npz_of(features))
+        print(f"written: {options.output}")
     return 0
 
 
@@ -140,26 +140,12 @@ def _images(options: argparse.Namespace) -> Dataset:
         return load_dataset(name, download=options.download, **assignments(options.dataset_setting))
 
 
-def _write_features(features: FeatureSet, path: Path) -> Path:
-    arrays = {name: getattr(features, name) for name in ("x_train", "y_train", "x_test", "y_test")}
-    present = {name: array for name, array in arrays.items() if array is not None}
-    try:
-        with path.open("wb") as file:
-            np.savez(file, classes=np.array(features.classes, dtype=str), **present)
-    except OSError as error:
-        raise StoreError(f"{path} could not be written ({error}); the features are in the cache.") from error
-    return path
-
-
 def _write_recipe(options: argparse.Namespace) -> int:
-    """Writes the recipe, and says what is left to fill in."""
     roles = Roles(options.label, options.person, tuple(options.leave_out), rows_per_person=options.rows_per_person, text=options.text)
     recipe, lines = raw.template(options.file, roles, options.public)
     text = json.dumps(recipes.form_of(recipe), indent=2, ensure_ascii=False)
-    try:
+    with writable(options.output):
         Path(options.output).write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise StoreError(f"the recipe could not be written to {options.output} ({error.strerror}).") from error
     print(f"written: {options.output}, {len(recipe.columns)} columns to predict {recipe.label!r} from")
     for line in lines:
         print(f"note: {line}", file=sys.stderr)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pillar_core import accounting, params
 from pillar_core.arrays import Json
-from pillar_core.commands.options import Commands
+from pillar_core.commands.options import Commands, add_budget_options
 from pillar_core.errors import DataError
 from pillar_core.numerics import round_up
 from pillar_core.studies.check import FIELDS, SAMPLERS, check_run
@@ -22,9 +22,7 @@ def add_to(commands: Commands) -> None:
     for parser, command in ((forward, epsilon), (back, noise)):
         parser.add_argument("--sampling-probability", type=float, default=1.0, help="Poisson sampling probability q in (0, 1]")
         parser.add_argument("--steps", type=int, default=1, help=params.STEPS.help)
-        parser.add_argument("--delta", type=float, default=params.DELTA.default, help=params.DELTA.help)
-        parser.add_argument("--accountant", default="auto", help="see `list accountants`")
-        parser.add_argument("--relation", default="add_or_remove_one", help="add_or_remove_one or replace_one")
+        add_budget_options(parser)
         parser.set_defaults(command=command)
     parser = commands.add_parser("check", help="the certified ε of your own training, and what its library would say")
     for field in FIELDS.values():

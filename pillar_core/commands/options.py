@@ -53,6 +53,14 @@ def add_column_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--recipe", metavar="FILE", help="how a table becomes numbers (default: as the first public table)")
 
 
+def add_budget_options(group: "argparse.ArgumentParser | argparse._ArgumentGroup", *, has_accountant: bool = True) -> None:
+    """Options that say under which relation δ and ε are counted, and by whom."""
+    group.add_argument("--delta", type=float, default=params.DELTA.default, help=f"{params.DELTA.help} ({params.DELTA.range})")
+    group.add_argument("--relation", default="add_or_remove_one", help="add_or_remove_one or replace_one")
+    if has_accountant:
+        group.add_argument("--accountant", default="auto", help="see `list accountants`")
+
+
 def add_export_options(parser: argparse.ArgumentParser) -> None:
     """Options that write the model down."""
     parser.add_argument("--export", metavar="FILE", help="write the model (release runs only)")

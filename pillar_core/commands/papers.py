@@ -12,8 +12,8 @@ from pillar_core.data import DATASETS, DatasetCard, downloading, load_dataset
 from pillar_core.errors import DataError, SettingError
 from pillar_core.jobs.sweep import sweep
 from pillar_core.runs.loading import through_backbone
+from pillar_core.runs.records import write_csv
 from pillar_core.runs.sweep import cached_records, specs_of
-from pillar_core.spreadsheets import without_formulas
 from pillar_core.studies import papers
 
 
@@ -84,7 +84,7 @@ def _print_tables(frames: list[pd.DataFrame], options: argparse.Namespace) -> in
         return 0 if options.dry_run else 1
     tables = pd.concat(frames, ignore_index=True)
     if options.output:
-        without_formulas(tables).to_csv(options.output, index=False)
+        write_csv(tables, options.output)
     print(tables.to_string(index=False, float_format=lambda value: f"{value:.4g}", na_rep=""))
     for frame in frames:
         rows = frame["rows"].iloc[0]

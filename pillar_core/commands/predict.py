@@ -10,11 +10,11 @@ from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.commands.options import Commands, printable, printer
 from pillar_core.data.parts import place_of
-from pillar_core.errors import SettingError, StoreError
 from pillar_core.runs import use
 from pillar_core.runs.evidence import evidence_page
 from pillar_core.runs.loaded import Model, load_model
 from pillar_core.runs.models import write_model
+from pillar_core.store.files import writable
 from pillar_core.studies.private_test import private_test
 
 
@@ -46,24 +46,16 @@ def add_to(commands: Commands) -> None:
 
 
 def _predict(options: argparse.Namespace) -> int:
-    """Writes row, label and the probability of each class."""
     model = load_model(options.model)
     model.weights = options.weights
-    try:
-        use.positive_place(model.classes, threshold=options.threshold, positive=options.positive)
-    except ValueError as refusal:
-        raise SettingError(str(refusal)) from refusal
+    use.positive_place(model.classes, threshold=options.threshold, positive=options.positive)
     x = options.rows if model.is_large(options.rows) else model.features(options.rows)
     for note in model.notes:
         print(f"note: {note}", file=sys.stderr)
-    try:
+    with writable(options.output or "the standard output"):
         path = options.output and place_of(options.output)
         with path.open("w", encoding="utf-8", newline="") if path else contextlib.nullcontext(sys.stdout) as out:
             use.write(out, _probabilities(model, x), model.classes, threshold=options.threshold, positive=options.positive)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise StoreError(f"the labels could not be written to {options.output} ({error.strerror}); name another file.") from error
     return 0
 
 
@@ -82,13 +74,11 @@ def _count_lines(path: str) -> int:
 
 
 def _show_evidence(options: argparse.Namespace) -> int:
-    """Writes the page."""
     write_model(options.output, evidence_page(options.model).encode())
     return 0
 
 
 def _test(options: argparse.Namespace) -> int:
-    """Prints the figure, its ends and what it cost."""
     asked = {name: getattr(options, name) for name in ("epsilon", "relation", "rows_per_person", "person", "metric", "seed")}
     figure = private_test(options.model, options.rows, **asked)
     form = {name: getattr(figure, name) for name in ("metric", "value", "low", "high", "level")}

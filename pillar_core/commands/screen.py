@@ -11,9 +11,9 @@ import pandas as pd
 from pillar_core import params
 from pillar_core.arrays import Json
 from pillar_core.commands.options import Commands, add_column_options, is_table_file, printer, private_of, public_of
+from pillar_core.runs.records import write_csv
 from pillar_core.runs.splitting import match_private
 from pillar_core.screening import MODELS, SCORES, screen
-from pillar_core.spreadsheets import without_formulas
 from pillar_core.studies.screening.answers import OWN_HALF, OWN_PART, Ask, answer, feature_sets_of, is_of_features, part_candidates, sets_of
 from pillar_core.types import Dataset, FeatureSet
 
@@ -57,7 +57,7 @@ def command(options: argparse.Namespace) -> int:
     for note in notes:
         print(f"note: {note}", file=sys.stderr)
     if options.output:
-        without_formulas(table).to_csv(options.output, index=False)
+        write_csv(table, options.output)
     return 0
 
 

@@ -47,10 +47,7 @@ def command(options: argparse.Namespace) -> int:
 
 
 def read_grids(path: str) -> list[dict[str, Json]]:
-    """The mappings in a YAML or JSON file, one for each of its documents.
-
-    Raises DataError: unreadable, or something else than mappings.
-    """
+    """The mappings in a YAML or JSON file, one for each of its documents. Raises DataError: unreadable, or something else than mappings."""
     try:
         grids = decode_yaml(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as cause:

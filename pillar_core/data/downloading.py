@@ -67,10 +67,7 @@ def report_progress(progress: Progress, cancelled: StopRequested = lambda: False
 
 
 def report(count: int = 0, total: int = 0, message: str = "") -> None:
-    """Tells whoever watches how far it is.
-
-    Raises Cancelled: they want it stopped.
-    """
+    """Tells whoever watches how far it is. Raises Cancelled: they want it stopped."""
     watch = _WATCH.get()
     if watch is None:
         return

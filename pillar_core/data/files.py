@@ -58,10 +58,7 @@ def read_features(source: str | Path | bytes, *, filename: str = "") -> FeatureS
 
 
 def checked_features(parts: Parts, *, name: str) -> FeatureSet:
-    """The parts of a file as a feature set.
-
-    Raises DataError: images instead of features, or anything that `features` refuses.
-    """
+    """The parts of a file as a feature set. Raises DataError: images instead of features, or anything that `features` refuses."""
     if parts.holds_images:
         shape = np.shape(parts.x_train)[1:]
         raise DataError(f"the file holds images of shape {shape}, not features: read it with load_images, then choose a backbone.")

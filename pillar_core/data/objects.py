@@ -86,10 +86,7 @@ def read_object(source: Any) -> Any:
 
 
 def read_array(content: Any, *, name: str) -> Dataset | FeatureSet:
-    """The rows of a .npy file, which holds no labels.
-
-    Raises DataError: no array, or one that holds Python objects.
-    """
+    """The rows of a .npy file, which holds no labels. Raises DataError: no array, or one that holds Python objects."""
     parts = Parts(array_of(content), notes=("A .npy file holds rows without labels. Give a pair (rows.npy, arrays.npy) for both.",))
     return checked_images(parts, name=name) if parts.holds_images else files.checked_features(parts, name=name)
 

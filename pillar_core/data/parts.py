@@ -72,10 +72,7 @@ def place_of(path: str | Path) -> Path:
 
 
 def open_source(source: str | Path | bytes) -> io.BytesIO | Path:
-    """Something that readers accept: bytes as a stream, or a path to a file that exists.
-
-    Raises DataError: no such file.
-    """
+    """Something that readers accept: bytes as a stream, or a path to a file that exists. Raises DataError: no such file."""
     if isinstance(source, bytes):
         return io.BytesIO(source)
     path = place_of(source)

@@ -241,10 +241,7 @@ def private_features(frame: pd.DataFrame, recipe: Recipe, *, name: str, caveats:
 
 
 def public_features(frame: pd.DataFrame, recipe: Recipe, *, name: str, apart_from: tuple[str, ...] = ()) -> FeatureSet:
-    """The features of a public table, all of its rows; `apart_from`: see `FeatureSet`.
-
-    Raises DataError: as `encoding.public_parts`.
-    """
+    """The features of a public table, all of its rows; `apart_from`: see `FeatureSet`. Raises DataError: as `encoding.public_parts`."""
     parts = encoding.public_parts(_without_gaps(frame, recipe), recipe.columns, recipe)
     features = files.checked_features(parts, name=name)
     names = [column.name for column in recipe.columns]

@@ -26,7 +26,7 @@ from pillar_core.data.parts import open_source, pack, unpack
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import Cancelled, DataError, PillarError, memory_ran_out
 from pillar_core.store import codec
-from pillar_core.store.files import TEMPORARY
+from pillar_core.store.files import TEMPORARY, writable
 from pillar_core.types import Dataset, FeatureSet
 
 TABLES = frames.SUFFIXES
@@ -46,15 +46,12 @@ class Reading:
         self, content: bytes | None, name: str, *, as_written: tuple[str, ...] = (), keys: tuple[str, str | None] | None = None
     ) -> None:
         self.share, self.is_stopped, self.said = 0.0, False, f"Reading {Path(name).name} …"
-        self._title, self._ending = Path(name).name, frames.ending_of(name)
-        self._found: Any = None
-        self._problems: tuple[str, ...] = ()
-        self._done, self._process = threading.Event(), _take_process()
-        threading.Thread(target=self._run, args=(content, {"name": name, "as_written": as_written, "keys": keys}), daemon=True).start()
+        self._title, self._ending, self._process = Path(name).name, frames.ending_of(name), _take_process()
+        self._outcome = _in_thread(lambda: self._read(content, {"name": name, "as_written": as_written, "keys": keys}))
 
     def wait(self, seconds: float | None = None) -> bool:
         """Whether it ended within so many seconds."""
-        return self._done.wait(seconds)
+        return bool(wait([self._outcome], seconds).done)
 
     def stop(self) -> None:
         """Ends it; its rows are then refused."""
@@ -63,44 +60,31 @@ class Reading:
 
     @property
     def table(self) -> pd.DataFrame:
-        """The table in the file.
-
-        Raises DataError: why it cannot be read; or the file is no table.
-        """
+        """The table in the file. Raises DataError: why it cannot be read; or the file is no table."""
         if self._ending not in TABLES:
             raise DataError(f"{self._title} is no table: beside a private table, public rows must be a table, too.")
-        table: pd.DataFrame = self._outcome()
+        table: pd.DataFrame = self._outcome.result()
         return table
 
     @functools.cached_property
     def rows(self) -> FeatureSet | Dataset:
-        """What the file holds, checked.
-
-        Raises DataError: why it cannot be used.
-        """
-        content = self._outcome()
+        """What the file holds, checked. Raises DataError: why it cannot be used."""
+        content = self._outcome.result()
         if self._ending in TABLES:
             content = raw.plain_features(tables.without_row_numbers(content, []), name=Path(self._title).stem)
         rows: FeatureSet | Dataset = content
         return rows
 
-    def _outcome(self) -> Any:
-        self._done.wait()
-        if self._problems:
-            raise DataError(*self._problems)
-        return self._found
-
-    def _run(self, content: bytes | None, request: dict[str, Any]) -> None:
-        try:
-            self._found = self._read(content, request)
-        except PillarError as error:
-            self._problems = error.problems if isinstance(error, DataError) else (str(error),)
-        except OSError as error:
-            self._problems = (f"{self._title} could not be read ({error}): free space below {store.default().root}, or set PILLAR_CACHE.",)
-        finally:
-            self._done.set()
-
     def _read(self, content: bytes | None, request: dict[str, Any]) -> Any:
+        try:
+            with writable(store.default().root):
+                return self._map_rows(content, request)
+        except DataError:
+            raise
+        except PillarError as error:
+            raise DataError(f"{self._title} could not be read: {error}") from error
+
+    def _map_rows(self, content: bytes | None, request: dict[str, Any]) -> Any:
         root, limit = store.default().root, room.memory_limit()
         folder = root / "arrays" / "00"  # where `store.prune` sweeps what a killed app left
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -132,8 +116,7 @@ class Encoding:
 
     def __init__(self, make: Callable[[], FeatureSet]) -> None:
         self.share, self.is_stopped, self.said = 0.0, False, "Reading the rows …"
-        self._made: Future[FeatureSet] = Future()
-        threading.Thread(target=self._run, args=(make,), daemon=True).start()
+        self._made: Future[FeatureSet] = _in_thread(lambda: self._run(make))
 
     def wait(self, seconds: float | None = None) -> bool:
         """Whether it ended within so many seconds."""
@@ -145,23 +128,31 @@ class Encoding:
 
     @property
     def rows(self) -> FeatureSet:
-        """The rows.
-
-        Raises Cancelled: it was stopped. DataError: why they cannot be used.
-        """
+        """The rows. Raises Cancelled: it was stopped. DataError: why they cannot be used."""
         return self._made.result()
 
-    def _run(self, make: Callable[[], FeatureSet]) -> None:
-        try:
-            with report_progress(lambda: self._tell):
-                self._made.set_result(make())
-        except BaseException as error:  # noqa: BLE001 - whoever asks for the rows raises it
-            self._made.set_exception(error)
+    def _run(self, make: Callable[[], FeatureSet]) -> FeatureSet:
+        with report_progress(lambda: self._tell):
+            return make()
 
     def _tell(self, done: int, total: int, message: str = "", /) -> None:
         self.share, self.said = done / total, f"{done:,} of {total:,} texts became numbers …"
         if self.is_stopped:
             raise Cancelled(f"Stopped after {done:,} of {total:,} texts: nothing was kept.")
+
+
+def _in_thread(make: Callable[[], Any]) -> Future[Any]:
+    """What `make` gives, to come from a thread that keeps nobody from ending."""
+    outcome: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(make())
+        except BaseException as error:  # noqa: BLE001 - whoever asks for the outcome raises it
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return outcome
 
 
 def prepare() -> None:

@@ -33,10 +33,7 @@ def form_of(recipe: Recipe) -> dict[str, Any]:
 
 
 def recipe_of(source: str | Path | Mapping[str, Any]) -> Recipe:
-    """The recipe in a file, or in the JSON form at hand.
-
-    Raises DataError: no such file, no recipe, or a damaged one.
-    """
+    """The recipe in a file, or in the JSON form at hand. Raises DataError: no such file, no recipe, or a damaged one."""
     title = "the recipe" if isinstance(source, Mapping) else str(source)
     try:
         return _read(source if isinstance(source, Mapping) else json.loads(place_of(source).read_text(encoding="utf-8-sig")))

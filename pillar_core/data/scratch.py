@@ -13,7 +13,7 @@ import numpy as np
 
 from pillar_core import store
 from pillar_core.arrays import Array
-from pillar_core.errors import StoreError
+from pillar_core.store.files import writable
 
 LARGEST_IN_MEMORY = 512 * 2**20
 BLOCK = 2**24
@@ -31,7 +31,7 @@ def on_disk(pieces: Iterable[Any], dtype: Any, shape: tuple[int, ...], *, order:
     Raises StoreError: no room, or a folder that cannot be written. ValueError: the pieces do not make the shape.
     """
     root = store.default().root
-    try:
+    with writable(root):
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=root) as file:
             for piece in pieces:
@@ -42,11 +42,6 @@ def on_disk(pieces: Iterable[Any], dtype: Any, shape: tuple[int, ...], *, order:
             if file.tell() != math.prod(full_shape) * np.dtype(dtype).itemsize:
                 raise ValueError(f"{file.tell()} bytes do not make an array of shape {full_shape}")
             return np.memmap(file, dtype=dtype, mode="c", shape=full_shape, order=order) if file.tell() else np.empty(full_shape, dtype)  # type: ignore[call-overload]  # the stub wants a literal order
-    except OSError as error:
-        raise StoreError(
-            f"rows could not be written below {root} ({error}): nothing was kept. Free space on that disk, or set PILLAR_CACHE to a "
-            "folder on another one."
-        ) from error
 
 
 def take_rows(rows: Array, numbers: Array) -> Array:

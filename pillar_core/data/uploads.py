@@ -65,10 +65,7 @@ def is_name(text: object) -> bool:
 
 
 def key_of(name: str) -> str:
-    """The key of a kept set in the store.
-
-    Raises StoreError: not the name of one.
-    """
+    """The key of a kept set in the store. Raises StoreError: not the name of one."""
     match = _NAME.fullmatch(name)
     if match is None:
         raise StoreError(f"the name of rows that were brought is {PREFIX} and 32 of 0-9 and a-f; got {name[:60]!r}.")
@@ -116,10 +113,7 @@ def is_here(name: object) -> bool:
 
 
 def refuse_missing(value: object) -> None:
-    """Refuses a set in `value`, however deep, that is not here.
-
-    Raises StoreError: there is one.
-    """
+    """Refuses a set in `value`, however deep, that is not here. Raises StoreError: there is one."""
     for name in names_in(value):
         if not is_here(name):
             raise StoreError(missing_text(name))

@@ -42,10 +42,7 @@ def names_here(kind: str = "") -> list[str]:
 
 
 def refuse_names(value: object, name: str = "") -> None:
-    """Refuses, in a specification however deep, every name that a visitor may not choose.
-
-    Raises UnsupportedError: there is one.
-    """
+    """Refuses, in a specification however deep, every name that a visitor may not choose. Raises UnsupportedError: there is one."""
     if not mode.binds():
         return
     if isinstance(value, Mapping):

@@ -18,11 +18,12 @@ from typing import overload
 from pillar_core import installation, mode, store
 from pillar_core.arrays import Json
 from pillar_core.data import visitors
-from pillar_core.errors import JobError, SettingError, StoreError
+from pillar_core.errors import JobError, SettingError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.jobs import kind as jobs_kinds
 from pillar_core.jobs.state import UNFINISHED, Folder, Job, JobStatus
 from pillar_core.store.codec import decode_json, encode_json
+from pillar_core.store.files import writable
 
 _CRASHES_BEFORE_REST = 3
 _REST_SECONDS = 30.0
@@ -44,7 +45,7 @@ def submit(spec: Mapping[str, Json]) -> str:
     before = job.status()
     asks = kind.cached is not None and (before is None or before.state not in UNFINISHED)
     answer = _find_answer(kind, jobs_kinds.payload_of(spec)) if asks else None
-    try:
+    with writable(folder.jobs):
         with folder.exclusive():
             current = job.status()
             is_evicted = asks and answer is None and current is not None and current.state == "done"
@@ -61,10 +62,6 @@ def submit(spec: Mapping[str, Json]) -> str:
         if answer is not None:
             folder.drop_oldest_finished()
         _attend(folder, [job.status()])
-    except StoreError:
-        raise
-    except OSError as error:
-        raise StoreError(f"the job could not be written to {folder.jobs} ({error}); free space or set PILLAR_CACHE.") from error
     return job.job_id
 
 
@@ -82,10 +79,7 @@ def status(job_id: str) -> JobStatus: ...
 @overload
 def status(job_id: None = None) -> tuple[JobStatus, ...]: ...
 def status(job_id: str | None = None) -> JobStatus | tuple[JobStatus, ...]:
-    """Where one job stands, or all of them, newest first. Cheap enough to poll.
-
-    Raises JobError: there is no such job.
-    """
+    """Where one job stands, or all of them, newest first. Cheap enough to poll. Raises JobError: there is no such job."""
     folder = Folder(store.default().root)
     statuses = folder.statuses() if job_id is None else [_require_status(folder.job(job_id))]
     with contextlib.suppress(OSError):  # nobody can work where nothing can be written; a look is still free
@@ -97,10 +91,7 @@ def status(job_id: str | None = None) -> JobStatus | tuple[JobStatus, ...]:
 
 
 def spec(job_id: str) -> dict[str, Json]:
-    """The specification that was submitted.
-
-    Raises JobError: there is no such job.
-    """
+    """The specification that was submitted. Raises JobError: there is no such job."""
     job = _folder().job(job_id)
     _require_status(job)
     return job.spec()

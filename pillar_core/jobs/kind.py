@@ -60,10 +60,7 @@ def load(names: Sequence[str]) -> None:
 
 
 def kind_of(spec: Mapping[str, Json]) -> JobKind:
-    """The kind that `spec` names.
-
-    Raises SettingError: a specification without a kind. UnknownNameError: a kind that nobody registered.
-    """
+    """The kind that `spec` names. Raises SettingError: a specification without a kind. UnknownNameError: a kind that nobody registered."""
     if not isinstance(spec, Mapping) or not isinstance(spec.get("kind"), str):
         raise SettingError(f"a job specification is a mapping with a text under 'kind'; got {spec!r:.200}.")
     load(modules())

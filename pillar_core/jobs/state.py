@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Final, Literal
 
 from pillar_core.arrays import Json
-from pillar_core.errors import JobError, StoreError
+from pillar_core.errors import JobError
 from pillar_core.store.codec import decode_json, encode_json
 from pillar_core.store.entry import make_private
-from pillar_core.store.files import try_lock, write_whole
+from pillar_core.store.files import try_lock, writable, write_whole
 
 State = Literal["queued", "running", "done", "failed", "cancelled"]
 UNFINISHED: Final = ("queued", "running")
@@ -82,23 +82,13 @@ class Folder:
         self.jobs = root / "jobs"
 
     def create(self) -> None:
-        """Make the folders, for their owner alone.
-
-        Raises StoreError: they belong to somebody else, or cannot be made.
-        """
-        try:
+        """Make the folders, for their owner alone. Raises StoreError: they belong to somebody else, or cannot be made."""
+        with writable(self.jobs):
             make_private(self.jobs / "queue", parents_of=self.root)
             make_private(self.jobs, parents_of=self.root)
-        except StoreError:
-            raise
-        except OSError as error:
-            raise StoreError(f"{self.jobs} could not be made ({error}); set PILLAR_CACHE to a folder of your own.") from error
 
     def job(self, job_id: str) -> "Job":
-        """The job's files, whether or not they exist.
-
-        Raises JobError: no such name can exist.
-        """
+        """The job's files, whether or not they exist. Raises JobError: no such name can exist."""
         if not isinstance(job_id, str) or not _ID.fullmatch(job_id):
             raise JobError(f"a job id is 32 hexadecimal digits; got {job_id!r}.")
         return Job(self.jobs / job_id, self.jobs / "queue" / job_id)
@@ -173,10 +163,7 @@ class Job:
         replace(self.folder / "spec.json", encode_json(spec))
 
     def spec(self) -> dict[str, Json]:
-        """The specification.
-
-        Raises JobError: it is gone or unreadable.
-        """
+        """The specification. Raises JobError: it is gone or unreadable."""
         spec = self._read("spec.json")
         if not isinstance(spec, dict):
             raise JobError(f"job {self.job_id} has no readable specification; submit it again.")

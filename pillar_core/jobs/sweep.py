@@ -59,10 +59,7 @@ def run_through(
 
 
 def records(answers: Sequence[Sequence[Answer] | None]) -> list[dict[str, Json]]:
-    """Records in JSON form behind a job's (partial) result, refusals among them.
-
-    Raises JobError: a record has left the cache since.
-    """
+    """Records in JSON form behind a job's (partial) result, refusals among them. Raises JobError: a record has left the cache since."""
     cache, stored = store.default(), []
     for answer in (answer for task in answers if task is not None for answer in task):
         record = cache.get_json("record", answer) if isinstance(answer, str) else answer

@@ -145,10 +145,7 @@ class Engine:
     """Sends tasks to worker processes and tells which ended. `place` is "local" or the scheduler's address."""
 
     def __init__(self, root: Path) -> None:
-        """Start or join the workers.
-
-        Raises JobError: the scheduler at PILLAR_SCHEDULER does not answer.
-        """
+        """Start or join the workers. Raises JobError: the scheduler at PILLAR_SCHEDULER does not answer."""
         self._root = root
         self._modules = jobs_kinds.modules()
         self._finished: queue.SimpleQueue[tuple[Future, Outcome]] = queue.SimpleQueue()

@@ -83,10 +83,7 @@ class Model:
                 x, self.notes = raw.new_rows(piece.rename(columns=names), recipe)
                 yield x
             return
-        try:
-            yield from use.read(place, self.card["input"], self.classifier.width)
-        except ValueError as refusal:
-            raise DataError(str(refusal)) from refusal
+        yield from use.read(place, self.card["input"], self.classifier.width)
 
     def _scores(self, x: Array) -> Any:
         head = self.classifier
@@ -108,10 +105,7 @@ class Model:
         form, self.notes = self.card["input"], ()
         x = self._read(rows, form)
         if form["kind"] == "pixels":
-            try:
-                x, note = use.pixels(np.asarray(x), form["shape"])
-            except ValueError as refusal:
-                raise DataError(str(refusal)) from refusal
+            x, note = use.pixels(np.asarray(x), form["shape"])
             self.notes += (note,) * bool(note)
         elif "backbone" in form and np.ndim(x) > 2:
             x = self._features(np.asarray(x), form["backbone"], form["shape"])
@@ -222,8 +216,6 @@ def _network(arrays: dict[str, Array], card: Form) -> NetworkClassifier:
     design = card["network"]
     words = {"network": portable(str(design["network"])), "layers": str(design["layers"])}
     built = Design(**{**design, **words, "shape": tuple(map(int, design["shape"]))})
-    if built.n_classes != len(card["classes"]):
-        raise ValueError("its card does not fit its arrays")
     classifier = NetworkClassifier(built, tuple(arrays), tuple(arrays.values()))
     classifier.predict(np.zeros((1, classifier.width), dtype=np.float32))  # refuses arrays of another network
     return classifier
@@ -236,15 +228,10 @@ def _model(arrays: dict[str, Array], card: Form) -> Model:
     axes = {"weights": "k c", "bias": "c", "projection": "d k", "mean": d, "scale": d}
     present = {name: arrays[name] for name in axes if name not in use.PARTS or name in arrays}
     checks.arrays(", ".join(axes[name] for name in present), **present)
-    classes, prepared = card["classes"], card["transform"]
-    if not isinstance(classes, list) or not all(isinstance(name, str) for name in classes) or len(classes) != len(arrays["bias"]):
-        raise ValueError("its card names no class for each column of its weights")
-    if not isinstance(prepared, dict) or not isinstance(prepared["normalise"], bool):
-        raise ValueError("its card does not say how rows are prepared")
     mean, scale, projection = (arrays.get(name) for name in use.PARTS)
-    head = LinearClassifier(Transform(mean, scale, projection, prepared["normalise"]), arrays["weights"], arrays["bias"])
-    if _width(card["input"]) != head.width:
-        raise ValueError("what its card says of rows does not fit its weights")
+    head = LinearClassifier(Transform(mean, scale, projection, card["transform"]["normalise"]), arrays["weights"], arrays["bias"])
+    if _width(card["input"]) != head.width or len(card["classes"]) != len(head.bias):
+        raise ValueError("what its card says of rows and classes does not fit its weights")
     return Model(head, card)
 
 
@@ -257,7 +244,4 @@ def _width(form: Form) -> int:
     if form["kind"] == "table":
         recipe = recipes.recipe_of(form["recipe"])
         return encoding.width(recipe.columns, recipe)
-    sides = form.get("shape", [1, 1])
-    if not isinstance(sides, list) or len(sides) not in (2, 3) or not all(type(side) is int and 0 < side < 2**15 for side in sides):
-        raise ValueError("its card names no size of images")
     return int(np.prod(form["shape"]) if form["kind"] == "pixels" else form["dims"])

@@ -94,10 +94,7 @@ def through_backbone(
     progress: Progress | None = None,
     cancelled: StopRequested | None = None,
 ) -> FeatureSet:
-    """`load_features` of a dataset, telling how far it is and stopping when asked.
-
-    Raises as `load_features`; and Cancelled.
-    """
+    """`load_features` of a dataset, telling how far it is and stopping when asked. Raises as `load_features`; and Cancelled."""
     chosen = backbone or ("raw_pixels" if dataset.is_images else "identity")
     how: Values = {"weights": weights, "device": device, "batch_size": batch_size, "progress": progress, "cancelled": cancelled}
     x_train, x_test, notes = extract(dataset, backbone=chosen, **how)

@@ -19,7 +19,7 @@ from pillar_core.data import DATASETS, cells, encoding, recipes, uploads
 from pillar_core.data.encoding import NUMBERS, TEXT, Column, Recipe
 from pillar_core.data.parts import IMAGE_ENDINGS, place_of
 from pillar_core.engine import LinearClassifier
-from pillar_core.errors import MissingDependencyError, SettingError, StoreError, UnsupportedError
+from pillar_core.errors import MissingDependencyError, SettingError, UnsupportedError
 from pillar_core.methods import METHODS
 from pillar_core.methods.parts.deep.classifier import NetworkClassifier
 from pillar_core.methods.parts.deep.networks import portable
@@ -29,6 +29,7 @@ from pillar_core.runs.repeated import command_of
 from pillar_core.runs.statement import IN_SIGHT, statement
 from pillar_core.runs.versions import made_with
 from pillar_core.splits import transform
+from pillar_core.store.files import writable
 from pillar_core.types import FeatureSet, Form, Guarantee, RunRecord, SemiPrivateSplit
 
 FORMAT = "pillar-explorer-model-2"
@@ -126,11 +127,8 @@ def write_model(path: str | Path, content: bytes) -> Path:
 
     Raises DataError, StoreError: a path that cannot be, or not be written.
     """
-    path = place_of(path)
-    try:
+    with writable(path := place_of(path)):
         path.write_bytes(content)
-    except OSError as error:
-        raise StoreError(f"the file could not be written to {path} ({error.strerror}); name a file in a folder of your own.") from error
     return path
 
 
@@ -211,6 +209,7 @@ def _use() -> str:
     gaps = "".join(f"{name} = frozenset({sorted(getattr(cells, name))!r})\n" for name in ("GAPS", "GAPS_OF_WORDS"))
     source = source.replace("from pillar_core.data.cells import GAPS, GAPS_OF_WORDS\n", gaps)
     source = source.replace("from pillar_core.data.parts import IMAGE_ENDINGS\n", f"IMAGE_ENDINGS = {IMAGE_ENDINGS!r}\n")
+    source = source.replace("from pillar_core.errors import DataError\n", "")
     return source.replace("from pillar_core.splits.transform import Transform\n", body)
 
 

@@ -49,10 +49,7 @@ keep, of_rows = _TRAININGS.keep, _TRAININGS.of_rows
 
 
 def keep_saved(record: RunRecord, split: SemiPrivateSplit) -> None:
-    """Writes down the training of a model that leaves by `save_model`, once for each model.
-
-    Raises StoreError: a disk that refuses.
-    """
+    """Writes down the training of a model that leaves by `save_model`, once for each model. Raises StoreError: a disk that refuses."""
     guarantee = record.guarantee
     if record.classifier is None or not guarantee.has_releases:
         return

@@ -14,13 +14,14 @@ import pandas as pd
 from pillar_core import metrics, mode, store
 from pillar_core.data import DATASETS, uploads
 from pillar_core.data.parts import place_of
-from pillar_core.errors import PillarError, StoreError
+from pillar_core.errors import PillarError
 from pillar_core.extras import needed
 from pillar_core.fingerprint import fingerprint
 from pillar_core.metrics import METRICS
 from pillar_core.runs import starter, sweep
 from pillar_core.runs.tables import row_of
 from pillar_core.spreadsheets import without_formulas
+from pillar_core.store.files import writable
 from pillar_core.types import Form, RunSpec, Values
 
 __all__ = ["AXES", "all_runs", "data_words", "estimate", "grid_of", "lines", "refusals", "versions_of"]
@@ -161,11 +162,8 @@ def write_csv(runs: pd.DataFrame, path: str | Path) -> int:
 
     Raises DataError, StoreError: a path that cannot be, or not be written.
     """
-    path = place_of(path)
-    try:
+    with writable(path := place_of(path)):
         without_formulas(runs).to_csv(path, index=False)
-    except OSError as error:
-        raise StoreError(f"the runs could not be written to {path} ({error.strerror}); name another file.") from error
     return len(runs)
 
 

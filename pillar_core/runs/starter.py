@@ -85,10 +85,7 @@ def missing() -> list[RunSpec]:
 
 
 def rebuild(*, progress: Progress | None = None) -> int:
-    """Trains every starter record anew and replaces those that ship; returns their number.
-
-    Raises StoreError: a disk that refuses.
-    """
+    """Trains every starter record anew and replaces those that ship; returns their number. Raises StoreError: a disk that refuses."""
     groups = [group for grid in grids() for group in group_specs(grid)]
     total, count, records = sum(map(len, groups)), 0, {}
     for group in groups:

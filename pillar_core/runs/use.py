@@ -20,6 +20,7 @@ import numpy as np
 
 from pillar_core.data.cells import GAPS, GAPS_OF_WORDS
 from pillar_core.data.parts import IMAGE_ENDINGS
+from pillar_core.errors import DataError
 from pillar_core.splits.transform import Transform
 
 Numbers = np.ndarray[Any, Any]
@@ -54,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for line in (HERE / "SHA256SUMS").read_text(encoding="utf-8").splitlines():
             digest, _, name = line.partition("  ")
             if hashlib.sha256((HERE / name).read_bytes()).hexdigest() != digest:
-                raise ValueError(f"{name} is not the file that was written: unpack the zip again.")
+                raise DataError(f"{name} is not the file that was written: unpack the zip again.")
         card = json.loads((HERE / "model.json").read_text(encoding="utf-8"))
         if "network" in card or ("backbone" in card["input"] and _holds_images(options.rows)):
             blocks = _through_onnx(options.rows, card["input"]["shape"])
@@ -80,15 +81,15 @@ def _through_numpy(path: Path, card: Card) -> Iterator[Numbers]:
 def _through_onnx(path: Path, shape: Sequence[int]) -> Iterator[Numbers]:
     """(m, C) probabilities of images, by the file model.onnx."""
     if not (file := HERE / "model.onnx").is_file():
-        raise ValueError("images need model.onnx beside this file, which is not there. README.md says how to get it.")
+        raise DataError("images need model.onnx beside this file, which is not there. README.md says how to get it.")
     try:
         import onnxruntime
     except ImportError as error:
-        raise ValueError("images need onnxruntime here: pip install onnxruntime pillow.") from error
+        raise DataError("images need onnxruntime here: pip install onnxruntime pillow.") from error
     session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
     for images in _of_images(path, shape) if path.is_dir() else _of_arrays(path):
         if images.dtype != np.uint8 or list(images.shape[1:]) != list(shape):
-            raise ValueError(f"images must be uint8 of shape {('n', *shape)}, or files in a folder; got {images.dtype} {images.shape}.")
+            raise DataError(f"images must be uint8 of shape {('n', *shape)}, or files in a folder; got {images.dtype} {images.shape}.")
         for start in range(0, len(images), IMAGES_AT_ONCE):
             yield session.run(None, {"images": images[start : start + IMAGES_AT_ONCE]})[0].astype(np.float64)
 
@@ -102,17 +103,17 @@ def _of_images(folder: Path, shape: Sequence[int]) -> Iterator[Numbers]:
     try:
         from PIL import Image, ImageOps
     except ImportError as error:
-        raise ValueError("files of images need Pillow here: pip install pillow.") from error
+        raise DataError("files of images need Pillow here: pip install pillow.") from error
     files = [file for file in folder.rglob("*") if file.suffix.lower() in IMAGE_ENDINGS and file.is_file()]
     files.sort(key=lambda file: PurePosixPath(file.relative_to(folder).as_posix()))
     if not files:
-        raise ValueError(f"{folder} holds no images.")
+        raise DataError(f"{folder} holds no images.")
     size = (shape[1], shape[0])
 
     def pixels(file: Path) -> Numbers:
         with Image.open(file) as image:
             if image.mode.startswith(("I", "F")):
-                raise ValueError(f"{file} has more than 8 bits a pixel: the library says which of its values are black and white.")
+                raise DataError(f"{file} has more than 8 bits a pixel: the library says which of its values are black and white.")
             image.draft(None, size[::-1] if image.getexif().get(0x0112) in (5, 6, 7, 8) else size)
             upright = ImageOps.exif_transpose(image)
             if upright.has_transparency_data:
@@ -139,11 +140,11 @@ def positive_place(classes: Sequence[str], *, threshold: float | None = None, po
     if threshold is None and positive is None:
         return None
     if len(classes) != 2:
-        raise ValueError(f"a threshold needs a model of two classes; this one has {len(classes)}. Leave it out.")
+        raise DataError(f"a threshold needs a model of two classes; this one has {len(classes)}. Leave it out.")
     if positive is not None and positive not in classes:
-        raise ValueError(f"positive must be one of {', '.join(classes)}; got {positive!r}.")
+        raise DataError(f"positive must be one of {', '.join(classes)}; got {positive!r}.")
     if threshold is not None and not 0 <= threshold <= 1:
-        raise ValueError(f"threshold must be a probability from 0 to 1; got {threshold}.")
+        raise DataError(f"threshold must be a probability from 0 to 1; got {threshold}.")
     return 1 if positive is None else list(classes).index(positive)
 
 
@@ -174,7 +175,7 @@ def pixels(rows: Numbers, shape: Sequence[int]) -> tuple[Numbers, str]:
         low, high = rows.min(), rows.max()
         is_whole = bool(high > 1 and (rows == np.rint(rows)).all())
         if low < 0 or high > (255 if is_whole else 1):
-            raise ValueError(f"the model takes pixels of 0 to 1, or whole ones of 0 to 255; got {low:g} to {high:g}. Scale them.")
+            raise DataError(f"the model takes pixels of 0 to 1, or whole ones of 0 to 255; got {low:g} to {high:g}. Scale them.")
     if not is_whole:
         return rows, ""
     note = "" if rows.dtype == np.uint8 else "Pixels of 0 to 255 were divided by 255, as the model takes them from 0 to 1."
@@ -189,18 +190,18 @@ def read(path: Path, form: Card, width: int) -> Iterator[Numbers]:
     elif path.suffix.lower() in (".npz", ".npy"):
         blocks = _of_arrays(path)
     elif texts := [column["name"] for column in form.get("recipe", {"columns": ()})["columns"] if column["kind"] == "text"]:
-        raise ValueError(f"the model reads texts (column {texts[0]!r}). Make features of them with the library:\n{lines}")
+        raise DataError(f"the model reads texts (column {texts[0]!r}). Make features of them with the library:\n{lines}")
     elif path.suffix.lower() in (".csv", ".tsv", ".txt"):
         blocks = _of_table(path, form)
     else:
-        raise ValueError(f"{path.name} is no csv, npz or npy. Make features of images, or of other tables, with the library:\n{lines}")
+        raise DataError(f"{path.name} is no csv, npz or npy. Make features of images, or of other tables, with the library:\n{lines}")
     if form["kind"] == "pixels":  # all at once: a dark block alone would not show that white is 255
         x, note = pixels(np.concatenate(list(blocks)), form["shape"])
         sys.stderr.write(f"note: {note}\n" if note else "")
         blocks = (x[start : start + AT_ONCE] for start in range(0, len(x), AT_ONCE))
     for x in blocks:
         if x.ndim != 2 or x.shape[1] != width or x.dtype.kind not in "biuf" or not np.isfinite(x).all():
-            raise ValueError(f"rows must be finite numbers of shape (n, {width}); got {x.dtype} {x.shape}, or NaN among them.")
+            raise DataError(f"rows must be finite numbers of shape (n, {width}); got {x.dtype} {x.shape}, or NaN among them.")
         yield x.astype(np.float32)
 
 
@@ -209,10 +210,10 @@ def _of_arrays(path: Path) -> Iterator[Numbers]:
     if path.suffix.lower() == ".npz":
         names = [name for name in ROWS if name in file]
         if not names:
-            raise ValueError(f"the npz needs one of {', '.join(ROWS)}; it holds {', '.join(file)}.")
+            raise DataError(f"the npz needs one of {', '.join(ROWS)}; it holds {', '.join(file)}.")
         file = file[names[0]]
     if not len(file):
-        raise ValueError("the file holds no rows.")
+        raise DataError("the file holds no rows.")
     yield from (file[start : start + AT_ONCE] for start in range(0, len(file), AT_ONCE))
 
 
@@ -227,12 +228,12 @@ def _of_table(path: Path, form: Card) -> Iterator[Numbers]:
         if form["kind"] != "table" and all(map(NUMBER.fullmatch, header)) and header != [str(place) for place in range(len(header))]:
             rows = itertools.chain([header], rows)  # type: ignore[assignment]
         if wrong := [column["name"] for column in columns if header.count(column["name"]) != 1]:
-            raise ValueError(f"the table lacks the columns {', '.join(wrong)}, or has them twice; it has {', '.join(header)}.")
+            raise DataError(f"the table lacks the columns {', '.join(wrong)}, or has them twice; it has {', '.join(header)}.")
         gaps = form.get("recipe", {}).get("gaps", ())
         n_before, counts = 0, {UNKNOWN: dict[str, int](), FILLED: dict[str, int](), OUTSIDE: dict[str, int]()}
         while block := list(itertools.islice(rows, AT_ONCE)):
             if long := [n_before + place for place, row in enumerate(block) if any(text.strip() for text in row[len(header) :])]:
-                raise ValueError(f"row {long[0]} has more cells than the header has names: put cells with {separator!r} inside in quotes.")
+                raise DataError(f"row {long[0]} has more cells than the header has names: put cells with {separator!r} inside in quotes.")
             parts: list[Numbers] = []
             for column in columns:
                 place = header.index(column["name"])
@@ -252,7 +253,7 @@ def _of_table(path: Path, form: Card) -> Iterator[Numbers]:
             n_before += len(block)
             yield np.stack(parts, axis=1)
     if not n_before:
-        raise ValueError("the table holds no rows.")
+        raise DataError("the table holds no rows.")
     sys.stderr.writelines(f"note: {note}\n" for note in notes_on(counts))
 
 
@@ -277,11 +278,11 @@ def _numbers(texts: list[str], column: Card, gaps: Sequence[str | float], start:
         is_number = NUMBER.fullmatch(text) is not None
         if not is_number and text.lower() not in GAPS and text not in gaps:
             line = f' This line writes decimal commas as points, to plain.csv:\npython -c "{convert}"' if "," in text else ""
-            raise ValueError(f"column {column['name']!r} holds {text!r} in row {start + place}: write a plain number such as 1041.5.{line}")
+            raise DataError(f"column {column['name']!r} holds {text!r} in row {start + place}: write a plain number such as 1041.5.{line}")
         value = float(text) if is_number else np.inf
         if not np.isfinite(value) or value in gaps or text in gaps:
             if column["fill"] is None:
-                raise ValueError(f"column {column['name']!r} is empty in row {start + place}, and the model has no value for gaps.")
+                raise DataError(f"column {column['name']!r} is empty in row {start + place}, and the model has no value for gaps.")
             value, filled = column["fill"], filled + 1
         values[place] = value
     if column["low"] is not None:

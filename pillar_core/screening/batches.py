@@ -59,10 +59,7 @@ def resize_images(rows: Array, size: int, *, channels: int = 3) -> Array:
 
 
 def require_images(data: Dataset, model: str) -> None:
-    """Refuses sets of numbers where a network takes images.
-
-    Raises DataError: naming the model that takes numbers.
-    """
+    """Refuses sets of numbers where a network takes images. Raises DataError: naming the model that takes numbers."""
     if not data.is_images:
         raise DataError(f"the model {model!r} takes images; {data.name!r} holds numbers. Use model='linear_head'.")
 
@@ -100,10 +97,7 @@ def mixture(sets: Sequence[Dataset], *, name: str, size: int = 32, seed: int = 0
 
 
 def refuse_persons(sets: Sequence[Dataset | FeatureSet]) -> None:
-    """Refuses parts of a mixture that declare persons, of whom one may have rows in several.
-
-    Raises DataError: naming the set.
-    """
+    """Refuses parts of a mixture that declare persons, of whom one may have rows in several. Raises DataError: naming the set."""
     for data in sets:
         if data.persons is not None:
             raise DataError(f"{data.name!r} names its persons, and a mixture does not know whose rows are whose: name it alone.")

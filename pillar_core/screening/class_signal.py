@@ -64,10 +64,7 @@ class Candidate:
 
     @classmethod
     def of(cls, rows: Array) -> "Candidate":
-        """From the unit rows (m, d) of a public set.
-
-        Raises DataError: rows that are all equal.
-        """
+        """From the unit rows (m, d) of a public set. Raises DataError: rows that are all equal."""
         mean = rows.mean(axis=0)
         apart = rows - mean
         values, left = np.linalg.eigh(apart @ apart.T)
@@ -215,10 +212,7 @@ def noise_floor(n: int, n_classes: int, noise_std: float, candidates: Mapping[st
 
 
 def require(private: FeatureSet, public: Mapping[str, FeatureSet]) -> None:
-    """Refuses what cannot be compared.
-
-    Raises DataError, SettingError: see `ranking`.
-    """
+    """Refuses what cannot be compared. Raises DataError, SettingError: see `ranking`."""
     if not public:
         raise SettingError("screening needs at least one public set.")
     if private.y_train is None:
@@ -245,10 +239,7 @@ def first_of_each_person(private: Rows) -> Rows:
 
 
 def as_features(data: Dataset | FeatureSet) -> FeatureSet:
-    """A data set of numbers as features.
-
-    Raises DataError: images, which need a backbone first.
-    """
+    """A data set of numbers as features. Raises DataError: images, which need a backbone first."""
     if isinstance(data, FeatureSet):
         return data
     if data.is_images:

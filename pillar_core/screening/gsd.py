@@ -127,10 +127,7 @@ class Side:
 
 
 def require_one_width(sets: list[Dataset], model: GradientModel) -> None:
-    """Rows of numbers can be compared only where they have the same columns.
-
-    Raises DataError: naming the widths.
-    """
+    """Rows of numbers can be compared only where they have the same columns. Raises DataError: naming the widths."""
     if not model.takes_numbers:
         return
     widths = {data.x_train.shape[1] if data.x_train.ndim == 2 else "images" for data in sets}

@@ -50,10 +50,7 @@ class Seen:
 
     @property
     def labels(self) -> Array:
-        """(n,) int64 labels of the chosen rows.
-
-        Raises DataError: the set has none.
-        """
+        """(n,) int64 labels of the chosen rows. Raises DataError: the set has none."""
         if self.side.data.y_train is None:
             able = ", ".join(score.name for score in SCORES.values() if score.value is not None and Need.LABELS not in score.needs)
             raise DataError(f"{self.side.data.name!r} has no labels, which this score needs; choose {able}.")

@@ -97,10 +97,7 @@ def _as_dataset(rows: Dataset | FeatureSet) -> Dataset:
 
 
 def refuse_overlap(private: Dataset | FeatureSet, public: Mapping[str, Dataset | FeatureSet]) -> None:
-    """Refuses public rows that are, bit by bit, private rows.
-
-    Raises DataError: naming the set and the first rows.
-    """
+    """Refuses public rows that are, bit by bit, private rows. Raises DataError: naming the set and the first rows."""
     for name, data in public.items():
         if data.x_train.shape[1:] != private.x_train.shape[1:]:
             continue

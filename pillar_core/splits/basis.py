@@ -45,10 +45,7 @@ class PublicBasis:
         return np.asarray(self.eigenvalues - following)
 
     def transform(self, k: int | None, *, normalise: bool) -> Transform:
-        """The preprocessing onto the first k directions (k None: no projection).
-
-        Raises DataError: k above the rank.
-        """
+        """The preprocessing onto the first k directions (k None: no projection). Raises DataError: k above the rank."""
         if k is None:
             return Transform(self.mean, self.scale, None, normalise)
         if k > self.rank:

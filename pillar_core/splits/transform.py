@@ -31,10 +31,7 @@ class Transform:
     normalise: bool = False
 
     def __call__(self, x: Array) -> Array:
-        """(n, k) float32 rows.
-
-        Raises DataError: rows of another dimension.
-        """
+        """(n, k) float32 rows. Raises DataError: rows of another dimension."""
         return self.rows(x, None)
 
     def rows(self, x: Array, indices: Array | None) -> Array:

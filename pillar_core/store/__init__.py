@@ -9,7 +9,6 @@ import atexit
 import functools
 import os
 import threading
-import zipfile
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
@@ -23,6 +22,7 @@ from pillar_core.arrays import Array, Json
 from pillar_core.errors import StoreError
 from pillar_core.store import codec, entry, upkeep
 from pillar_core.store.entry import KINDS, Damaged, Entry
+from pillar_core.store.files import writable
 from pillar_core.store.index import Index
 from pillar_core.store.upkeep import ImportReport, PruneReport, VerifyReport
 
@@ -127,10 +127,7 @@ class Store:
         return self._get("blob", key, lambda path: entry.read_payload(path, "blob", key))
 
     def put_bytes(self, key: str, value: bytes) -> bool:
-        """Whether `value` was stored now, as a blob.
-
-        Raises StoreError: a disk that refuses.
-        """
+        """Whether `value` was stored now, as a blob. Raises StoreError: a disk that refuses."""
         return self._put("blob", key, lambda out: out.write(value))
 
     def get_arrays(self, key: str, *, mmap: bool = False) -> dict[str, Array] | None:
@@ -155,12 +152,11 @@ class Store:
         """Whether an entry was removed. Starter entries stay."""
         kind, key = entry.checked_name(kind, key)
         self._memory.pop((kind, key), None)
-        try:
-            entry.entry_path(self.root, kind, key).unlink()
-        except FileNotFoundError:
-            return False
-        except OSError as error:
-            raise self._refusal(error) from error
+        with writable(self.root):
+            try:
+                entry.entry_path(self.root, kind, key).unlink()
+            except FileNotFoundError:
+                return False
         self._index.forget([f"{kind}/{key}"])
         return True
 
@@ -204,20 +200,16 @@ class Store:
         Raises StoreError: an unknown kind, or a place that cannot be written.
         """
         chosen = [item for kind in kinds for item in self.ls(kind) if keys is None or item.key in keys]
-        try:
+        with writable(path):
             return upkeep.write_bundle(Path(path), self.root, chosen, self._note)
-        except OSError as error:
-            raise self._refusal(error, place=Path(path)) from error
 
     def import_(self, path: Path | str) -> ImportReport:
         """What came of each entry in a file that `export` wrote: it answers here like what was made here. Damaged ones are refused.
 
         Raises StoreError: not such a file at all, or a disk that refuses.
         """
-        try:
+        with writable(path):
             report = upkeep.read_bundle(Path(path), self.root)
-        except (OSError, zipfile.BadZipFile, NotImplementedError, UnicodeDecodeError) as error:
-            raise self._refusal(error, place=Path(path)) from error
         for problem in report.refused:
             self._note(f"import of {Path(path).name}: {problem}")
         return report
@@ -251,15 +243,12 @@ class Store:
 
     def _put(self, kind: str, key: str, fill: Callable[[BinaryIO], object]) -> bool:
         kind, key = entry.checked_name(kind, key)
-        try:
-            written = entry.write_entry(self.root, kind, key, fill)
-            size = entry.entry_path(self.root, kind, key).stat().st_size
-        except StoreError:
-            raise
-        except FileNotFoundError:
-            return False
-        except OSError as error:
-            raise self._refusal(error) from error
+        with writable(self.root):
+            try:
+                written = entry.write_entry(self.root, kind, key, fill)
+                size = entry.entry_path(self.root, kind, key).stat().st_size
+            except FileNotFoundError:
+                return False
         self._index.touch(kind, key, size)
         return written
 
@@ -273,11 +262,3 @@ class Store:
         with self._lock:
             if text not in self._notes:
                 self._notes.append(text)
-
-    def _refusal(self, error: Exception, *, place: Path | None = None) -> StoreError:
-        if isinstance(error, StoreError):
-            return error
-        return StoreError(
-            f"{place or self.root} could not be read or written ({error}). Free space on that disk, for instance with "
-            "`pillar_core.store.default().prune(max_bytes)`, or set PILLAR_CACHE to a folder on another disk."
-        )

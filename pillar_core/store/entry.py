@@ -47,10 +47,7 @@ def checked_name(kind: str, key: str) -> tuple[str, str]:
 
 
 def checked_kind(kind: str) -> str:
-    """`kind`, one of `KINDS`.
-
-    Raises StoreError: another word.
-    """
+    """`kind`, one of `KINDS`. Raises StoreError: another word."""
     if kind not in KINDS:
         raise StoreError(f"kind must be one of {', '.join(KINDS)}; got {kind!r}.")
     return kind
@@ -79,10 +76,7 @@ def make_private(folder: Path, *, parents_of: Path) -> None:
 
 
 def read_payload(path: Path, kind: str, key: str) -> bytes:
-    """The bytes of the entry, checked.
-
-    Raises FileNotFoundError: no such entry. Damaged: wrong kind, key, length or checksum.
-    """
+    """The bytes of the entry, checked. Raises FileNotFoundError: no such entry. Damaged: wrong kind, key, length or checksum."""
     content = path.read_bytes()
     size, checksum = _parse_header(content[:HEADER_SIZE], kind, key)
     payload = content[HEADER_SIZE:]
@@ -92,10 +86,7 @@ def read_payload(path: Path, kind: str, key: str) -> bytes:
 
 
 def check_file(path: Path, kind: str, key: str) -> None:
-    """Nothing, when the entry is whole; reads it in pieces.
-
-    Raises FileNotFoundError, Damaged: as `read_payload`.
-    """
+    """Nothing, when the entry is whole; reads it in pieces. Raises FileNotFoundError, Damaged: as `read_payload`."""
     with path.open("rb") as file:
         size, checksum = _parse_header(file.read(HEADER_SIZE), kind, key)
         if _size_and_checksum(file) != (size, checksum):
@@ -115,10 +106,7 @@ def write_entry(root: Path, kind: str, key: str, fill: Callable[[BinaryIO], obje
 
 
 def copy_entry(root: Path, kind: str, key: str, source: IO[bytes]) -> bool:
-    """Like `write_entry` for the bytes of a whole entry, which are checked before they get the name.
-
-    Raises Damaged: they are none.
-    """
+    """Like `write_entry` for the bytes of a whole entry, which are checked before they get the name. Raises Damaged: they are none."""
     path = entry_path(root, kind, key)
     make_private(path.parent, parents_of=root)
 

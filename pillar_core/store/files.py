@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final, TypeVar
 
+from pillar_core.errors import StoreError
+
 R = TypeVar("R")
 TEMPORARY: Final = ".writing-"
 
@@ -30,6 +32,20 @@ def write_whole(path: Path, fill: Callable[[BinaryIO], object], *, claim: Callab
     finally:
         with contextlib.suppress(FileNotFoundError):
             temporary.unlink()
+
+
+@contextlib.contextmanager
+def writable(place: Path | str) -> Iterator[None]:
+    """Around work on files at `place`. Raises StoreError: what the disk refused, and what to do."""
+    try:
+        yield
+    except (BrokenPipeError, StoreError):
+        raise
+    except OSError as error:
+        raise StoreError(
+            f"{place} could not be read or written ({error.strerror or error}): free space on that disk, or name another place; for the "
+            "cache with PILLAR_CACHE."
+        ) from error
 
 
 def try_lock(path: Path) -> int | None:

@@ -141,15 +141,24 @@ def write_bundle(path: Path, root: Path, entries: Sequence[Entry], note: Callabl
     return written
 
 
+def _opened(path: Path) -> zipfile.ZipFile:
+    try:
+        archive = zipfile.ZipFile(path)
+    except (zipfile.BadZipFile, NotImplementedError, UnicodeDecodeError) as error:
+        raise StoreError(f"{path} is no zip file that can be read ({error}).") from error
+    if archive.comment != _MARK.encode():
+        archive.close()
+        raise StoreError(f"{path} is a zip file, but no export of this cache; use `python -m pillar_core cache export`.")
+    return archive
+
+
 def read_bundle(path: Path, root: Path) -> ImportReport:
     """What came of each entry of the zip at `path`, placed below `root`.
 
     Raises StoreError: not a file that `write_bundle` made. OSError, zipfile.BadZipFile: it cannot be read, or `root` not written.
     """
     added, present, refused = 0, 0, []
-    with zipfile.ZipFile(path) as archive:
-        if archive.comment != _MARK.encode():
-            raise StoreError(f"{path} is a zip file, but no export of this cache; use `python -m pillar_core cache export`.")
+    with _opened(path) as archive:
         for member in archive.infolist():
             kind, _, key = member.filename.partition("/")
             try:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -14,12 +13,13 @@ from pillar_core.accounting import ACCOUNTANTS, TradeOff
 from pillar_core.auditing import Finding, hypothesis_test, one_run
 from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import DpEvent
+from pillar_core.registry import toml_tables
 from pillar_core.studies.tuning.selection import SHAPE, trial_epsilon
 from pillar_core.types import NeighboringRelation, Values
 
 QUICK = ("pillar", "rdp", "gdp", "basic")
 SLOW = ("opacus_rdp", "prv", "pld")
-WHY: Mapping[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["why"]
+WHY: Mapping[str, str] = toml_tables(Path(__file__).with_suffix(".toml"))["why"]
 NO_SELECTION = "no sound bound for a choice among Poisson-sampled runs when one row is replaced: use full batches, or add/remove."
 POINTS, FEW_POINTS = 28, 6
 

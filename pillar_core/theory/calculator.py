@@ -90,10 +90,7 @@ class Outcome:
         return tuple(item.words for item in self.ranges if not item.holds)
 
     def value(self, name: str, form: Form = Form.PRINTED) -> float:
-        """The number called `name` in one form.
-
-        Raises SettingError: there is none.
-        """
+        """The number called `name` in one form. Raises SettingError: there is none."""
         for item in self.values:
             if item.name == name and item.form == form:
                 return item.value

@@ -55,10 +55,7 @@ class Choice:
 
 
 def component_graph(x: Array) -> ComponentGraph:
-    """The graph that boolean rows x (n, d) show.
-
-    Raises DataError: values other than 0 and 1.
-    """
+    """The graph that boolean rows x (n, d) show. Raises DataError: values other than 0 and 1."""
     (x,) = checks.arrays("n d", x=x)
     active = _boolean(x)
     together = active.T.astype(np.float32) @ active.astype(np.float32) > 0

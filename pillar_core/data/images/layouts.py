@@ -84,10 +84,7 @@ def read(layout: TorchvisionLayout, root: Path) -> Parts | Layout:
 
 
 def class_of(layout: TorchvisionLayout) -> Any:
-    """torchvision's class.
-
-    Raises ImportError: a package that it needs is absent.
-    """
+    """torchvision's class. Raises ImportError: a package that it needs is absent."""
     import torchvision.datasets
 
     if layout.package:

@@ -35,10 +35,7 @@ class Tree:
         return min(matches, key=lambda member: (len(member.path.parts), str(member.path)), default=None)
 
     def lines(self, name: str) -> list[str]:
-        """The lines of a text file that are not empty.
-
-        Raises DataError: no such file, or no text.
-        """
+        """The lines of a text file that are not empty. Raises DataError: no such file, or no text."""
         member = self.find(name)
         if member is None:
             raise DataError(f"the data set's file {name} is missing: unpack every part of it into one folder.")
@@ -51,10 +48,7 @@ class Tree:
         return lines
 
     def table(self, name: str, columns: Sequence[str]) -> list[dict[str, str]]:
-        """The rows of a table with commas, or with tabs.
-
-        Raises DataError: no such file, or a column is missing.
-        """
+        """The rows of a table with commas, or with tabs. Raises DataError: no such file, or a column is missing."""
         lines = self.lines(name)
         rows = list(csv.DictReader(io.StringIO("\n".join(lines)), delimiter="\t" if "\t" in lines[0] else ","))
         absent = [column for column in columns if rows and column not in rows[0]]

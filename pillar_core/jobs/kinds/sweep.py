@@ -28,10 +28,7 @@ def split(payload: Task) -> list[Task]:
 
 
 def run(task: Task, progress: Progress, cancelled: StopRequested) -> list[dict[str, Json]]:
-    """The record of each spec, in JSON form.
-
-    Raises Cancelled: asked to stop; the batches before are kept.
-    """
+    """The record of each spec, in JSON form. Raises Cancelled: asked to stop; the batches before are kept."""
     specs = [RunSpec(**form) for form in task["cells"]]
     records: list[dict[str, Json]] = []
     for batch in _batches(specs):

@@ -263,10 +263,7 @@ def _features(source: Any, backbone: str | None, private: FeatureSet | None = No
 
 
 def _private_rows(split: SemiPrivateSplit) -> FeatureSet:
-    """The private rows of a split as a set of their own.
-
-    Raises UnsupportedError: persons that the data themselves do not declare.
-    """
+    """The private rows of a split as a set of their own. Raises UnsupportedError: persons that the data themselves do not declare."""
     features, rows = split.features, split.private
     if split.rows_per_person is not None and features.persons is None:
         raise UnsupportedError(

@@ -4,7 +4,6 @@ import bisect
 import dataclasses
 import functools
 import math
-import tomllib
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from pillar_core.memo import Memo
 from pillar_core.methods import METHODS
 from pillar_core.methods.parts import rules
 from pillar_core.params import SEED, SHARE
+from pillar_core.registry import toml_tables
 from pillar_core.runs.splitting import match_private, public_features
 from pillar_core.studies.advice import simulation
 from pillar_core.types import Dataset, FeatureSet, NeighboringRelation, PrivacyBudget, SemiPrivateSplit
@@ -42,7 +42,7 @@ _BASIS = {
     "none": "the sizes alone, by a table fitted on other data sets",
     "foreign": "the sizes alone, by a table fitted on public rows of other classes: those, and rows that were made up, help little",
 }
-FITTED: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("fitted.toml").read_text(encoding="utf-8"))
+FITTED: Mapping[str, Any] = toml_tables(Path(__file__).with_name("fitted.toml"))
 
 
 @dataclasses.dataclass(frozen=True)

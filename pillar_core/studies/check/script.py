@@ -10,16 +10,16 @@ import collections
 import dataclasses
 import functools
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pillar_core.errors import SettingError
+from pillar_core.registry import toml_tables
 from pillar_core.studies.check.words import LIMITS
 from pillar_core.types import Values
 
 Value = bool | int | float | str | None
-_FILE: Values = tomllib.loads(Path(__file__).with_name("calls.toml").read_text(encoding="utf-8"))
+_FILE: Values = toml_tables(Path(__file__).with_name("calls.toml"))
 CALLS: Values = _FILE["calls"]
 _FIELDS = {keyword: field for field, keywords in _FILE["keywords"].items() for keyword in keywords}
 LONGEST = 50_000

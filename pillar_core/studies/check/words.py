@@ -1,14 +1,14 @@
 """What Check asks for and says: the words of `words.toml`, and the numbers of a run."""
 
 import dataclasses
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
 from pillar_core import params
+from pillar_core.registry import toml_tables
 from pillar_core.types import Values
 
-SAID: Values = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+SAID: Values = toml_tables(Path(__file__).with_suffix(".toml"))
 FIELDS = {name: params.param_from(name, entry) for name, entry in SAID["fields"].items()}
 """The numbers of a run, with the values that a form starts from."""
 ALTERNATIVES: Mapping[str, str] = SAID["alternatives"]

@@ -249,10 +249,7 @@ def head_plan_of(plan: RunPlan) -> HeadPlan:
 
 
 def descent_run(spec: RunSpec, split: SemiPrivateSplit) -> RunPlan:
-    """A solved run of full-batch descent on one head.
-
-    Raises UnsupportedError: any other run.
-    """
+    """A solved run of full-batch descent on one head. Raises UnsupportedError: any other run."""
     reason = supports(spec.method)
     if reason:
         raise UnsupportedError(f"{reason}. Choose noisy_gd, dp_sgd or pillar.")

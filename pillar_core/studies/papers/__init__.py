@@ -160,10 +160,7 @@ def run(
 
 
 def named(name: str) -> PaperTable:
-    """The runnable table called `name`, or `<paper>:table-<number>` as the paper prints it.
-
-    Raises UnknownNameError: no such table.
-    """
+    """The runnable table called `name`, or `<paper>:table-<number>` as the paper prints it. Raises UnknownNameError: no such table."""
     spoken = (table for table in TABLES.values() if name.lower() == f"{table.paper}:table-{table.table}".lower())
     return next(spoken, None) or TABLES[name]
 

@@ -1,14 +1,13 @@
 """Which published tables and figures our learners can run, each as the axes that the paper's numbers do not tell."""
 
 import dataclasses
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
-from pillar_core.registry import Registry
+from pillar_core.registry import Registry, toml_tables
 from pillar_core.types import Values
 
-_FILE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_FILE = toml_tables(Path(__file__).with_suffix(".toml"))
 CLASSES: Mapping[str, int] = _FILE["classes"]
 """Classes of the rows that stand in for a data set."""
 SOURCES: Mapping[str, str] = _FILE["sources"]

@@ -89,10 +89,7 @@ class Ask:
 
 
 def stored_answer(ask: Ask) -> pd.DataFrame | None:
-    """The answer from the store, or None.
-
-    Raises StoreError: sets that are not here.
-    """
+    """The answer from the store, or None. Raises StoreError: sets that are not here."""
     visitors.refuse_names(ask.payload)
     uploads.refuse_missing(ask.payload)
     entry = store.default().get_json("record", ask.key)
@@ -140,10 +137,7 @@ def answer(
 
 
 def sets_of(ask: Ask) -> tuple[Dataset, dict[str, Dataset]]:
-    """(private set, candidates by name).
-
-    Raises DataError: the own half where ε is spent. As `screening.candidate`.
-    """
+    """(private set, candidates by name). Raises DataError: the own half where ε is spent. As `screening.candidate`."""
     n = _drawn_rows(ask)
     return part_candidates(
         ask, images_of(ask.private, n=2 * n), {name: images_of(name, n=n, seed=1) for name in ask.public if name not in _APART}

@@ -148,10 +148,7 @@ def private_features(private: Dataset, model: str = "") -> FeatureSet:
 
 
 def labelled_features(public: Dataset, private: FeatureSet, model: str = "") -> FeatureSet:
-    """A public set's rows as numbers, its labels by their number folded into the private classes.
-
-    Raises DataError: no labels.
-    """
+    """A public set's rows as numbers, its labels by their number folded into the private classes. Raises DataError: no labels."""
     if public.y_train is None:
         raise DataError(f"{public.name!r} has no labels, which this learner needs: leave it out, or choose GEP.")
     return FeatureSet(_numbers(public.x_train, model), public.y_train % private.n_classes, None, None, private.classes, name=public.name)

@@ -28,10 +28,7 @@ def question_of_pool(ask: Ask) -> Ask:
 
 
 def vote(ask: Ask, epsilon: float) -> Pool:
-    """One release of votes for the rows of all candidates of `question_of_pool`.
-
-    Raises as `feature_sets_of` and `trim`.
-    """
+    """One release of votes for the rows of all candidates of `question_of_pool`. Raises as `feature_sets_of` and `trim`."""
     private, public = feature_sets_of(ask)
     counts = [len(data_set.x_train) for data_set in public.values()]
     order = stream(0, "rows of a pool").permutation(sum(counts))  # of the last cluster the first rows are kept: of no set first

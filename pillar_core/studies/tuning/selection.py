@@ -106,10 +106,7 @@ def tune(spec: RunSpec, split: SemiPrivateSplit, grid: Sequence[Candidate], *, m
 
 
 def budget_of(spec: RunSpec) -> float:
-    """The ε to stay within.
-
-    Raises SettingError: none is asked for.
-    """
+    """The ε to stay within. Raises SettingError: none is asked for."""
     if spec.epsilon is None:
         raise SettingError("choosing settings needs a budget to stay within: pass epsilon.")
     return spec.epsilon

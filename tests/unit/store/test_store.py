@@ -287,6 +287,7 @@ def test_a_damaged_index_loses_no_entry(cache: Store, fault: bytes) -> None:
     assert again.put_json("record", OTHER, 2)
     again.flush()
     assert {item.key for item in again.ls()} == {KEY, OTHER}
+    assert not fault or any("delete it" in note for note in again.notes())
 
 
 def test_an_index_that_cannot_be_opened_is_kept(cache: Store) -> None:
@@ -545,15 +546,6 @@ def test_stores_that_write_the_same_keys_at_once_agree_on_one_winner(tmp_path: P
     cache = Store(tmp_path / "cache")
     assert len(cache.ls()) == len(keys)
     assert cache.verify().damaged == ()
-
-
-@pytest.mark.parametrize("text", ["[" * 150_000, "[a," * 60_000, "- " * 90_000, "? " * 90_000, "{a: " * 50_000])
-def test_yaml_that_opens_and_never_closes_is_refused_early(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    read, seen = codec.yaml.scan, []
-    monkeypatch.setattr(codec.yaml, "scan", lambda text: (seen.append(token) or token for token in read(text)))
-    with pytest.raises(ValueError, match="levels deep"):
-        codec.decode_yaml(text)
-    assert len(seen) < 1_000
 
 
 @pytest.mark.parametrize("text", ["a: !!bool maybe", "a: !!timestamp soon", "? !!timestamp soon\n: 1", 'a: !!int ""', "a: !!float _"])
