@@ -15,8 +15,8 @@ from pillar_core import store
 from pillar_core.arrays import Json
 from pillar_core.errors import PillarError
 from pillar_core.plots.theme import Figure
+from pillar_core.runs.records import without_formulas
 from pillar_core.runs.repeated import file_of
-from pillar_core.spreadsheets import without_formulas
 from pillar_core.store.codec import decode_yaml
 
 _PIN_COLUMNS = ("data", "public", "method", "k", "epsilon", "seed")

@@ -8,6 +8,7 @@ docs/audit.md for the table of what was caught.
 import dataclasses
 import enum
 import math
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,6 @@ from pillar_core.engine import HeadPlan
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.params import CHANCE, COUNT, Param
-from pillar_core.registry import toml_tables
 from pillar_core.rng import Stream
 from pillar_core.threads import threads_for
 
@@ -39,7 +39,7 @@ class Fault(enum.StrEnum):
     SPENT_TWICE = "budget spent twice"
 
 
-_WORDS = toml_tables(Path(__file__).with_suffix(".toml"))
+_WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 FAULT_WORDS = {fault: str(_WORDS[fault]) for fault in Fault}
 
 N_ROWS, N_FEATURES, N_CLASSES, STEPS = 40, 6, 3, 4

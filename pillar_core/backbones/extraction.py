@@ -52,7 +52,7 @@ class Journal:
     def append(self, rows: Array) -> None:
         """Keep the next rows, (b, width), on the disk. Raises StoreError: the disk is full or refuses; what was kept before stays good."""
         path = self._folder / _BATCH.format(self.done)
-        with writable(path):
+        with writable(path, f"{self.done} rows are kept, and asking again goes on from there. "):
             write_whole(path, lambda file: np.save(file, rows), claim=lambda written: os.replace(written, path))
             self._count(path)
 

@@ -12,9 +12,9 @@ from pillar_core.data import uploads
 from pillar_core.errors import DataError, SettingError
 from pillar_core.jobs.sweep import run_through, sweep
 from pillar_core.runs.loading import load_features
+from pillar_core.runs.records import without_formulas
 from pillar_core.runs.splitting import is_known
 from pillar_core.runs.sweep import cached_records, group_specs, table
-from pillar_core.spreadsheets import without_formulas
 from pillar_core.store.codec import decode_yaml
 
 

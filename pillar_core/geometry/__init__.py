@@ -4,7 +4,7 @@ Nothing here trains with privacy; whatever compares with measured accuracy gets 
 """
 
 from pillar_core import checks
-from pillar_core.geometry.bases import BASIS_TITLES, Basis, BasisKind, basis_of, projector_distance, spectrum, spectrum_of
+from pillar_core.geometry.bases import BASIS_TITLES, Basis, BasisKind, basis_of, spectrum, spectrum_of
 from pillar_core.geometry.margins import (
     QUANTILE,
     Coordinates,

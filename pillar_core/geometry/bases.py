@@ -195,10 +195,3 @@ def spectrum_of(eigenvalues: Array) -> pd.DataFrame:
             "gap": values - np.append(values[1:], 0.0),
         }
     )
-
-
-def projector_distance(a: Array, b: Array) -> float:
-    """‖AAᵀ − BBᵀ‖_F of two (d, k) orthonormal bases, from cosines of their principal angles: √(2k − 2‖AᵀB‖²_F), at least 0."""
-    a, b = checks.arrays("d k, d other", a=a, b=b)
-    overlap = float(np.square(a.T.astype(np.float64) @ b.astype(np.float64)).sum())
-    return float(np.sqrt(max(a.shape[1] + b.shape[1] - 2 * overlap, 0.0)))

@@ -18,9 +18,8 @@ from pillar_core.errors import PillarError
 from pillar_core.extras import needed
 from pillar_core.fingerprint import fingerprint
 from pillar_core.metrics import METRICS
-from pillar_core.runs import starter, sweep
+from pillar_core.runs import starter, sweep, use
 from pillar_core.runs.tables import row_of
-from pillar_core.spreadsheets import without_formulas
 from pillar_core.store.files import writable
 from pillar_core.types import Form, RunSpec, Values
 
@@ -155,6 +154,15 @@ def _grid(spec: Values) -> Form:
 
 MEASURED = ("epsilon_upper", "accuracy", *METRICS, "seconds")
 """What MLflow files as metrics of a run; all else are its parameters."""
+
+
+def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
+    """The table as a spreadsheet opens it without computing anything, column names too."""
+
+    def plain(value: Any) -> Any:
+        return use.cell(value) if isinstance(value, str) else value
+
+    return table.map(plain).rename(columns=plain)
 
 
 def write_csv(runs: pd.DataFrame, path: str | Path) -> int:

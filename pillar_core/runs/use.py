@@ -42,6 +42,7 @@ CONVERT = (
     "enumerate(pandas.read_csv({!r}, sep={!r}, decimal=',', chunksize=10**6))]"
 )
 FORMULA = re.compile(r"(^|[;\t\r\n])(?![+-]?[\d.]+(?:e[+-]?\d+)?(?:;|$))(?=[=+\-@\t\r＝＋－＠])")
+"""Before what spreadsheets take for the start of a formula, numbers apart: some of them begin a cell after these signs, too."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -163,7 +164,7 @@ def write(out: TextIO, blocks: Iterable[Numbers], classes: Sequence[str], *, thr
 
 def cell(text: str) -> str:
     """A text that no spreadsheet runs as a formula."""
-    return FORMULA.sub(r"\1'", text).replace("\r", "\n")
+    return FORMULA.sub(r"\1'", text).replace("\r", "\n")  # a lone carriage return is written without quotes: it would begin a row
 
 
 def pixels(rows: Numbers, shape: Sequence[int]) -> tuple[Numbers, str]:

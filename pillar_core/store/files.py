@@ -35,16 +35,16 @@ def write_whole(path: Path, fill: Callable[[BinaryIO], object], *, claim: Callab
 
 
 @contextlib.contextmanager
-def writable(place: Path | str) -> Iterator[None]:
-    """Around work on files at `place`. Raises StoreError: what the disk refused, and what to do."""
+def writable(place: Path | str, kept: str = "") -> Iterator[None]:
+    """Around work on files at `place`. Raises StoreError: what the disk refused, what of the work is `kept`, and what to do."""
     try:
         yield
     except (BrokenPipeError, StoreError):
         raise
     except OSError as error:
         raise StoreError(
-            f"{place} could not be read or written ({error.strerror or error}): free space on that disk, or name another place; for the "
-            "cache with PILLAR_CACHE."
+            f"{place} could not be read or written ({error.strerror or error}). {kept}Free space on that disk, for instance with "
+            "`pillar_core.store.default().prune(max_bytes)`, or name a place on another; for the cache with PILLAR_CACHE."
         ) from error
 
 

@@ -50,15 +50,6 @@ def fewest_rows(*, gap: float, beta: float) -> float:
     return ratio(16 * (1 + math.sqrt(beta / 2)) ** 2, gap**2)
 
 
-def moment_bound(*, n: float, beta: float) -> float:
-    """2(1 + √(β/2))/√n, exceeded by ‖Σ̂ − Σ‖_F with probability at most e^−β, rows in the unit ball.
-
-    Zwald & Blanchard 2005, Lemma 1 (bounded differences), the step under Lemma 4.
-    """
-    checks.within(n=(n, ROWS), beta=(beta, TAIL))
-    return 2 * (1 + math.sqrt(beta / 2)) / math.sqrt(n)
-
-
 def _lemma_4(s: Inputs) -> Numbers:
     return {
         "projector distance, at most": {"printed": projector_bound(n=s.n_public, gap=s.gap, beta=s.beta)},

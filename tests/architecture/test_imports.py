@@ -15,7 +15,7 @@ CORE = REPOSITORY / "pillar_core"
 ROWS = (
     {"errors", "arrays", "deferred", "memo"},
     {
-        *("params", "registry", "fingerprint", "rng", "numerics", "grouping", "threads", "spreadsheets", "events", "installation"),
+        *("params", "registry", "fingerprint", "rng", "numerics", "grouping", "threads", "events", "installation"),
         *("mode", "extras"),
     },
     {"checks"},

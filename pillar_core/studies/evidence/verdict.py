@@ -1,16 +1,16 @@
 """What all evidence on one run says, in one sentence: the claim, what audits certified of it so far, and the best attack tried."""
 
+import tomllib
 from pathlib import Path
 
 import pandas as pd
 
 from pillar_core.numerics import round_up
-from pillar_core.registry import toml_tables
 from pillar_core.studies.evidence.attacks import CanaryAudit
 from pillar_core.studies.evidence.one_run import OneRunAudit
 
 FALSE_ALARMS = 0.01
-_WORDS: dict[str, str] = toml_tables(Path(__file__).with_suffix(".toml"))
+_WORDS: dict[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 def without_claim() -> str:

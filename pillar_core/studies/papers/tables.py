@@ -7,7 +7,7 @@ from pathlib import Path
 from pillar_core.registry import Registry, toml_tables
 from pillar_core.types import Values
 
-_FILE = toml_tables(Path(__file__).with_suffix(".toml"))
+_FILE: Values = toml_tables(Path(__file__).with_suffix(".toml"))
 CLASSES: Mapping[str, int] = _FILE["classes"]
 """Classes of the rows that stand in for a data set."""
 SOURCES: Mapping[str, str] = _FILE["sources"]

@@ -98,7 +98,7 @@ def test_runs_leave_as_csv_and_without_mlflow_a_refusal_names_the_extra(
     assert len(trained) == 2 < len(table)
     assert (trained["epsilon_upper"] <= trained["epsilon"]).all()
     assert main(["cache", "runs", "--format", "csv", "--output", str(tmp_path / "none" / "runs.csv")]) == 2
-    assert "could not be written" in capsys.readouterr().err
+    assert "could not be read or written" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "mlflow", None)
     assert main(["cache", "runs", "--format", "mlflow", "--output", str(tmp_path)]) == 2
     assert "`mlflow`" in capsys.readouterr().err

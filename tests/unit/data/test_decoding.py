@@ -177,7 +177,7 @@ def test_the_system_refusing_to_write_keeps_nothing(tmp_path: Path, own_cache: P
         "except StoreError as error: print(error)"
     )
     done = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=True)
-    assert "nothing was kept. Free space" in done.stdout
+    assert "Free space" in done.stdout
     assert not [path for path in own_cache.rglob("*") if path.is_file()]
 
 
@@ -261,7 +261,7 @@ def test_large_features_of_a_npz_are_read_and_what_is_cut_or_pickled_is_refused(
     for content in (stream.getvalue()[:-50], stream.getvalue() + bytes(50)):
         with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
             archive.writestr("x_train.npy", content)
-        with pytest.raises(DataError, match="it is no such array"):
+        with pytest.raises(DataError, match="cannot be read"):
             load_images(tmp_path / "a.npz")
     np.savez(tmp_path / "b.npz", x_train=np.array([{"a": 1}] * 5000, dtype=object), allow_pickle=True)
     with pytest.raises(DataError, match="pickle"):

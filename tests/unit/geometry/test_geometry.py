@@ -221,11 +221,7 @@ def test_a_noised_basis_charges_one_release_and_finds_the_signal_when_noise_is_s
         geometry.basis_of(rows, kind="dp_pca")
 
 
-def test_projector_distances_and_stops_between_separators():
-    generator = pc_stream(2)
-    a, b = (np.linalg.qr(generator.standard_normal((9, 3)))[0] for _ in range(2))
-    assert geometry.projector_distance(a, b) == pytest.approx(np.linalg.norm(a @ a.T - b @ b.T), abs=1e-9)
-    assert geometry.projector_distance(a, -a) == pytest.approx(0.0, abs=1e-7)
+def test_stops_between_separators_and_the_best_k():
     rows = geometry.rows_of(little())
     with pytest.raises(Cancelled):
         geometry.separators(rows, geometry.pairs_of(rows.classes), cancelled=lambda: True)
