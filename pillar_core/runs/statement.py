@@ -69,8 +69,9 @@ def statement(record: RunRecord) -> Statement:
         f"Choice of settings: {choice}",
         "It holds if: " + "; ".join(guarantee.assumptions) + ".",
         *tests,
-        f"Not protected: public{' and validation' if tests else ', validation and test'} rows; that the data set was used at all; what is "
-        "true of the population whether or not anybody takes part; and further runs on the same rows, whose losses add up.",
+        f"Not protected: public{' and validation' if tests else ', validation and test'} rows; that the data set was used at all; "
+        "the time and memory that training took; what is true of the population whether or not anybody takes part; and further runs on "
+        "the same rows, whose losses add up.",
     ]
     if guarantee.delta * record.facts.n_private >= 1 and guarantee.has_releases:
         lines.append(

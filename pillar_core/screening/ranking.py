@@ -200,7 +200,9 @@ def _guarantee(task: Screening, spent: DpEvent, upper: float, delta: float) -> s
         f"clipped term of each sum released. The number of private rows, {n:,}, and the size and colour of their images count as public."
     )
     loose = f" δ = {delta:g} is at least 1/{n:,}: lower it." if delta >= 1 / n and not pure else ""
-    secret = "" if task.seed is None else " The seed of the noise is known: an experiment, not for release."
+    secret = " The seed of the noise is known: an experiment, not for release."
+    if task.seed is None:
+        secret = " It holds if nobody reads the low bits of the noise, which was drawn in floating point."
     return promise + APART + loose + secret
 
 

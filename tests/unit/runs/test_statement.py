@@ -30,6 +30,7 @@ def test_every_number_is_the_guarantees(split, relation):
     assert all(assumption in found.text for assumption in own.assumptions)
     assert all(event in found.text for event in own.events)
     assert "Not protected: public, validation and test rows" in found.text
+    assert "the time and memory that training took" in found.text
     assert f"{record.facts.n_public:,} examples, used as: unlabelled" in found.text
     assert "NOT FOR RELEASE" not in found.text
     assert set(found.fields) >= FIELDS

@@ -124,6 +124,8 @@ def test_two_forms_share_the_budget_and_the_guarantee_is_said_in_words(sets) -> 
     assert "not for release" in words
     secret = pc.screen(private, public, epsilon=1.0, k=2, repeats=1, seed=None, **FAST)
     assert "not for release" not in secret.attrs["guarantee"]
+    assert "nobody reads the low bits" in secret.attrs["guarantee"]
+    assert "low bits" not in words
 
 
 def test_a_private_ranking_reads_private_rows_only_through_the_release(monkeypatch: pytest.MonkeyPatch, sets) -> None:
