@@ -30,9 +30,9 @@ class UncheckedAssumptions(UserWarning):
 def register(name: str, *, relation: str = "add_or_remove_one", rows_per_person: int = 1) -> None:
     """Adds an accountant to Opacus under `name`, for `PrivacyEngine(accountant=name)`.
 
-    rows_per_person: rows of one person, all added or removed at once. ε is then a person's.
+    rows_per_person: rows of one person, all added, removed or replaced at once. ε is then a person's.
 
-    Raises SettingError: a name that Opacus has, persons under replace-one, or fewer than one row.
+    Raises SettingError: a name that Opacus has, or fewer than one row.
     """
     from opacus.accountants import registry
     from opacus.accountants.accountant import IAccountant
@@ -40,8 +40,6 @@ def register(name: str, *, relation: str = "add_or_remove_one", rows_per_person:
     of(str, name=name)
     neighbours = NeighboringRelation.of(relation)
     of_person(gaussian_run(1.0), rows_per_person)
-    if rows_per_person > 1 and neighbours is NeighboringRelation.REPLACE_ONE:
-        raise SettingError("rows_per_person needs relation='add_or_remove_one': no bound for replaced persons is proven here.")
 
     class CertifiedAccountant(IAccountant):  # type: ignore[misc]  # Opacus has no types
         """An Opacus accountant with both ends of ε. history: (noise multiplier, sampling rate, steps), as Opacus's own."""

@@ -79,7 +79,7 @@ class PrivacyBudget:
 
 @dataclasses.dataclass(frozen=True)
 class EpsilonBounds:
-    """lower ≤ true ε ≤ upper, and a best estimate; `lower` is 0 where an accountant gives none.
+    """lower ≤ ε ≤ upper of the laws that bound the releases, and a best estimate; `lower` is 0 where an accountant gives none.
 
     `is_bound` is False for approximations (CLT-GDP): their `upper` is not one and never calibrates.
     """

@@ -10,7 +10,7 @@ import math
 from typing import Protocol
 
 import numpy as np
-from scipy.special import expit, gammaln, logsumexp, ndtr, ndtri
+from scipy.special import expit, gammaln, ndtr, ndtri
 
 from pillar_core.accounting.elementary import REPLACE_ONE, ElementaryEvents, ElementaryRelease, Kind
 from pillar_core.arrays import Array
@@ -134,17 +134,16 @@ class PersonPair:
 
     mu: float
     probability: float
-    rows: int
+    rows: int = 1
     infinite: float = 0.0
 
     @property
     def range(self) -> tuple[float, float]:
-        return self.rows * math.log1p(-self.probability), math.inf
+        return float(self._log_weights[0]), math.inf
 
     def grid(self, n: int, tail: float) -> Array:
         reach = -float(ndtri(tail))
-        grid: Array = np.logaddexp(self.range[0], self._present(np.linspace(-reach, self.rows * self.mu + reach, n))[0])
-        return grid
+        return self._loss(np.linspace(-reach, self.rows * self.mu + reach, n))[0]
 
     def masses(self, edges: Array) -> tuple[Array, Array]:
         z = self._position(edges)
@@ -162,12 +161,20 @@ class PersonPair:
         """log Σ_{k>=1} Bin(k)·e^{kμz − k²μ²/2} and its slope in z: convex and increasing."""
         k = np.arange(1, self.rows + 1)
         terms = (self._log_weights[1:] - (k * self.mu) ** 2 / 2)[:, None] + np.multiply.outer(k * self.mu, z)
-        value: Array = logsumexp(terms, axis=0)
-        return value, (k * self.mu) @ np.exp(terms - value)
+        top = terms.max(axis=0)
+        shares = np.exp(terms - top)
+        total = shares.sum(axis=0)
+        return top + np.log(total), (k * self.mu) @ shares / total
+
+    def _loss(self, z: Array) -> tuple[Array, Array]:
+        """The loss at z, and its slope."""
+        present, slope = self._present(z)
+        ratio: Array = np.logaddexp(self._log_weights[0], present)
+        return ratio, slope * np.exp(present - ratio)
 
     def _position(self, loss: Array) -> Array:
         """z where the loss is reached, by Newton's method from the right; −inf at and below the least loss."""
-        least, k = self.range[0], np.arange(1, self.rows + 1)[:, None]
+        least, k = self._log_weights[0], np.arange(1, self.rows + 1)[:, None]
         z = np.full(len(loss), -np.inf)
         inside = loss > least
         target = loss[inside] + np.log(-np.expm1(least - loss[inside]))
@@ -183,34 +190,39 @@ class PersonPair:
 
 
 @dataclasses.dataclass(frozen=True)
-class OpposedPair:
-    """(1−q)N(0) + qN(μ) against (1−q)N(0) + qN(−μ): a sampled Gaussian sum under replace-one, the worst two rows."""
+class OpposedPair(PersonPair):
+    """ΣBin(m, q)(k)·N(kμ, 1) against ΣBin(m, q)(k)·N(−kμ, 1): the same under replace-one, the worst two persons, or two rows (m = 1)."""
 
-    mu: float
-    probability: float
-    infinite: float = 0.0
-    range: tuple[float, float] = (-math.inf, math.inf)
+    @property
+    def range(self) -> tuple[float, float]:
+        return -math.inf, math.inf
 
     def grid(self, n: int, tail: float) -> Array:
-        reach = self.mu - float(ndtri(tail))
-        ell = self.mu * np.linspace(-reach, reach, n)
-        half = self.mu * self.mu / 2
-        return _sampled_loss(ell - half, self.probability) - _sampled_loss(-ell - half, self.probability)
+        reach = self.rows * self.mu - float(ndtri(tail))
+        return self._loss(np.linspace(-reach, reach, n))[0]
 
     def masses(self, edges: Array) -> tuple[Array, Array]:
-        z = self._position(edges) / self.mu
-        middle, up, down = _normal(z), _normal(z - self.mu), _normal(z + self.mu)
-        q = self.probability
-        return (1 - q) * middle + q * up, (1 - q) * middle + q * down
+        z, shifts = np.maximum.accumulate(self._position(edges)), self.mu * np.arange(self.rows + 1)
+        weights = np.exp(self._log_weights)
+        return weights @ np.array([_normal(z - shift) for shift in shifts]), weights @ np.array([_normal(z + shift) for shift in shifts])
+
+    def _loss(self, z: Array) -> tuple[Array, Array]:
+        (up, up_slope), (down, down_slope) = super()._loss(z), super()._loss(-z)
+        return up - down, up_slope + down_slope
 
     def _position(self, loss: Array) -> Array:
-        """x/σ² where the loss is reached: L/2 + asinh((1−q)/q · e^{μ²/2} · sinh(L/2)), in logs where that overflows."""
-        half = np.abs(loss) / 2
-        with np.errstate(divide="ignore"):
-            scale = math.log1p(-self.probability) - math.log(self.probability) + self.mu * self.mu / 2
-            log_a = scale + half + np.log(-np.expm1(-2 * half)) - math.log(2)
-        inverse = np.where(log_a > 18, log_a + math.log(2), np.arcsinh(np.exp(np.minimum(log_a, 18.0))))
-        return np.sign(loss) * (half + inverse)
+        """z where the loss is reached, by Newton's method from where one law alone reaches it; by halves where that leaves the bracket."""
+        target = np.abs(loss)
+        low, high = np.zeros(len(loss)), np.maximum(super()._position(target), 0.0)
+        at = high
+        for _ in range(NEWTON_STEPS):
+            value, slope = self._loss(at)
+            low, high = np.where(value < target, at, low), np.where(value < target, high, at)
+            if not (np.abs(value - target) > 1e-14 * (1 + target)).any():
+                break
+            step = (value - target) / np.maximum(slope, 1e-300)
+            at = np.where((at - step >= low) & (at - step <= high), at - step, (low + high) / 2)
+        return np.sign(loss) * at
 
 
 @dataclasses.dataclass(frozen=True)

@@ -24,11 +24,11 @@ from pillar_core.accounting.basic import BASIC
 from pillar_core.accounting.elementary import REPLACE_ONE, ElementaryEvents, Kind
 from pillar_core.accounting.ends import Direction, delta_at_zero, direction_bounds, end_of, upper_composition
 from pillar_core.accounting.gaussian_dp import ANALYTIC_GAUSSIAN, epsilon_of_mu
-from pillar_core.accounting.loss import AtomPair, GaussianPair, Pair, PersonPair, SwappedPair, atoms, directions
+from pillar_core.accounting.loss import AtomPair, GaussianPair, OpposedPair, Pair, PersonPair, SwappedPair, atoms, directions
 from pillar_core.arrays import Array
 from pillar_core.events import PersonSampledEvent, RandomAllocationEvent
 from pillar_core.ledger import DpEvent
-from pillar_core.types import EpsilonBounds
+from pillar_core.types import EpsilonBounds, NeighboringRelation
 
 ANCHORS = 8
 """Compositions a direction that serve a whole profile; each answers for the δ nearest to its own."""
@@ -59,17 +59,20 @@ def _directions(events: ElementaryEvents, *, is_upper: bool = True) -> tuple[Dir
     every = directions(events)
     if not events.unsupported:
         return every
-    extra = [(_pairs(event, is_upper=is_upper), count) for event, count in events.unsupported if is_upper or not _is_full(event)]
-    return tuple((*every[-side], *((pair[side], count) for pair, count in extra)) for side in (0, 1))
+    kinds = [(event, count) for event, count in events.unsupported if is_upper or not _is_full(event)]
+    extra = [(_pairs(event, events.relation, is_upper=is_upper), count) for event, count in kinds]
+    return tuple(dict.fromkeys((*every[-side], *((pair[side], count) for pair, count in extra)) for side in (0, 1)))
 
 
-def _pairs(event: Any, *, is_upper: bool) -> tuple[Pair, Pair]:
-    """(removal, addition) of an event that is no release of `elementary`."""
+def _pairs(event: Any, relation: NeighboringRelation, *, is_upper: bool) -> tuple[Pair, Pair]:
+    """(removal, addition) of an event that is no release of `elementary`; equal for symmetric pairs."""
     loss = 1 / event.noise_multiplier
     if _is_full(event):
         return GaussianPair(loss), GaussianPair(loss)
     if _is_allocation(event):
         return pairs(loss, event.steps, is_upper=is_upper)
+    if relation is REPLACE_ONE:
+        return (OpposedPair(loss, event.sampling_probability, event.rows),) * 2
     pair = PersonPair(loss, event.sampling_probability, event.rows)
     return pair, SwappedPair(pair)
 
@@ -88,7 +91,7 @@ def _without_sampling(events: ElementaryEvents, delta: float) -> float:
     if all(release.kind is Kind.GAUSSIAN for release in events.releases):
         doubled = 2.0 if events.relation is REPLACE_ONE else 1.0
         losses = ((release.loss * (doubled if release.sampling_probability < 1 else 1.0), release.count) for release in events.releases)
-        passes = ((getattr(event, "rows", 1) / event.noise_multiplier, count) for event, count in events.unsupported)
+        passes = ((doubled * getattr(event, "rows", 1) / event.noise_multiplier, count) for event, count in events.unsupported)
         return epsilon_of_mu(math.sqrt(math.fsum(count * loss * loss for loss, count in (*losses, *passes))), delta)
     if events.unsupported:
         return math.inf
@@ -119,11 +122,8 @@ def _direction_profile(direction: Direction, deltas: Array) -> Array:
 
 
 def _refusal(events: ElementaryEvents) -> str:
-    if not events.unsupported:
-        return ""
-    if not all(isinstance(event, PersonSampledEvent | RandomAllocationEvent) for event, _ in events.unsupported):
-        return f"no loss distribution here for {unsupported_names(events)}"
-    return "samples of several rows of one person are bounded for rows added or removed only" if events.relation is REPLACE_ONE else ""
+    is_known = all(isinstance(event, PersonSampledEvent | RandomAllocationEvent) for event, _ in events.unsupported)
+    return "" if is_known else f"no loss distribution here for {unsupported_names(events)}"
 
 
 PILLAR = Accountant(

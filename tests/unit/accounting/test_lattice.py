@@ -31,6 +31,7 @@ PAIRS: dict[str, Pair] = {
     "addition": SwappedPair(RemovalPair(GaussianPair(0.9), 0.05)),
     "opposed": OpposedPair(0.9, 0.05),
     "opposed, low noise": OpposedPair(6.0, 0.01),
+    "opposed persons": OpposedPair(0.9, 0.05, 3),
     "sampled laplace": RemovalPair(LaplacePair(1.5), 0.1),
     "told coin": CoinPair(LaplacePair(1.5), 0.1),
 }
