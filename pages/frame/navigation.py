@@ -33,8 +33,8 @@ PAGES: tuple[tuple[str, str, str], ...] = (
     ("runs", "Runs", "My data"),
 )
 """File in pages/ without its ending, the page's name, the place that it belongs to. The first is the default and lives at `/`."""
-WITHOUT_SIDEBAR = ("", "learn", "check")
-"""Addresses of pages on which no setting of the sidebar acts; `data` joins them until rows of your own are in use."""
+WITHOUT_ROWS = ("", "learn", "check")
+"""Addresses of pages that no rows of the settings reach."""
 NEAR = ("explore", "compare", "geometry", "accounting", "evidence")
 """Addresses of pages on which k and ε act: a narrow window has them on the page itself."""
 
@@ -74,9 +74,10 @@ def bar(present: str) -> None:
 
 
 def has_sidebar(present: str) -> bool:
-    """Whether a setting of the sidebar acts on the page at this address."""
+    """Whether settings of the sidebar act on the page at this address: Public data has its own, and of Runs only Plan takes any."""
     settings = session.current()
-    return present not in WITHOUT_SIDEBAR and (present != "data" or bool(uploads.names_in([settings.data, settings.public])))
+    acts = {"data": bool(uploads.names_in([settings.data, settings.public])), "screen": False, "runs": "view:plan" in settings.runs}
+    return present not in WITHOUT_ROWS and acts.get(present, True)
 
 
 def link(name: str, label: str, *, icon: str = ":material/arrow_forward:", changes: Mapping[str, Json] | None = None) -> None:

@@ -65,7 +65,7 @@ def marks(offered: Sequence[float], points: Iterable[tuple[float, str]]) -> str:
         low, high = math.log(offered[after - 1]), math.log(offered[after])
         place = 100 * (after - 1 + (math.log(value) - low) / (high - low)) / max(len(offered) - 1, 1)
         ticks.append(f'<span title="{words}" style="left:{place:.1f}%">▲</span>')
-    return f'<div class="pillar-marks" aria-hidden="true">{"".join(ticks)}</div>' if ticks else ""
+    return f'<div class="pillar-marks" aria-hidden="true">published uses:{"".join(ticks)}</div>' if ticks else ""
 
 
 def number(name: str, **shape: Json) -> None:

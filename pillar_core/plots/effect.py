@@ -32,25 +32,20 @@ def effect(
     known = lines.dropna(subset=["mean"])
     figure = go.Figure()
     scale = 100.0 if percent else 1.0
-    names = _series(known)
+    names = _series(lines)
     for place, name in enumerate(names):
         rows = known[known["series"] == name]
-        style = _style(known, rows, place, len(names), mode)
-        _line(figure, rows.sort_values("x"), name, style, scale, wanted_seeds)
+        if len(rows):
+            _line(figure, rows.sort_values("x"), name, _style(lines, rows, place, len(names), mode), scale, wanted_seeds)
     if "published" in known:
         printed = known.dropna(subset=["published"])
-        looks: marks.Looks = {
-            "symbol": "diamond-open",
-            "name": "published",
-            "text": printed["series"],
-            "hover": "%{text}: %{y:.1f} published",
-        }
-        marks.dots(figure, printed["x"], scale * printed["published"], theme.INK[mode].text, size=13, **looks)
+        looks: marks.Looks = {"symbol": "diamond-open", "text": printed["series"], "hover": "%{text}: %{y:.1f} published"}
+        marks.dots(figure, printed["x"], scale * printed["published"], theme.INK[mode].text, size=13, name="published", **looks)
     ticks = theme.log_ticks([float(x) for x in known["x"]]) if x_log and len(known) else None
     named = [f"{x:g}" for x in ticks] if ticks else None
     figure.update_xaxes(type="log" if x_log else "linear", tickvals=ticks, ticktext=named, title_text=x_title)
     figure.update_yaxes(title_text=y_title, ticksuffix=" ")
-    figure.update_layout(legend={"orientation": "h", "y": -0.22})
+    figure.update_layout(legend={"orientation": "h", "y": -0.22}, showlegend=True)
     few = wanted_seeds is not None and bool((known["seeds"] < wanted_seeds).any())
     caption = f"{theme.seeds_phrase(known['seeds'])}." + (f" Open marks: fewer than {wanted_seeds} seeds so far." if few else "")
     summary = "; ".join(f"{row.series} at {row.x}: {scale * float(row.mean):.3g}" for row in known.itertuples(index=False))  # type: ignore[arg-type]  # a column of numbers

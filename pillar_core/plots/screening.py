@@ -58,7 +58,7 @@ def ranking(
     ink, names = theme.INK[mode], list(table.sort_values("rank")["public"])
     labels = [(titles or {}).get(name, name) for name in names]
     rows = _shown(table.set_index("public").loc[names], score)
-    form = "{:.0f} %" if is_kept else "{:.2f}"
+    form = "{:z.0f} %" if is_kept else "{:.2f}"
     figure = go.Figure()
     real = [name for name in names if name != yardstick] or names
     for name, label in zip(names, labels, strict=True):

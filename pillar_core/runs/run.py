@@ -304,7 +304,7 @@ def _solved_count(learner: Method[S], name: str, settings: S, cost_of: Callable[
         noise = str(learner.budget_setting)
         least = accounting.calibrate(lambda value: cost(**{name: 1, noise: value}), budget, accountant=accountant)
         raise BudgetError(
-            f"{noise} = {getattr(settings, noise):g} allows no single one of {name} at epsilon = {budget.epsilon:g}; one needs {noise} "
+            f"{noise} = {getattr(settings, noise):g} is too small at epsilon = {budget.epsilon:g}: one of {name} needs {noise} "
             f"of at least {math.ceil(100 * least) / 100:g}. Raise {noise} or epsilon, or leave the preset out: then the noise is solved."
         )
     return params.replace_settings(settings, **{name: count})

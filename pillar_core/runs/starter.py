@@ -1,4 +1,4 @@
-"""What ships in the starter layer, so that the first paint is a real result: features of the embedded images, and records on them."""
+"""What ships in the starter layer, so that the first paint is a real result: features of images, and records on them."""
 
 import dataclasses
 import shutil
@@ -100,14 +100,14 @@ def rebuild(*, progress: Progress | None = None) -> int:
 
 
 def rebuild_features(*, progress: Progress | None = None) -> int:
-    """Extracts the features of every embedded image set, and of Screen's first drawn ones, anew and replaces those that ship; returns
+    """Extracts the features of every image set that ships, and of Screen's first drawn ones, anew and replaces those that ship; returns
     their number.
 
     Raises MissingDependencyError: the backbone's weights are not installed. StoreError: a disk that refuses.
     """
     shipped = _shipped()
     drawn = (dataclasses.replace(load_dataset(name, seed=1, n=DRAWN_IMAGES), x_test=None, y_test=None) for name in DRAWN)
-    images = [*map(load_dataset, embedded.NAMES), *drawn]
+    images = [*map(load_dataset, (*embedded.NAMES, "digits")), *drawn]
     features = [to_ship(images_of_set, backbone=BACKBONE, progress=progress) for images_of_set in images]
     shutil.rmtree(shipped.root / "blob", ignore_errors=True)
     return sum(shipped.put_bytes(key, payload) for key, payload in features)

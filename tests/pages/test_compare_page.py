@@ -64,7 +64,7 @@ def test_public_rows_from_elsewhere_are_sets_of_the_same_width(start: Start) -> 
     assert "No other data set here has 30 features" in words(app)
     rows = np.random.default_rng(0).normal(size=(60, 3_072)).astype(np.float32)
     app = start("compare", compare="shift", data=uploads.keep(pc.features(rows, np.arange(60) % 2)))
-    offered = next(item.options for item in app.button_group if item.label == "Public rows from")
+    offered = next(item.options for item in app.selectbox if item.label == "Public rows from")
     assert pc.DATASETS["mnist_m"].short_title in offered
     assert pc.DATASETS["torchvision:fashionmnist"].short_title not in offered
 

@@ -40,7 +40,7 @@ def test_the_numbers_above_are_the_librarys(start: Start) -> None:
     split = pc.split(pc.load_features(pc.load_dataset("digits")), public_fraction=0.1)
     spectrum = geometry.spectrum(geometry.basis_of(geometry.rows_of(split)))
     assert metric(app, "Energy at k = 8") == f"{100 * spectrum['cumulative'].iloc[7]:.1f} %"
-    assert metric(app, "Gap Δ at k = 8") == f"{spectrum['gap'].iloc[7]:.2g}"
+    assert metric(app, "Gap Δ after direction 8") == f"{spectrum['gap'].iloc[7]:.2g}"
     ratio = geometry.collapse_ratio(split.public_x, split.public_y)
     assert f"between them: {ratio:.2g}** (labelled public rows)" in words(app)
 

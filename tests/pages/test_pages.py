@@ -325,21 +325,24 @@ def test_costs_open_with_a_figure_where_the_starter_knows_some_stages_alone(star
 
 
 def test_the_sidebar_stands_on_rows_once_it_acts_and_the_curve_over_budgets_opens_with_three_runs(start, monkeypatch):
-    assert not start("data").sidebar.selectbox
-    assert start("explore").sidebar.selectbox
+    opened = {"data": "", "screen": "", "explore": "", "runs": "view:results"}
+    acts = {page: bool(start(page, runs=runs).sidebar.selectbox) for page, runs in opened.items()}
+    assert acts == {"data": False, "screen": False, "explore": True, "runs": False}
+    assert start("runs", runs="view:plan").sidebar.selectbox
     monkeypatch.setattr(jobs, "FIRST_SECONDS", -math.inf)
     app = start("explore", data="digits", epsilon="0.5", view="epsilon")
     assert app.button(key="budgets-run")
     monkeypatch.setattr(jobs, "FIRST_SECONDS", math.inf)
-    app.run()
+    app.select_slider(key="control.k").set_value(8).run()
+    assert app.button(key="budgets-run"), "a move of k trains its own model, no curve"
+    app.toggle(key="control.k-auto").set_value(True).run()
     assert "Below ε = 0.1 nothing is drawn" in words(app)
     assert "fitted to 3 runs" in words(app)
 
 
 @pytest.mark.parametrize("question", ANSWERS)
 def test_a_figure_where_a_user_would_ask_draws_the_table_of_the_document(start: Start, question: str) -> None:
-    data = "fashion_mnist_2k" if question == "made_up" else "digits"  # of digits there is no ranking before a job has run
-    app = start(ANSWERS[question], data=data, view="why", runs="view:papers")
+    app = start(ANSWERS[question], data="digits", view="why", runs="view:papers")
     app.session_state[f"answer-{question}"] = True
     app.run()
     assert not app.error

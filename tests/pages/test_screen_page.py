@@ -93,10 +93,11 @@ def test_a_first_visit_sees_a_clear_winner(start: Start) -> None:
     assert "Best choice: Fashion-MNIST sample" in words(app)
     assert "may do as well" not in words(app)
     assert "Nothing stands out" not in words(app)
-    assert "This page compares MNIST sample, not the sidebar's private data, Fashion-MNIST, small." in words(app)
     assert "Noise** alone seems to keep 4 %" in words(app), "in the figure's unit"
     assert OWN_PART not in choice_of(app)
-    next(item for item in app.selectbox if item.label == "Private data").set_value("fashion_mnist").run()
+    app.switch_page("pages/accounting.py").run()
+    app.selectbox(key="control.data").set_value("fashion_mnist").run()
+    app.switch_page("pages/screen.py").run()
     assert ";p:fashion_mnist;" in app.session_state["set.screen"]
     lesson = start("screen", data="fashion_mnist_2k", lesson="24")
     assert "p:fashion_mnist_2k" in lesson.session_state["set.screen"], "a lesson has data of its own"

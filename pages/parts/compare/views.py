@@ -1,7 +1,6 @@
 """Compare's other views: one thing varies, the rest stays; the runs arrive as a job and are kept in the cache."""
 
 import dataclasses
-import itertools
 import math
 
 import pandas as pd
@@ -13,9 +12,8 @@ from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import BUDGETS, PART, PUBLIC_TITLES, Settings
 from pages.parts.compare.comparison import command, seeds_of
 from pillar_core import plots
-from pillar_core.data import uploads, visitors
+from pillar_core.data import embedded, uploads, visitors
 from pillar_core.data.cards import number_of
-from pillar_core.runs import sweep
 from pillar_core.studies.compare import views as compare_views
 from pillar_core.studies.compare.views import COMPARE_VIEWS, CompareView, Setup
 from pillar_core.types import Values
@@ -43,11 +41,10 @@ def show(name: str, settings: Settings) -> None:
         return
     specs = compare_views.specs_of(view, setup)
     runs = compare_views.table_of(specs)
-    is_drawn = len(runs) > 0 and bool(compare_views.lines(view, runs, setup)["mean"].notna().any())
+    lines = compare_views.lines(view, runs, setup).dropna(subset=["mean"])[["series", "x"]] if len(runs) else runs
+    is_drawn = not lines.empty and bool(lines.nunique().gt(1).all())
     if not is_drawn and not uploads.names_in([settings.data, settings.public]):
-        grids = compare_views.grids_of(view, dataclasses.replace(setup, seeds=setup.seeds[:1]))
-        groups = itertools.chain.from_iterable(map(sweep.group_specs, grids))  # privately trained last: some are measured against others
-        jobs.train_first(sorted(groups, key=lambda group: pc.METHODS[group[0].method].is_private))
+        jobs.train_first(compare_views.first_groups(view, setup))
         runs = compare_views.table_of(specs)
     if len(runs) < len(specs):
         jobs.sweeps(*compare_views.grids_of(view, setup), title=view.title, cached=len(runs), total=len(specs))
@@ -78,10 +75,9 @@ def _other_set(settings: Settings) -> str | None:
         names = [name for name, card in pc.DATASETS.items() if card.kind == "images"]
         names += [upload.name for upload in uploads.list_uploads(uploads.IMAGES)]
     names = [name for name in visitors.offered_values("public", names) if name != settings.data]
-    names.sort(key=lambda name: name in pc.DATASETS and not pc.DATASETS[name].is_here())
-    if not names:
-        return None
-    return str(local.choice("compare-other", names, names[0], title=uploads.title_of))
+    whole = embedded.whole_of(settings.data)
+    names.sort(key=lambda name: (embedded.whole_of(name) == whole, name in pc.DATASETS and not pc.DATASETS[name].is_here()))
+    return str(local.select("compare-other", names, names[0], title=uploads.title_of)) if names else None
 
 
 def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Setup) -> None:
@@ -98,9 +94,9 @@ def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Set
     info = FigureInfo(f"compare_{view.name}", settings, seeds=seeds_of(known), command=again, sets=sets)
     show_figure(figure, lines, dataclasses.replace(info, is_accuracy=view.value is None))
     if view.base is not None:
-        decrease = known.assign(mean=known["decrease"], low=known["decrease_low"], high=known["decrease_high"])
-        decrease = decrease[decrease["series"] != view.base].dropna(subset=["mean"])
-        title, y_title = f"Test error gone, against “{view.base}”", "share of the test error, %, pairs of equal seed"
+        decrease = known.assign(low=known["decrease_low"], high=known["decrease_high"])
+        decrease["mean"] = known["decrease"].where(known["series"] != view.base)
+        title, y_title = f"Test error removed, compared with “{view.base}”", "test error removed, %, pairs of equal seed"
         figure = plots.effect(decrease, title=title, y_title=y_title, **shared)
         show_figure(figure, lines, dataclasses.replace(info, name=f"compare_{view.name}_decrease"))
     if refused:

@@ -39,7 +39,7 @@ def _budgets(record: RunRecord, settings: Settings) -> None:
     grid |= core.k_axis(settings)
     grid["seed"] = list(range(settings.seed, settings.seed + settings.seeds))
     first = grid | {"epsilon": list(RUNS), "seed": settings.seed}
-    if core.ships(settings):
+    if core.ships(settings) and settings.is_rule_k:  # each move of k would train three more
         jobs.train_first(sweep.group_specs(first))
     forms = [form for _, form in core.find_runs([grid]).values()]
     trained = [form for form in forms if form is not None]
@@ -157,7 +157,7 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
         navigation.link("geometry", label, icon=":material/bar_chart:", changes={"controls": "geometry-view:margins"})
     if record.method == "pillar":
         changes = {"method": one_training.LEARNER, "k": codec.RULE, "view": "why"}
-        navigation.link("explore", "No k to choose: PILLAR Kalman at the same ε, and why it works", changes=changes)
+        navigation.link("explore", "No k to choose: PILLAR Kalman at the same ε, which weighs each sum by its noise", changes=changes)
 
 
 @memory.cache(max_entries=64, is_free=True)

@@ -83,11 +83,7 @@ def _show_published(table: pd.DataFrame) -> None:
 def _compare(name: str, dataset: str, records_: list[dict[str, object]], settings: Settings, *, rows: str, is_own: bool) -> None:
     """Our runs drawn, one sentence on the order of the learners, and both numbers in one table."""
     if not records_:
-        table = papers.published(name, dataset=dataset)
-        if table.empty:
-            st.caption("The paper draws this figure without printing its numbers; run the grid to see our curve.")
-            return
-        _show_published(table)
+        _show_published(papers.published(name, dataset=dataset))
         return
     runs = sweep.table(records_)
     table = papers.beside(name, runs, dataset=dataset)

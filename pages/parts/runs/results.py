@@ -153,8 +153,8 @@ def _table(lines: pd.DataFrame) -> pd.DataFrame:
     """The settings, a list for each data set, and those that were chosen."""
     percent = {name: 100 * lines[name] for name in ("mean", "low", "high")}
     visible = lines.assign(**percent, learner=lines["method"].map(lambda name: pc.METHODS[name].title))
-    visible["k"] = visible["k"].map(_text) if "k" in visible else ""
-    visible["epsilon"] = visible["epsilon"].map(_text)
+    for name in {"k", "epsilon", "public_fraction"} & set(visible):
+        visible[name] = visible[name].map(_text)
     visible["epsilon_upper"] = visible["epsilon_upper"].map(lambda value: _word(f"{value:.4g}"))
     visible = visible[[name for name in _COLUMNS if name in visible and visible[name].notna().any()]]
     st.caption(f"{len(lines):,} settings, {int(lines['seeds'].sum()):,} runs. Choose lines at the left to compare them.")

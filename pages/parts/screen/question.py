@@ -199,14 +199,11 @@ def _private(settings: Settings) -> str:
 
 
 def _remark(settings: Settings, chosen: str) -> None:
-    """Says where the sidebar's data are not what is compared, and why."""
-    reason = screening_sets.why_not(settings.data)
-    sidebar, compared = (plain.text(screening_sets.title(name)) for name in (settings.data, chosen))
-    if reason:
+    """Says why the settings' data cannot be compared."""
+    elsewhere, compared = (plain.text(screening_sets.title(name)) for name in (settings.data, chosen))
+    if reason := screening_sets.why_not(settings.data):
         say = st.warning if uploads.is_name(settings.data) else st.info
-        say(f"The sidebar's private data, {sidebar}, {reason}: {compared} is compared here in their place.", icon=":material/swap_horiz:")
-    elif chosen != settings.data:
-        st.caption(f"This page compares {compared}, not the sidebar's private data, {sidebar}. Choose any set here.")
+        say(f"The other pages' private data, {elsewhere}, {reason}: {compared} is compared here instead.", icon=":material/swap_horiz:")
 
 
 def _candidates(private: str, *, with_own_half: bool) -> tuple[str, ...]:
@@ -220,9 +217,7 @@ def _candidates(private: str, *, with_own_half: bool) -> tuple[str, ...]:
 
 def _mixtures(single: tuple[str, ...]) -> tuple[str, ...]:
     pairs = [f"{a}+{b}" for a, b in itertools.combinations([name for name in single if name not in screening_sets.OWN], 2)]
-    if not pairs:
-        return ()
-    return tuple(local.choices("screen-mixtures", pairs, title=screening_sets.title, unlinked=IN_SCREEN))
+    return tuple(local.choices("screen-mixtures", pairs, title=screening_sets.title, unlinked=IN_SCREEN)) if pairs else ()
 
 
 def _model() -> str:

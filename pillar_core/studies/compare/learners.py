@@ -46,10 +46,10 @@ def summary(table: pd.DataFrame, *, score: str = "accuracy") -> pd.DataFrame:
     return lines.sort_values(["epsilon", "mean"], ascending=[True, False], kind="stable", na_position="last").reset_index(drop=True)
 
 
-def at_every_epsilon(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with the runs of learners that spend nothing repeated at each budget of the others."""
+def at_every_epsilon(table: pd.DataFrame, epsilons: Sequence[float] | None = None) -> pd.DataFrame:
+    """The table with the runs of learners that spend nothing repeated at each of `epsilons`, by default each budget of the others."""
     spends = table["method"].map(lambda name: METHODS[name].is_private)
-    budgets = table.loc[spends, "epsilon"].unique()
+    budgets = table.loc[spends, "epsilon"].unique() if epsilons is None else epsilons
     if not len(budgets):
         return table
     free = [table[~spends].assign(epsilon=epsilon) for epsilon in budgets]

@@ -1,5 +1,7 @@
 """What Compare can vary: learners on the same rows (parts of AdaMix, noise a step), or the rows (how many, from where)."""
 
+import dataclasses
+import itertools
 import math
 from typing import Any
 
@@ -55,6 +57,19 @@ def grids_of(view: CompareView, setup: Setup) -> list[Form]:
 def specs_of(view: CompareView, setup: Setup) -> list[RunSpec]:
     """Every run of a view once."""
     return list({fingerprint(spec.form): spec for grid in grids_of(view, setup) for spec in sweep.specs_of(grid)}.values())
+
+
+def first_groups(view: CompareView, setup: Setup) -> list[list[RunSpec]]:
+    """Runs of the first seed, those first that soon make a figure: each learner's first place, then its last, then those between.
+
+    Within a place private learners come first, except where they are measured against the others.
+    """
+    groups: dict[str, list[list[RunSpec]]] = {}
+    for group in itertools.chain.from_iterable(map(sweep.group_specs, grids_of(view, dataclasses.replace(setup, seeds=setup.seeds[:1])))):
+        groups.setdefault(group[0].method, []).append(group)
+    learners = sorted(groups, key=lambda name: METHODS[name].is_private is not view.is_share)
+    places = itertools.zip_longest(*([groups[name][0], *groups[name][:0:-1]] for name in learners))
+    return [group for place in places for group in place if group]
 
 
 def table_of(specs: list[RunSpec]) -> pd.DataFrame:
@@ -168,7 +183,7 @@ def shift_grids(setup: Setup) -> list[Grid]:
 
 def shift_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
     """Series: learner, and whether its public rows come from another set; x: ε."""
-    runs = at_every_epsilon(runs)
+    runs = at_every_epsilon(runs, setup.epsilons)
     far = runs["public"].notna() if "public" in runs else pd.Series(False, index=runs.index)
     titles = [METHODS[str(name)].title for name in runs["method"]]
     labels = [title + (", public rows from elsewhere" if is_far else "") for title, is_far in zip(titles, far, strict=True)]
