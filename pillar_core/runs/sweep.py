@@ -36,6 +36,8 @@ SETTING = bool | int | float | str | None
 ENGINE_VERSION = 2
 MOST_CELLS = 20_000
 """Runs of one grid; to build a spec takes about 0.4 ms, whether or not it ever runs."""
+LONGEST_WORD, LONGEST_SETTINGS = 1_000, 2_000
+"""Characters of a value of an axis, and of a data set's settings: visitors write them, and every spec and its record repeat them."""
 REFUSALS = (BudgetError, DataError, SettingError, UnsupportedError)
 """What a run that cannot be is refused with, always in the same way; the cache keeps it as it keeps a result."""
 
@@ -84,6 +86,8 @@ def specs_of(grid: Values) -> list[RunSpec]:
     checks.of(Mapping | None, dataset_settings=dataset_settings)
     dataset_settings = dict(dataset_settings or {})
     checks.of(SETTING, **dataset_settings)
+    if len(str(dataset_settings)) > LONGEST_SETTINGS:
+        raise SettingError(f"dataset_settings say more than {LONGEST_SETTINGS:,} characters, which every run of the grid repeats.")
     axes = {name: _axis(name, value) for name, value in grid.items()}
     axes.setdefault("seed", [0])
     for needed in ("dataset", "method"):
@@ -295,6 +299,8 @@ def _axis(name: str, value: Any) -> list[Any]:
         raise SettingError(f"the axis {name} has no values, so the grid would hold no run; give one or leave the axis out.")
     for item in values:
         checks.of(hint, **{name: item})
+        if isinstance(item, str) and len(item) > LONGEST_WORD:
+            raise SettingError(f"a value of the axis {name} has {len(item):,} characters; at most {LONGEST_WORD:,}.")
         if name == "relation" and item is not None:
             NeighboringRelation.of(item)
         if name == "accountant" and item is not None:

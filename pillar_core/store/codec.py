@@ -16,7 +16,10 @@ from pillar_core.arrays import Array, Json
 from pillar_core.errors import StoreError
 
 ALIGNMENT = 64
+LONGEST_YAML, DEEPEST_YAML = 200_000, 50
 UNREADABLE = (OSError, ValueError, zipfile.BadZipFile, struct.error, OverflowError, RecursionError, NotImplementedError, EOFError)
+_OPENING = (yaml.BlockSequenceStartToken, yaml.BlockMappingStartToken, yaml.FlowSequenceStartToken, yaml.FlowMappingStartToken)
+_CLOSING = (yaml.BlockEndToken, yaml.FlowSequenceEndToken, yaml.FlowMappingEndToken)
 _TAG = "$"
 _INFINITIES = {"$inf": math.inf, "$-inf": -math.inf}
 _PADDING_FIELD = 0xD935  # the zip extra-field id that the Android tools registered for alignment
@@ -25,8 +28,21 @@ _ZIP64_FIELD = 20
 
 
 def decode_yaml(text: str) -> list[Json]:
-    """The documents of a text that a person handed in. Raises ValueError: no YAML."""
+    """The documents of a text that a person, a visitor of a demo too, handed in.
+
+    Raises ValueError: no YAML, more than 200,000 characters, nested so deep that reading takes minutes, or aliases, with which few bytes
+    stand for any amount of memory.
+    """
+    if len(text) > LONGEST_YAML:
+        raise ValueError(f"a YAML text has at most {LONGEST_YAML:,} characters; this one has {len(text):,}.")
     try:
+        depth = 0
+        for token in yaml.scan(text):
+            depth += isinstance(token, _OPENING) - isinstance(token, _CLOSING)
+            if depth > DEEPEST_YAML:
+                raise ValueError(f"a YAML text is at most {DEEPEST_YAML} levels deep; this one is deeper.")
+            if isinstance(token, yaml.AliasToken):
+                raise ValueError("a YAML text with aliases (*name) is not read; write each value out.")
         return list(yaml.safe_load_all(text))
     # the last two: !!timestamp, !!bool
     except (yaml.YAMLError, RecursionError, OverflowError, AttributeError, LookupError) as error:

@@ -4,13 +4,16 @@ import dataclasses
 import json
 import math
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import pillar_core as pc
+from pages.frame.exports import settings_from_yaml
 from pillar_core import errors, store
-from pillar_core.errors import SettingError
+from pillar_core.commands.sweep import read_grids
+from pillar_core.errors import DataError, SettingError
 from pillar_core.jobs.kinds import sweep as jobs_sweep
 from pillar_core.runs import records, sweep
 from pillar_core.runs import sweep as sweeping
@@ -255,7 +258,15 @@ def test_given_features_are_swept_without_a_name_and_by_their_shape():
     assert seen[-1] == (12, 12)
 
 
-def test_grids_are_counted_before_they_are_built() -> None:
+BOMB = "a0: &a0 [1, 1]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 7))
+
+
+def test_grids_are_counted_before_they_are_built_and_yaml_that_repeats_itself_refused(tmp_path: Path) -> None:
+    (tmp_path / "grid.yaml").write_text(BOMB)
+    with pytest.raises(DataError, match="alias"):
+        read_grids(str(tmp_path / "grid.yaml"))
+    with pytest.raises(ValueError, match="alias"):
+        settings_from_yaml(BOMB)
     grid = {"dataset": "digits", "method": "pillar", "epsilon": 1.0, "k": list(range(1, 1001)), "seed": list(range(30))}
     start = time.monotonic()
     with pytest.raises(SettingError, match=r"30,000 runs.*at most"):

@@ -548,6 +548,15 @@ def test_stores_that_write_the_same_keys_at_once_agree_on_one_winner(tmp_path: P
     assert cache.verify().damaged == ()
 
 
+@pytest.mark.parametrize("text", ["[" * 150_000, "[a," * 60_000, "- " * 90_000, "? " * 90_000, "{a: " * 50_000])
+def test_yaml_that_opens_and_never_closes_is_refused_early(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, seen = codec.yaml.scan, []
+    monkeypatch.setattr(codec.yaml, "scan", lambda text: (seen.append(token) or token for token in read(text)))
+    with pytest.raises(ValueError, match="levels deep"):
+        codec.decode_yaml(text)
+    assert len(seen) < 1_000
+
+
 @pytest.mark.parametrize("text", ["a: !!bool maybe", "a: !!timestamp soon", "? !!timestamp soon\n: 1", 'a: !!int ""', "a: !!float _"])
 def test_yaml_values_that_are_not_of_the_kind_they_say_are_no_yaml(text: str) -> None:
     with pytest.raises(ValueError, match="this is no YAML"):
