@@ -17,7 +17,8 @@ NO_READER = 141
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit status: 0, 2 for a refusal (its message on standard error), 130 when stopped, 141 when nobody reads on."""
-    options = parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    options = parser(next(iter(given), "")).parse_args(given)
     try:
         status = _status(options)
         _warn()

@@ -3,15 +3,17 @@
 Each basis is one eigendecomposition (or none), whose prefixes serve every k.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import enum
 from functools import cached_property
 
 import numpy as np
-import pandas as pd
 
 from pillar_core import checks, rng
 from pillar_core.arrays import Array
+from pillar_core.deferred import pandas as pd
 from pillar_core.deferred import torch
 from pillar_core.engine.gradient import within_unit_ball
 from pillar_core.errors import DataError, SettingError

@@ -10,16 +10,18 @@ which has the distance's sign, lies in [−1, 1] and is PILLAR's where b = 0. Th
 that at least a share 1 − q of rows reach.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import itertools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from pillar_core import checks
 from pillar_core.arrays import Array
+from pillar_core.deferred import pandas as pd
 from pillar_core.errors import SettingError
 from pillar_core.geometry.bases import Basis
 from pillar_core.geometry.rows import Rows

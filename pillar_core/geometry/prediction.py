@@ -14,17 +14,19 @@ remains is what the projection (and the linear rule) loses. The 0.3 was fitted t
 (10 classes each) and checked on two others; docs/explore.md has the errors. A model, not a bound.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import math
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 from scipy.special import ndtr
 
 from pillar_core import checks
 from pillar_core.accounting import mu_of
 from pillar_core.arrays import Array
+from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError, SettingError
 from pillar_core.geometry.margins import Coordinates
 from pillar_core.params import SHARE

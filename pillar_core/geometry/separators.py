@@ -8,6 +8,8 @@ in its primal form where rows outnumber features, else in its dual form.
 Source: PILLAR, Definition 3: ξ_k = 1 − ‖A_kA_kᵀw*‖₂/‖w*‖₂, w* of unit norm without its intercept; ‖AAᵀw‖ = ‖Aᵀw‖.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import itertools
 import warnings
@@ -15,10 +17,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from pillar_core import checks
 from pillar_core.arrays import Array
+from pillar_core.deferred import pandas as pd
 from pillar_core.errors import Cancelled, DataError, SettingError
 from pillar_core.geometry.bases import Basis
 from pillar_core.geometry.rows import Rows

@@ -1,12 +1,13 @@
 """A grid handed to the jobs process of this cache, on this machine or on a cluster, and its records as a table."""
 
-from collections.abc import Mapping, Sequence
+from __future__ import annotations
 
-import pandas as pd
+from collections.abc import Mapping, Sequence
 
 from pillar_core import store
 from pillar_core.arrays import Json
 from pillar_core.data import uploads
+from pillar_core.deferred import pandas as pd
 from pillar_core.errors import JobError
 from pillar_core.jobs import api as jobs
 from pillar_core.jobs.state import UNFINISHED

@@ -1,6 +1,8 @@
 """The runs that the cache holds, as a table: one row per run, then one line per setting with an interval over its seeds. And for other
 people's trackers: a csv, or a folder that MLflow reads."""
 
+from __future__ import annotations
+
 import functools
 import math
 import os
@@ -9,11 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from pillar_core import metrics, mode, store
 from pillar_core.data import DATASETS, uploads
 from pillar_core.data.parts import place_of
+from pillar_core.deferred import pandas as pd
 from pillar_core.errors import PillarError
 from pillar_core.extras import needed
 from pillar_core.fingerprint import fingerprint

@@ -1,13 +1,14 @@
 """What ships in the starter layer, so that the first paint is a real result: features of images, and records on them."""
 
+from __future__ import annotations
+
 import dataclasses
 import shutil
-
-import pandas as pd
 
 from pillar_core import store
 from pillar_core.backbones.extraction import to_ship
 from pillar_core.data import embedded, load_dataset
+from pillar_core.deferred import pandas as pd
 from pillar_core.errors import StoreError
 from pillar_core.runs.sweep import group_specs, run_group, run_key, specs_of, table
 from pillar_core.runs.tables import record_of

@@ -1,17 +1,19 @@
 """Grids: every combination of data, split, learner, budget, settings and seed; what one batched call can train goes together."""
 
+from __future__ import annotations
+
 import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from pillar_core import accounting, checks, params, store
 from pillar_core.backbones import revision
 from pillar_core.data import DATASETS
 from pillar_core.data.cards import default_backbone
+from pillar_core.deferred import pandas as pd
 from pillar_core.errors import BudgetError, DataError, MissingDependencyError, SettingError, UnsupportedError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.memo import Memo

@@ -15,16 +15,18 @@ release, exact; all else is post-processing of it and of public rows. The number
 Source: ours; chosen on one half of the yardstick's sources and confirmed on the other (docs/papers.md).
 """
 
+from __future__ import annotations
+
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
-import pandas as pd
 
 from pillar_core import accounting, params
 from pillar_core.arrays import Array
+from pillar_core.deferred import pandas as pd
 from pillar_core.deferred import stats, torch
 from pillar_core.engine import exact
 from pillar_core.errors import DataError, SettingError
@@ -63,7 +65,7 @@ class Candidate:
     total: float
 
     @classmethod
-    def of(cls, rows: Array) -> "Candidate":
+    def of(cls, rows: Array) -> Candidate:
         """From the unit rows (m, d) of a public set. Raises DataError: rows that are all equal."""
         mean = rows.mean(axis=0)
         apart = rows - mean

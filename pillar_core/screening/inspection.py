@@ -5,6 +5,8 @@ labels by plain SGD without noise; at each look the distance of every public set
 rows and the random labels of the first look.
 """
 
+from __future__ import annotations
+
 import copy
 import dataclasses
 import itertools
@@ -12,10 +14,10 @@ import math
 from collections.abc import Iterator, Mapping
 
 import numpy as np
-import pandas as pd
 
 from pillar_core import checks
 from pillar_core.arrays import Array
+from pillar_core.deferred import pandas as pd
 from pillar_core.deferred import torch
 from pillar_core.errors import DataError, SettingError
 from pillar_core.params import COUNT, Param
@@ -172,7 +174,7 @@ def _gradients_now(network: Network, rows: Array, seed: int) -> Gradients:
     return Gradients(network.chunks(rows, random_labels(len(rows), seed=seed)), len(rows))
 
 
-def _descend(network: Network, rows: Array, labels: "torch.Tensor", learning_rate: float, seed: int) -> Iterator[int]:
+def _descend(network: Network, rows: Array, labels: torch.Tensor, learning_rate: float, seed: int) -> Iterator[int]:
     """Plain SGD on the network's own parameters, in the order of one shuffled pass after another: the steps taken, from 0 on."""
     chosen = [value for name, value in network.module.named_parameters() if network.names is None or name in network.names]
     optimiser = torch.optim.SGD([value.requires_grad_(True) for value in chosen], lr=learning_rate)
@@ -188,7 +190,7 @@ def _descend(network: Network, rows: Array, labels: "torch.Tensor", learning_rat
         optimiser.step()
 
 
-def _accuracy(network: Network, rows: Array, labels: "torch.Tensor") -> float:
+def _accuracy(network: Network, rows: Array, labels: torch.Tensor) -> float:
     hits = 0
     with torch.inference_mode():
         for start in range(0, len(rows), BATCH):

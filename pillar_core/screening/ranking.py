@@ -1,14 +1,16 @@
 """Two rankings: one reads private rows without noise; of the other, one release of their sketched gradients gives every score."""
 
+from __future__ import annotations
+
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import pandas as pd
 
 from pillar_core import accounting
 from pillar_core.arrays import Array
+from pillar_core.deferred import pandas as pd
 from pillar_core.deferred import stats, torch
 from pillar_core.errors import DataError, SettingError, UnsupportedError
 from pillar_core.fingerprint import fingerprint
@@ -164,7 +166,7 @@ def with_noise(task: Screening, sides: Mapping[str, Side], epsilon: float, delta
 
 
 def release_rows(
-    task: Screening, form: str, matrix: "torch.Tensor", clip: float, epsilon: float, delta: float, ledger: Ledger
+    task: Screening, form: str, matrix: torch.Tensor, clip: float, epsilon: float, delta: float, ledger: Ledger
 ) -> ReleasedSubspace:
     """One release of the task's private rows at `epsilon`: form "moment" (Gaussian, δ) or "directions" (pure).
 

@@ -1,11 +1,12 @@
 """Rank public sets for a private one: every score of every candidate, with intervals, without privacy or from one release."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from __future__ import annotations
 
-import pandas as pd
+from collections.abc import Iterator, Mapping, Sequence
 
 from pillar_core import checks, params
 from pillar_core.data.matching import are_by_chance, duplicates
+from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError, SettingError
 from pillar_core.rng import stream
 from pillar_core.screening import class_signal

@@ -9,15 +9,17 @@ post-processing of it and of public rows. Private labels are not read; the numbe
 Evolution's votes (Lin et al. 2024) and PrivImage (Li et al. 2024).
 """
 
+from __future__ import annotations
+
 import dataclasses
 import math
 
 import numpy as np
-import pandas as pd
 
 from pillar_core import accounting, checks, params
 from pillar_core import ledger as events
 from pillar_core.arrays import Array
+from pillar_core.deferred import pandas as pd
 from pillar_core.deferred import torch
 from pillar_core.engine import exact
 from pillar_core.errors import DataError, SettingError
@@ -48,7 +50,7 @@ class Clusters:
     codes: Array
 
     @classmethod
-    def of(cls, x: Array, count: int) -> "Clusters":
+    def of(cls, x: Array, count: int) -> Clusters:
         """k-means of public rows (n, d), under a public seed."""
         from sklearn.cluster import MiniBatchKMeans
 

@@ -3,14 +3,16 @@
 All of it is a non-private diagnostic: separators and margins are functions of labelled private rows without noise.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from pillar_core import accounting, geometry, store
 from pillar_core.data import DATASETS, uploads
+from pillar_core.deferred import pandas as pd
 from pillar_core.fingerprint import fingerprint
 from pillar_core.geometry import Basis, Rows, Separators
 from pillar_core.runs import splitting, sweep

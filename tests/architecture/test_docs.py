@@ -24,13 +24,14 @@ def table(head: str, text: str) -> set[str]:
     return {entry.strip(" `") for row in rows for entry in row.split("|")[1].split(",")}
 
 
-def commands() -> set[str]:
-    action = next(item for item in parser()._actions if isinstance(item, argparse._SubParsersAction))
+def commands(named: str = "") -> set[str]:
+    action = next(item for item in parser(named)._actions if isinstance(item, argparse._SubParsersAction))
     return set(action.choices)
 
 
 def test_tables_of_commands_and_pages_list_every_one_and_no_other():
     assert table("command", (REPOSITORY / "docs" / "runs.md").read_text(encoding="utf-8")) == commands()
+    assert all(command in commands(command) < commands() for command in commands()), "its module is another in pillar_core/commands"
     assert table("page", README) == {title for _, title, _ in PAGES}
 
 

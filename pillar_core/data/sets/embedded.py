@@ -8,11 +8,13 @@ magnitude: standardise.
 """
 
 import dataclasses
+import importlib.metadata
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.data import objects, raw
 from pillar_core.data.cards import DATASETS, NoSettings, card_of
 from pillar_core.data.encoding import TEXT, Column, Recipe
@@ -51,20 +53,22 @@ for _name in NAMES:
     DATASETS.register(card_of(_name, _reader(_name), settings=NoSettings))
 
 
-def _digits(_: NoSettings, seed: int, download: bool) -> Dataset:
-    from sklearn.datasets import load_digits
+def _of_scikit_learn(file: str, skipped: int) -> Array:
+    """(n, d + 1) float64, labels last, of a file that the package holds; importing scikit-learn takes seconds."""
+    path = importlib.metadata.distribution("scikit-learn").locate_file(f"sklearn/datasets/data/{file}")
+    return np.loadtxt(str(path), delimiter=",", skiprows=skipped)
 
-    source = load_digits()
-    images, classes = np.rint(source.images * (255 / 16)).astype(np.uint8), tuple(map(str, range(10)))
-    return with_test_rows(Dataset("digits", images, source.target.astype(np.int64), classes=classes), seed=seed)
+
+def _digits(_: NoSettings, seed: int, download: bool) -> Dataset:
+    numbers = _of_scikit_learn("digits.csv.gz", 0)
+    images = np.rint(numbers[:, :-1].reshape(-1, 8, 8) * (255 / 16)).astype(np.uint8)
+    return with_test_rows(Dataset("digits", images, numbers[:, -1].astype(np.int64), classes=tuple(map(str, range(10)))), seed=seed)
 
 
 def _breast_cancer(_: NoSettings, seed: int, download: bool) -> Dataset:
-    from sklearn.datasets import load_breast_cancer
-
-    source = load_breast_cancer()
-    rows, classes = np.ascontiguousarray(source.data, dtype=np.float32), tuple(map(str, source.target_names))
-    return with_test_rows(Dataset("breast_cancer", rows, source.target.astype(np.int64), classes=classes), seed=seed)
+    numbers = _of_scikit_learn("breast_cancer.csv", 1)
+    rows, labels = np.ascontiguousarray(numbers[:, :-1], dtype=np.float32), numbers[:, -1].astype(np.int64)
+    return with_test_rows(Dataset("breast_cancer", rows, labels, classes=("malignant", "benign")), seed=seed)
 
 
 DATASETS.register(card_of("digits", _digits, settings=NoSettings))

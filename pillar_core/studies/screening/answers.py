@@ -4,18 +4,20 @@
 own other half, a yardstick: its rows are private, so it is refused where ε is spent. The private set is then what is left.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
-import pandas as pd
 
 from pillar_core import data, mode, screening, store
 from pillar_core.backbones import is_ready
 from pillar_core.data import uploads, visitors
 from pillar_core.data.sets import embedded
+from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.runs import rankings, splitting
@@ -57,7 +59,7 @@ class Ask:
     method: str = "gep"
 
     @classmethod
-    def of(cls, payload: Values) -> "Ask":
+    def of(cls, payload: Values) -> Ask:
         """The question that `payload` wrote."""
         names = {field.name for field in dataclasses.fields(cls)}
         values: Form = {name: value for name, value in payload.items() if name in names}

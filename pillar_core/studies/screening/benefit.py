@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from pillar_core import data, screening
 from pillar_core.arrays import Array
 from pillar_core.data import DATASETS, embedded, load_dataset, visitors
+from pillar_core.deferred import pandas as pd
 from pillar_core.deferred import stats, torch
 from pillar_core.engine import Head, NoisySum, Step, train_heads
 from pillar_core.engine.mixed import gradient_subspace, public_gradients

@@ -61,12 +61,17 @@ def test_held_out_fifth_is_stratified(name: str, rows: int, test_rows: int) -> N
         assert test == round(0.2 * (train + test))
 
 
-def test_digits_keep_their_seventeen_grey_levels_and_a_fact_its_number() -> None:
+def test_sets_of_scikit_learn_are_its_own_and_a_fact_has_its_number() -> None:
     sklearn_datasets = pytest.importorskip("sklearn.datasets")
     dataset = load_dataset("digits")
     levels = np.rint(np.concatenate([dataset.x_train, dataset.x_test]).astype(float) * 16 / 255)
     source = sklearn_datasets.load_digits().images
     assert sorted(map(bytes, levels.astype(np.uint8))) == sorted(map(bytes, source.astype(np.uint8)))
+    tumours, source = load_dataset("breast_cancer"), sklearn_datasets.load_breast_cancer()
+    rows = np.vstack([np.column_stack([tumours.x_train, tumours.y_train]), np.column_stack([tumours.x_test, tumours.y_test])])
+    whole = np.column_stack([source.data.astype(np.float32), source.target])
+    assert sorted(map(bytes, rows)) == sorted(map(bytes, whole.astype(rows.dtype)))
+    assert tumours.classes == tuple(source.target_names)
     assert fact_text(DATASETS["cifar10_1"].d) == "3,072 (32 × 32 pixels, colour)"
     for fact, number, words, short in (
         ((50_000, "setting n"), 50_000, "50,000 (setting n)", "50,000"),
