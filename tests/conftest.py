@@ -7,6 +7,7 @@ import gc
 import json
 import os
 import resource
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,6 +34,8 @@ GROUPS = {"pages/test_getting_sets.py": "backbones", "e2e": "browser", "unit/job
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")  # a worker a core: more threads would wait for one another
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else a hundred processes compile the library anew, half a second each
+sys.dont_write_bytecode = False
 
 hypothesis.settings.register_profile("suite", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("suite")
@@ -112,13 +115,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     slow = read_slow_tests()
     for item in items:
-        path = item.path.relative_to(TESTS)
-        if path.parts[0] == "e2e":
+        if item.nodeid.startswith("tests/e2e/"):
             item.add_marker("e2e")
-        if path.parts[0] == "e2e" or item.nodeid in slow:
+        if item.nodeid.startswith("tests/e2e/") or item.nodeid in slow:
             item.add_marker("slow")
         for folder, group in GROUPS.items():
-            if path.is_relative_to(folder):
+            if item.nodeid.startswith(f"tests/{folder}"):
                 item.add_marker(pytest.mark.xdist_group(group))
                 break
 

@@ -39,8 +39,7 @@ def alarms(case: Case, *, trials: int) -> hypothesis_test.Counts:
     """How often the attacker says that the hardest canary is there, in trials with it and without."""
     world, place = hardest(case)
     hits, false_alarms = (
-        sum(log_ratio(case, world, place, has_canary=is_there, seed=FIRST_SEED[is_there] + run) > 0 for run in range(trials))
-        for is_there in (True, False)
+        sum(ratio > 0 for ratio in log_ratios(case, world, place, has_canary=is_there, trials=trials)) for is_there in (True, False)
     )
     return hypothesis_test.Counts(hits, false_alarms, trials)
 
@@ -69,19 +68,23 @@ def hardest(case: Case) -> tuple[View, int]:
     return view, place
 
 
-def log_ratio(case: Case, world: View, place: int, *, has_canary: bool, seed: int) -> float:
-    """log P(releases | canary) − log P(releases | no canary), of one run in the world with the canary or without."""
-    n = len(case.view.y)
+def log_ratios(case: Case, world: View, place: int, *, has_canary: bool, trials: int) -> list[float]:
+    """log P(releases | canary) − log P(releases | no canary), of each run in the world with the canary or without."""
+    n, seeds = len(case.view.y), range(FIRST_SEED[has_canary], FIRST_SEED[has_canary] + trials)
     to_world = np.arange(n) + (np.arange(n) >= place)
     to_without = np.insert(np.arange(n), place, -1)
-    tape = Recorder()
-    case.fit(world if has_canary else case.view, tape, seed=seed)
-    inside = Neighbour(tape, position_of=np.arange(n + 1) if has_canary else to_world, forced=place)
-    case.fit(world, inside, seed=seed)
-    outside = tape
+    tapes = [Recorder() for _ in seeds]
+    case.fit_each(world if has_canary else case.view, tapes, seeds)
+    inside = [Neighbour(tape, position_of=np.arange(n + 1) if has_canary else to_world, forced=place) for tape in tapes]
+    case.fit_each(world, inside, seeds)
+    outside: list[Recorder] = list(tapes)
     if has_canary:
-        outside = Neighbour(tape, position_of=to_without, forced=None)
-        case.fit(case.view, outside, seed=seed)
+        outside = [Neighbour(tape, position_of=to_without, forced=None) for tape in tapes]
+        case.fit_each(case.view, outside, seeds)
+    return [_log_ratio(case, *worlds) for worlds in zip(tapes, inside, outside, strict=True)]
+
+
+def _log_ratio(case: Case, tape: Recorder, inside: Recorder, outside: Recorder) -> float:
     steps = zip(tape.calls, tape.released, inside.values, outside.values, strict=True)
     ratios = [(call, _log_density(call, released, here) - _log_density(call, released, away)) for call, released, here, away in steps]
     if getattr(case.settings, "sampling", "") == "random_allocation":

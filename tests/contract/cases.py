@@ -67,7 +67,7 @@ def image_split(*, n: int = 160, side: int = 8) -> SemiPrivateSplit:
 
 def split_for(method: Method, *, n: int = 160, unit: float = 1.0) -> SemiPrivateSplit:
     """Rows of the kind that the learner works on."""
-    return boolean_split() if method.name in BOOLEAN else image_split(n=n // 2) if method.name in IMAGES else small_split(n=n, unit=unit)
+    return boolean_split() if method.name in BOOLEAN else image_split(n=48) if method.name in IMAGES else small_split(n=n, unit=unit)
 
 
 def settings_for(method: Method, rows: SemiPrivateSplit, *, sampled: bool = False, **changes: object) -> dict[str, Any]:

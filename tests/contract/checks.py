@@ -4,6 +4,7 @@ They find faults and prove nothing: each method file states its sensitivity argu
 """
 
 import dataclasses
+import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -31,8 +32,8 @@ SLACK = 1e-4
 NEAR_BOUND = 0.8
 """The hardest neighbour must reach this share of the sensitivity, or the sensitivity test is vacuous."""
 HUGE = 1e6
-FEWEST_RUNS, MOST_RUNS, ENOUGH_DRAWS = 12, 200, 1500
-"""The noise of 12 runs is looked at, and of more where they draw little; tests/unit/auditing/test_noise.py: what 1,500 numbers tell."""
+FEWEST_RUNS, MOST_RUNS, ENOUGH_DRAWS = 6, 200, 1500
+"""The noise of 6 runs is looked at, and of more where they draw little; tests/unit/auditing/test_noise.py: what 1,500 numbers tell."""
 SIGNIFICANCE, OF_RELEASES = 1e-6, 1e-10
 """False alarms over two hundred cases of ten tests each: two in a thousand. Releases have no seed, so that each run of the tests could be
 the unlucky one: over twenty shapes of ten tests each less than one in a million."""
@@ -65,17 +66,31 @@ class Case:
         ledger = Ledger(tape)
         return self.method.train(self.settings, view, self.streams(seed), ledger), ledger
 
+    def fit_each(self, view: View, tapes: Sequence[Recorder], seeds: Sequence[int]) -> None:
+        """A fit for each tape and seed, as heads of one batch where the learner trains them so."""
+        if self.method.fit_many is None:
+            for tape, seed in zip(tapes, seeds, strict=True):
+                self.fit(view, tape, seed=seed)
+        else:
+            ledgers, streams = [Ledger(tape) for tape in tapes], [self.streams(seed) for seed in seeds]
+            self.method.fit_many([self.settings] * len(tapes), fresh(view), streams, ledgers)
+
+    @functools.cached_property
+    def recorded(self) -> tuple[TrainResult, Ledger, Recorder]:
+        """A fit of the view itself, for all checks that need no more of it."""
+        tape = Recorder()
+        return *self.fit(self.view, tape), tape
+
 
 def declared_is_spent(case: Case) -> None:
     """1. The ledger after `fit` equals the declared cost."""
-    _, ledger = case.fit(case.view)
+    _, ledger, _ = case.recorded
     assert ledger.total_event == compose(case.method.cost(case.settings, case.view.facts))
 
 
 def replays(case: Case) -> None:
     """2. With the releases replayed, nothing public about a fit depends on the private rows or on the sample drawn."""
-    tape = Recorder()
-    result, _ = case.fit(case.view, tape)
+    result, _, tape = case.recorded
     for name, view in hostile_views(case.view):
         replay = Replay(tape, sampling_seed=11)
         again, _ = case.fit(view, replay)
@@ -114,8 +129,7 @@ def movement(tape: Recorder, lines: Lines, other: Recorder, *, is_replaced: bool
 
 def charged_as_called(case: Case) -> None:
     """Each release's event says what its call does: noise over sensitivity, and the probability of its sample."""
-    tape = Recorder()
-    _, ledger = case.fit(case.view, tape)
+    _, ledger, tape = case.recorded
     charges_fit(ledger.lines, tape)
 
 
@@ -179,8 +193,7 @@ def replace_one_factor(event: DpEvent) -> float:
 def samples_as_charged(case: Case) -> None:
     """4. Poisson events come from Poisson samples: as many samples as events, at that probability, binomial in size; passes of random
     allocation from partitions of the rows, each row's step drawn by itself."""
-    tape = Recorder()
-    _, ledger = case.fit(case.view, tape)
+    _, ledger, tape = case.recorded
     passes = [(event.steps, times) for event, times in event_counts(ledger.total_event).items() if isinstance(event, RandomAllocationEvent)]
     far = DEVIATIONS[case.significance]
     if passes:
@@ -237,17 +250,19 @@ def _allocated_as_charged(tape: Recorder, steps: int, passes: int, far: float) -
 
 def noise_is_as_charged(case: Case) -> None:
     """What was added is independent normals of the call's standard deviation: law, releases, numbers, runs and heads of one batch."""
-    tape = Redraws()
-    case.fit(case.view, tape)
-    for call, value, choices in zip(tape.calls, tape.values, tape.redrawn, strict=True):
-        if choices is not None:
-            by_class = zip(np.atleast_2d(value), choices.reshape(len(choices), -1).T, strict=True)
-            worst_choice = min(_choice_p(scores, call.noise_std, chosen) for scores, chosen in by_class)
-            assert worst_choice > case.significance, "the choices are not spread as the exponential mechanism's"
+    _, _, tape = case.recorded
+    if any(call.kind == "exponential" for call in tape.calls):
+        case.fit(case.view, tape := Redraws())
+        for call, value, choices in zip(tape.calls, tape.values, tape.redrawn, strict=True):
+            if choices is not None:
+                by_class = zip(np.atleast_2d(value), choices.reshape(len(choices), -1).T, strict=True)
+                worst_choice = min(_choice_p(scores, call.noise_std, chosen) for scores, chosen in by_class)
+                assert worst_choice > case.significance, "the choices are not spread as the exponential mechanism's"
     per_run = sum(part.size for part in standard_noise(tape))
     if not per_run:
         return
-    tapes = _tapes(case, min(max(FEWEST_RUNS, math.ceil(ENOUGH_DRAWS / per_run)), MOST_RUNS))
+    tapes = [Recorder() for _ in range(min(max(FEWEST_RUNS, math.ceil(ENOUGH_DRAWS / per_run)), MOST_RUNS))]
+    case.fit_each(case.view, tapes, range(len(tapes)))
     is_independent([standard_noise(one) for one in tapes], case.significance, grid=grid(tapes[0]))
 
 
@@ -273,18 +288,6 @@ def standard_noise(tape: Recorder) -> list[np.ndarray]:
             parts = zip(value, released, call.detail, strict=True)
             found.extend((after - before).cpu().numpy() / std for before, after, (_, std, _) in parts if std)
     return found
-
-
-def _tapes(case: Case, runs: int) -> list[Recorder]:
-    """Recordings of `runs` runs with seeds of their own, as heads of one batch where the learner trains them so."""
-    tapes = [Recorder() for _ in range(runs)]
-    if case.method.fit_many is None:
-        for seed, tape in enumerate(tapes):
-            case.fit(case.view, tape, seed=seed)
-    else:
-        ledgers = [Ledger(tape) for tape in tapes]
-        case.method.fit_many([case.settings] * runs, fresh(case.view), [case.streams(seed) for seed in range(runs)], ledgers)
-    return tapes
 
 
 def _choice_p(scores: np.ndarray, scale: float, chosen: np.ndarray) -> float:
@@ -406,14 +409,16 @@ def with_hard_row(view: View) -> View:
 def neighbours(view: View, rows: Mapping[str, np.ndarray] | None = None) -> Iterator[tuple[str, View, bool, np.ndarray, int | None]]:
     """(name, neighbour, whether a row was replaced, place of each old row in it or −1, the row forced into samples).
 
+    The first kind of row comes at the beginning, in the middle and at the end, the others in the middle.
+
     Every row keeps its own number (`View.rows`, its place in the loaded rows); a new row has the next one, wherever it stands.
     """
     own = np.arange(len(view.x)) if view.rows is None else view.rows
     y, n, rare = view.y, len(view.y), view.facts.n_classes - 1
     places = np.arange(n)
-    for kind, row in _adversarial_rows(view.x[own], view.x_public) if rows is None else rows.items():
+    for number, (kind, row) in enumerate(_adversarial_rows(view.x[own], view.x_public) if rows is None else rows.items()):
         more = np.concatenate([view.x, row[None]])
-        for place in (0, n // 2, n):
+        for place in (n // 2,) if number else (0, n // 2, n):
             added = with_rows(view, more, np.insert(y, place, rare), rows=np.insert(own, place, len(view.x)))
             yield f"add {kind} at {place}", added, False, places + (places >= place), place
         yield f"replace by {kind}", *_replaced(view, own, row, rare)
@@ -512,3 +517,9 @@ def bad_settings(method: Method) -> Iterator[tuple[str, Any]]:
 
 PRIVACY = (declared_is_spent, charged_as_called, replays, is_within_sensitivity, noise_is_as_charged)
 """What every learner keeps in every variant; `samples_as_charged` joins where it samples."""
+
+
+def keeps_the_contract(case: Case) -> None:
+    """All of it, on fits that are made once where one will do."""
+    for check in (*PRIVACY, grid_equals_single):
+        check(case)

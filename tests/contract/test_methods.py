@@ -23,16 +23,14 @@ MODES = [(name, False) for name in PRIVATE] + [(name, True) for name in SAMPLED]
 
 
 @pytest.mark.parametrize(("name", "sampled"), MODES)
-@pytest.mark.parametrize("check", checks.PRIVACY)
-def test_privacy_contract(name, sampled, check):
-    check(case_for(METHODS[name], sampled=sampled))
+def test_privacy_contract(name, sampled):
+    checks.keeps_the_contract(case_for(METHODS[name], sampled=sampled))
 
 
 @pytest.mark.parametrize("name", ALLOCATED)
-@pytest.mark.parametrize("check", [*checks.PRIVACY, checks.grid_equals_single])
-def test_privacy_contract_with_random_allocation(name, check):
+def test_privacy_contract_with_random_allocation(name):
     """Four steps: a pass of three and the first of the next."""
-    check(case_for(METHODS[name], sampled=True, sampling="random_allocation", steps=4))
+    checks.keeps_the_contract(case_for(METHODS[name], sampled=True, sampling="random_allocation", steps=4))
 
 
 @pytest.mark.parametrize("name", ALLOCATED)
@@ -49,11 +47,6 @@ def test_samples_as_charged(name):
 @pytest.mark.parametrize("name", list(METHODS))
 def test_repeats_and_leaves_inputs(name):
     checks.repeats_and_leaves_inputs(case_for(METHODS[name]))
-
-
-@pytest.mark.parametrize(("name", "sampled"), MODES)
-def test_grid_equals_single(name, sampled):
-    checks.grid_equals_single(case_for(METHODS[name], sampled=sampled))
 
 
 @pytest.mark.parametrize("name", list(METHODS))
@@ -122,9 +115,7 @@ VARIANTS = [(name, variant) for name in PRIVATE if name not in IMAGES for varian
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "variant"), VARIANTS)
 def test_privacy_contract_in_every_variant(name, variant):
-    case = case_for(METHODS[name], **variants(METHODS[name])[variant])
-    for check in checks.PRIVACY:
-        check(case)
+    checks.keeps_the_contract(case_for(METHODS[name], **variants(METHODS[name])[variant]))
 
 
 def test_the_printed_variant_takes_the_printed_steps():

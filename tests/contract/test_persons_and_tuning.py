@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable
 from unittest.mock import patch
@@ -18,7 +19,7 @@ from pillar_core.ledger import Ledger
 from pillar_core.rng import stream
 from pillar_core.runs.run import solve
 from pillar_core.studies.tuning import selection
-from pillar_core.types import FeatureSet, Persons, RunSpec
+from pillar_core.types import FeatureSet, Persons, RunSpec, SemiPrivateSplit
 
 MOST, EPSILON, DELTA, MEAN_TRIALS = 3, 2.0, 1e-5, 3.0
 GAMMA = 0.14899929651250857
@@ -75,10 +76,14 @@ def test_a_replaced_person_moves_a_sum_as_far_as_is_priced() -> None:
     assert 0.9 * DELTA <= delta <= DELTA * (1 + 1e-4)
 
 
+@functools.cache
+def tumours() -> SemiPrivateSplit:
+    return pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.3)
+
+
 def tuned(seed: int | None = 0) -> selection.Tuned:
-    split = pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.3)
     asked = RunSpec.of("noisy_gd", epsilon=EPSILON, delta=DELTA, steps=2, seed=seed)
-    return selection.tune(asked, split, [{"learning_rate": 1.0}], mean_trials=MEAN_TRIALS)
+    return selection.tune(asked, tumours(), [{"learning_rate": 1.0}], mean_trials=MEAN_TRIALS)
 
 
 def test_the_price_is_that_of_the_declared_number_of_trials() -> None:

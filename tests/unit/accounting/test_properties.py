@@ -21,7 +21,7 @@ PROBABILITIES = st.floats(math.log(1e-4), 0.0).map(lambda value: float(f"{math.e
 STEPS = st.integers(0, 100).map(lambda power: round(10 ** (power / 20)))
 DELTAS = st.floats(math.log(1e-12), math.log(0.05)).map(math.exp)
 FACTORS = st.sampled_from([1.0, 1.01, 1.3, 4.0])
-RUNS = settings(max_examples=60, derandomize=True)
+RUNS = settings(max_examples=30, derandomize=True)
 
 
 def ours(sigma: float, q: float, steps: int, delta: float, relation: NeighboringRelation) -> EpsilonBounds:

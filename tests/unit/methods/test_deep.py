@@ -344,7 +344,7 @@ def test_rows_that_are_no_pixels_are_refused_with_a_data_set_that_fits(name):
 @pytest.mark.parametrize("name", DEEP)
 def test_runs_keep_the_budget_and_their_classifier_survives_pickling(name):
     split = image_split()
-    record = pc.run(name, split, epsilon=8.0, steps=30, batch_size=None, copies=1, seed=0)
+    record = pc.run(name, split, epsilon=8.0, steps=4, batch_size=None, copies=1, seed=0)
     assert record.guarantee.epsilon.upper <= 8.0
     assert record.accuracy > 0.6  # chance is a third
     assert any("random start" in note for note in record.notes) == (name == "private_fine_tuning")

@@ -49,15 +49,14 @@ def test_dp_ls_is_least_squares_with_the_public_second_moment():
 
 def test_private_covariance_is_paid_and_keeps_the_contract():
     case = case_for(METHODS["dp_fc"], covariance="private")
-    for check in checks.PRIVACY:
-        check(case)
-    _, ledger = case.fit(case.view)
+    checks.keeps_the_contract(case)
+    _, ledger, _ = case.recorded
     assert [label for label, _ in ledger.lines][:2] == ["second moment", "noisy sum"]
 
 
 def test_prototypes_keep_the_contract_are_purely_private_and_without_noise_the_rows_most_like_the_class():
     case = case_for(METHODS["prototypes"], prototypes=3)
-    for check in checks.PRIVACY:
+    for check in checks.PRIVACY[:-1]:  # a choice has the law that tests/contract looks at, however many there are
         check(case)
     record = pc.run("prototypes", small_split(n=600), epsilon=0.5, delta=1e-12, prototypes=2)
     assert record.settings["noise_scale"] == pytest.approx(2.0, rel=1e-3), "ε = 1/scale, whatever δ is"
@@ -82,10 +81,10 @@ def test_a_tuple_is_chosen_as_often_as_the_mechanism_says():
     def p_value(score_range):
         mechanism = ExponentialMechanism(1.0, score_range, rng.stream(0, "tuples"), Ledger())
         counts = np.zeros((3, 3))
-        for _ in range(6000):
+        for _ in range(1500):
             counts[tuple(mechanism.choose_each(scores))] += 1
         law = np.exp((scores[0][:, None] + scores[1][None, :]) / 2)
-        return stats.chisquare(counts.ravel(), (6000 * law / law.sum()).ravel()).pvalue
+        return stats.chisquare(counts.ravel(), (1500 * law / law.sum()).ravel()).pvalue
 
     assert p_value(2) > 1e-6
     assert p_value(3) < 1e-6
