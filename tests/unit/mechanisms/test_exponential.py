@@ -22,7 +22,7 @@ from pillar_core.types import NeighboringRelation, TrainResult
 
 SCORES = np.array([0, 3, 1, -2])
 DRAWS = 4000
-CHOICES = 25
+CHOICES = 3
 """Of each fit; the contract draws each of them 4,000 times."""
 
 
