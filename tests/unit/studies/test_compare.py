@@ -218,6 +218,16 @@ def test_a_view_runs_counts_its_seeds_and_draws(name, seeds, monkeypatch):
     assert "fewer than 3 seeds" in figure.layout.meta["caption"]
 
 
+def test_first_runs_are_every_learners_two_ends_and_references_come_first_only_where_others_are_measured_against_them():
+    groups = compare_views.first_groups(COMPARE_VIEWS["few_rows"], setup())
+    assert [group[0].method for group in groups[:3]] == ["pillar", "dp_sgd", "non_private"]
+    shares = [group[0].split.get("validation_fraction") for group in groups if group[0].method == "pillar"]
+    assert shares[:2] == [0.95, None]
+    assert {spec.seed for group in groups for spec in group} == {0}
+    references = [group[0].method for group in compare_views.first_groups(COMPARE_VIEWS["boost"], setup())[:2]]
+    assert set(references) == {"only_public", "non_private"}
+
+
 def test_the_ablation_switches_adamix_and_pairs_by_seed():
     lines, runs = compare_views.run("ablation", setup(epsilons=(0.5, 2.0)))
     assert lines["series"].nunique() == 4
