@@ -24,4 +24,3 @@ if not is_waiting:
 
 with st.expander("All backbones in a table", icon=":material/table_rows:"):
     extraction.table()
-upload.settings_file()

@@ -19,7 +19,6 @@ VIEWS = {
     "score": evidence_attacks.leak,
     "audit": evidence_audits.audit,
     "sabotage": evidence_audits.fault_injection,
-    "blind": evidence_audits.blind_spots,
 }
 
 settings = navigation.begin()

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.frame import navigation, receipts
+from pages.frame import local, navigation, receipts
 from pages.parts.runs import jobs as runs_jobs
 from pages.parts.runs import papers as runs_papers
 from pages.parts.runs import results as runs_results
@@ -11,7 +11,7 @@ from pillar_core.runs import records
 settings = navigation.begin()
 with st.spinner("Reading the cache …"):
     runs = records.all_runs()
-view = runs_results.view(settings.runs)
+view = local.choice("runs-view")
 if view == "plan":
     runs_jobs.builder(settings, runs)
 elif view == "jobs":

@@ -5,7 +5,6 @@ import streamlit as st
 from pages.frame import navigation
 from pages.parts.learn import lesson
 from pages.parts.screen import question as screening
-from pages.parts.screen import trim
 from pages.parts.screen import views as screening_views
 from pages.parts.screen.sets import is_table, is_text
 
@@ -21,7 +20,7 @@ table = screening.answer(choice.ask("ranking"), "Compare every set", cost=cost)
 if table is not None:
     screening_views.summary(choice, table, settings)
     screening_views.ranking(choice, table, settings)
-    trim.panel(choice, settings)
+    screening_views.trim(choice, settings)
     screening_views.cards(choice, table)
     below = st.expander("How many public rows do I need?", icon=":material/groups:", key="screen-enough", on_change="rerun")
     if below.open:

@@ -4,39 +4,29 @@ import contextlib
 import dataclasses
 import shlex
 from collections.abc import Mapping
+from urllib.parse import urlencode
 
 import pandas as pd
 import yaml
 
 from pages.frame import core
 from pages.frame import settings as codec
-from pages.frame.settings import AUTO, PINNED, VERSION, Settings
+from pages.frame.settings import AUTO, Settings
 from pillar_core import store
 from pillar_core.arrays import Json
 from pillar_core.errors import PillarError
 from pillar_core.plots.theme import Figure
 from pillar_core.runs.records import without_formulas
 from pillar_core.runs.repeated import file_of
-from pillar_core.store.codec import decode_yaml
 
 _PIN_COLUMNS = ("data", "public", "method", "k", "epsilon", "seed")
 """What a table of pins says of each."""
 
 
 def settings_yaml(settings: Settings) -> str:
-    """Every setting with the scheme's version, readable by `yaml.safe_load`."""
-    return str(yaml.safe_dump({"version": VERSION, **dataclasses.asdict(settings)}, sort_keys=False, allow_unicode=True))
-
-
-def settings_from_yaml(text: str) -> dict[str, str]:
-    """The query parameters that `settings_yaml` text stands for, to be read as a link's are.
-
-    Raises ValueError: not a mapping of names to values, or what `decode_yaml` refuses.
-    """
-    loaded, *more = decode_yaml(text) or [None]
-    if more or not isinstance(loaded, dict):
-        raise ValueError("the settings must be a YAML mapping of names to values.")
-    return {"v" if name == "version" else str(name): str(value) for name, value in loaded.items()}
+    """Every setting, and the end of an address of the app that opens with them, readable by `yaml.safe_load`."""
+    link = {"link": f"?{urlencode(codec.to_query(settings))}"}
+    return str(yaml.safe_dump(link | dataclasses.asdict(settings), sort_keys=False, allow_unicode=True))
 
 
 def command_line(settings: Settings) -> str:
@@ -65,12 +55,6 @@ def csv(table: pd.DataFrame) -> bytes:
 def page(figure: Figure) -> bytes:
     """The figure as an HTML page that needs no server; the same bytes each time."""
     return bytes(figure.to_html(div_id="figure").encode())
-
-
-def differences(a: Settings, b: Settings) -> pd.DataFrame:
-    """One row per setting that differs between the pinned a and the present b: columns setting, pinned, now."""
-    pairs = [(name, getattr(a, name), getattr(b, name)) for name in PINNED]
-    return pd.DataFrame([(name, str(x), str(y)) for name, x, y in pairs if x != y], columns=["setting", "pinned", "now"])
 
 
 def pins(settings: Settings) -> pd.DataFrame:

@@ -67,9 +67,10 @@ def panel(specs: Sequence[Spec], work: Work, *, key: str = "job") -> None:
         place.button(**style, on_click=_submit, args=([dict(spec) for spec in specs],))
 
 
-def sweeps(*grids: Spec, title: str, cached: int, total: int, cost: str = f"{RELEASES}.", key: str = "job") -> None:
-    """Draws `panel` for the runs that grids lack so far."""
-    panel([{"kind": "sweep", "grid": grid} for grid in grids], Work(title, cost, cached, total), key=key)
+def sweeps(*grids: Spec, forms: Sequence[object], title: str, cost: str = f"{RELEASES}.", key: str = "job") -> None:
+    """Draws `panel` for the runs that grids lack so far: those whose form is None."""
+    if missing := sum(form is None for form in forms):
+        panel([{"kind": "sweep", "grid": grid} for grid in grids], Work(title, cost, len(forms) - missing, len(forms)), key=key)
 
 
 def train_first(groups: Iterable[Sequence[RunSpec]]) -> None:

@@ -107,7 +107,7 @@ def choices(
     session.fill(_WIDGET + name, current or usual)
     shared = {"help": entry.get("help"), **_widget(name, entry.get("unlinked", ""))}
     if entry.get("are_many"):
-        return st.multiselect(entry["label"], options, format_func=title, **shared) or usual
+        return st.multiselect(entry["label"], options, format_func=title, placeholder=entry.get("placeholder"), **shared) or usual
     return st.pills(entry["label"], options, selection_mode="multi", format_func=_plainly(title), **shared) or usual
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.frame import failures, session, words
+from pages.frame import failures, local, session, words
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pillar_core.arrays import Json
@@ -76,7 +76,8 @@ def bar(present: str) -> None:
 def has_sidebar(present: str) -> bool:
     """Whether settings of the sidebar act on the page at this address: Public data has its own, and of Runs only Plan takes any."""
     settings = session.current()
-    acts = {"data": bool(uploads.names_in([settings.data, settings.public])), "screen": False, "runs": "view:plan" in settings.runs}
+    are_brought, is_plan = bool(uploads.names_in([settings.data, settings.public])), local.linked_value("runs-view", "") == "plan"
+    acts = {"data": are_brought, "screen": False, "runs": is_plan}
     return present not in WITHOUT_ROWS and acts.get(present, True)
 
 

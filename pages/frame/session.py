@@ -107,13 +107,6 @@ def change(**values: Value) -> None:
     st.session_state[_TOUCHED] = True
 
 
-def adopt(settings: Settings, notes: list[str]) -> None:
-    """A callback's way to replace every setting, with messages for the top of the page."""
-    put(settings)
-    st.session_state[_NOTES] = "\n".join(notes)
-    st.session_state[_TOUCHED] = True
-
-
 def widget(name: str, place: str = "", *, shown: Value | None = None) -> dict[str, Any]:
     """Label, hint, key and callback of a setting's widget, filled with its value, or with what is `shown` in its stead.
 

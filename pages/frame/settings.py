@@ -39,6 +39,8 @@ BUDGETS = "budgets"
 _LONGEST_SHOWN = 40
 _LONGEST_NAME = 1000
 _UNSAFE_SCREEN, _LONGEST_SCREEN = re.compile(r"[^A-Za-z0-9_.:;,+~-]"), 2000
+_RUNS = re.compile(r"(?<![^;])(view|dataset|method|k|epsilon):([^;]*)")
+"""What links carried of the page Runs in a parameter of its own, before its controls were in `controls`."""
 
 Value = str | int | float
 
@@ -67,7 +69,6 @@ class Settings:
     view: str = _field("view")
     compare: str = _field("compare")
     learners: str = _field("learners")
-    runs: str = _field("runs")
     screen: str = _field("screen")
     controls: str = _field("controls")
     a: str = _field("a")
@@ -94,7 +95,7 @@ PARAMS: dict[str, Param] = params.params_of(Settings)
 PINS, _NEXT_PIN = "ABC", "!"
 """The letters of pinned settings, and what stands between their words in the parameter `a`."""
 PINNED = tuple(
-    name for name in PARAMS if name not in ("controls", "target", "view", "compare", "learners", "runs", "screen", "a", "hide", "lesson")
+    name for name in PARAMS if name not in ("controls", "target", "view", "compare", "learners", "screen", "a", "hide", "lesson")
 )
 
 
@@ -128,12 +129,14 @@ def from_query(query: Mapping[str, str], *, chosen_names: Container[str] | None 
     chosen_names: names that you chose in this session, which may be files (None: all names).
     """
     notes: list[str] = []
+    if runs := _RUNS.findall(query.get("runs", "")[:600]):
+        query = {**query, "controls": ";".join([query.get("controls", ""), *(f"runs-{name}:{values}" for name, values in runs)])}
     version = query.get("v", "")
     if version and version not in LEFT_OUT:
         notes.append(
             f"This link was made for version {_quote(version)} of the settings, this app reads version {VERSION}: values may differ."
         )
-    unknown = [name for name in query if name not in PARAMS and name != "v" and not name.startswith("embed")]
+    unknown = [name for name in query if name not in PARAMS and name not in ("v", "runs") and not name.startswith("embed")]
     if unknown:
         notes.append(f"Ignored in the link: {', '.join(map(_quote, unknown[:5]))}{' …' if len(unknown) > 5 else ''}.")
     values_ = {**LEFT_OUT.get(version, {}), **query}
@@ -226,8 +229,6 @@ def _read(name: str, text: str, notes: list[str], chosen_names: Container[str] |
         return ""
     if name == "learners":
         return ",".join(part for part in dict.fromkeys(str(value)[:800].split(",")) if part in pc.METHODS)
-    if name == "runs":
-        return controls.UNSAFE.sub("", str(value)[:600])
     if name == "screen":
         return _UNSAFE_SCREEN.sub("", str(value)[:_LONGEST_SCREEN])
     if name == "controls":

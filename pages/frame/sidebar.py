@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import browser, core, exports, jobs, local, odds, plain, session, theme
+from pages.frame import browser, core, jobs, local, odds, plain, session, theme
 from pages.frame import settings as codec
 from pages.frame.settings import EPSILONS, KS, PARAMS, PART, PUBLIC_TITLES, RULE, Settings, choices
 from pillar_core import plots
@@ -130,14 +130,13 @@ def _draw_footer(settings: Settings) -> None:
     label = f"Pin {free} anew" if free in pins else f"Pin as {free}"
     st.button(**local.element("pin", label=label), on_click=session.change, kwargs={"a": codec.with_pin(settings, free, settings)})
     for letter, pinned in pins.items():
-        changed, name = exports.differences(pinned, settings), letter.lower()
-        changes = "; ".join(f"{row.setting} {row.pinned} → {row.now}" for row in changed.itertuples()) or "nothing yet"
+        values, name = {field: getattr(pinned, field) for field in codec.PINNED}, letter.lower()
+        changed = [f"{field} {was} → {now}" for field, was in values.items() if (now := getattr(settings, field)) != was]
         with st.container(horizontal=True, gap="small", vertical_alignment="center", key=f"pinned-{name}"):
             st.html(f'<b style="color: {plots.pin_colour(letter, theme.mode())}">{letter}</b>', width="content")
-            values = {field: getattr(pinned, field) for field in codec.PINNED}
             st.button(**local.element("take-pin", of=name), on_click=session.change, kwargs=values)
             st.button(**local.element("unpin", of=name), on_click=session.change, kwargs={"a": codec.with_pin(settings, letter, None)})
-        st.caption(f"Changed since {letter}: {plain.text(changes)}")
+        st.caption(f"Changed since {letter}: {plain.text('; '.join(changed) or 'nothing yet')}")
     hint = "It shows the same view on any machine that has the data, and holds the seed: runs that it shows are experiments, not releases."
     browser.copy_button("Copy link", settings, key="copy-link", hint=hint)
     jobs.show_unfinished()

@@ -85,7 +85,7 @@ def test_the_command_under_a_figure_asks_for_the_same_runs(start: Start, name: s
     assert main(line[3:]) == 1
     shared = {"dataset": data, "delta": 1e-5, "relation": "replace_one", "accountant": "auto"}
     if name == BUDGETS:
-        grid = {**comparison.read(settings, ["pillar", "dp_sgd"]).grid, "epsilon": [2.0]}
+        grid = {**comparison.read(settings, ["pillar", "dp_sgd"])[0], "epsilon": [2.0]}
         cells = sweep.specs_of(grid)
     else:
         split = pc.split(pc.load_dataset(data), public_fraction=0.1, seed=2)

@@ -14,7 +14,7 @@ from pillar_core.auditing import Fault
 from pillar_core.studies.evidence.one_run import one_run_audit
 from pillar_core.types import RunSpec
 
-EVIDENCE = ("attack", "rows", "image", "score", "audit", "sabotage", "blind")
+EVIDENCE = ("attack", "rows", "image", "score", "audit", "sabotage")
 ACCOUNTING = ("steps", "meaning", "noise", "rules", "sum")
 
 
@@ -64,7 +64,7 @@ def test_the_attack_shows_what_the_library_finds(start: Start) -> None:
     assert "LiRA, online" in app.dataframe[-1].value.index
 
 
-@pytest.mark.parametrize("view", ["attack", "blind"])
+@pytest.mark.parametrize("view", ["attack", "sabotage"])
 def test_one_sentence_sums_the_evidence_up(start: Start, view: str) -> None:
     app = start("evidence", epsilon="8", k="8")
     app.session_state["local.evidence-view"] = view

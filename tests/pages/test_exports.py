@@ -77,11 +77,11 @@ def files_of(settings: Settings, folder: Path) -> dict[str, bytes]:
         "explorer": portable.page(settings.data),
         "evidence": evidence_page(io.BytesIO(model), attacks=["an attack"]),
         "statement": pc.statement(release).text,
-        "grid": runs_exports.grid_yaml(runs),
+        "grid": runs_exports.grids(runs),
         "command": runs_exports.command(runs),
     }
     files = {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    return files | {name: text.encode() for name, text in texts.items()} | {"model": model, "notebook": runs_exports.notebook(runs)}
+    return files | {name: text.encode() for name, text in texts.items()} | {"model": model}
 
 
 def test_no_private_row_is_in_a_file_that_leaves(start: Start, left: list[bytes], tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_no_private_row_is_in_a_file_that_leaves(start: Start, left: list[bytes]
     assert len(left) > 4 * 12
     (folder := tmp_path / "files").mkdir()
     files = files_of(settings, folder)
-    assert len(files) >= 9
+    assert len(files) >= 8
     assert not {name: found for name, content in files.items() if (found := numbers_in(content, private))}
     with pytest.raises(DataError):
         portable.page("nothing")

@@ -149,8 +149,7 @@ def test_a_set_that_cannot_be_fetched_has_its_steps_and_no_button(start: Start) 
     assert app.text_input(key="root-cub_200").value == ""
 
 
-def test_a_folder_is_checked_and_a_good_one_remembered_for_its_owner(start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder that holds something else is refused and forgotten; one that holds the set is offered again, to nobody else."""
+def test_a_folder_is_checked_before_its_rows_are_used(start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = images_of(40, (12, 12), 2)
     for number, (pixels, label) in enumerate(zip(x, y, strict=True)):
         side, name = "train" if number < 30 else "test", ("benign", "malignant")[label]
@@ -160,9 +159,4 @@ def test_a_folder_is_checked_and_a_good_one_remembered_for_its_owner(start: Star
     app.text_input(key="root-kagskin").set_value(str(tmp_path / "empty")).run()
     assert "could not be read" in words(app)
     app.text_input(key="root-kagskin").set_value(str(tmp_path / "moles")).run()
-    assert app.query_params["data"].startswith("stored")
-    app = start("data")
-    app.selectbox(key="local-widget.paper-set").set_value("kagskin").run()
-    assert app.text_input(key="root-kagskin").value == str(tmp_path / "moles")
-    app.button(key="root-again").click().run()
     assert app.query_params["data"].startswith("stored")

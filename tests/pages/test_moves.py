@@ -29,7 +29,7 @@ def test_a_move_draws_no_curve_and_looks_for_no_page_again(start: Start, monkeyp
 def test_two_data_sets_with_nothing_measured_keep_their_own_curves(start: Start) -> None:
     start("home")
     digits, letters = (curves.read(Settings(data=name)) for name in ("drawn_digits", "drawn_letters"))
-    assert (digits.cached, letters.cached) == (0, 0)
+    assert {*digits.forms, *letters.forms} == {None}
     assert digits.grids[0]["dataset"] == "drawn_digits"
     assert letters.grids[0]["dataset"] == "drawn_letters"
     assert digits.key != letters.key

@@ -151,17 +151,12 @@ def test_a_lesson_hides_what_its_link_hides(start: Start) -> None:
     assert linked(app)["lesson"] == "0"
 
 
-def test_a_gallery_card_changes_the_data_and_a_settings_file_restores_every_setting(start: Start) -> None:
+def test_a_gallery_card_changes_the_data(start: Start) -> None:
     app = start("data", epsilon="0.3")
     app.button(key="use-breast_cancer").click().run()
     assert linked(app)["data"] == "breast_cancer"
     assert linked(app)["epsilon"] == "0.3"
     assert metric(app, "Classes") == "2"
-    wanted = Settings(data="breast_cancer", k=4, epsilon=0.3, view="why")
-    app = start("data")
-    app.file_uploader(key="upload-settings").set_value([("s.yaml", exports.settings_yaml(wanted).encode(), "text/yaml")]).run()
-    app.button(key="use-settings").click().run()
-    assert codec.from_query(app.query_params) == (wanted, [])
 
 
 def test_moving_k_neither_loads_decomposes_nor_calibrates(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,6 @@
 """Runs: counted before it starts, filtered by the link, compared and exported; papers beside our own."""
 
 import dataclasses
-import json
 import math
 from pathlib import Path
 
@@ -65,29 +64,27 @@ def test_seeds_are_no_rows_own_rows_bear_their_name_and_the_estimate_knows_the_c
 def test_the_table_shows_settings_and_the_link_filters_them_hostile_or_not(start: Start, runs: pd.DataFrame) -> None:
     app = start("runs")
     assert "4 settings, 8 runs" in words(app)
-    app.multiselect(key="runs-filter-method").set_value(["pillar"]).run()
+    app.multiselect(key="local-widget.runs-method").set_value(["pillar"]).run()
     assert "2 settings, 4 runs" in words(app)
-    assert app.query_params["runs"] == "view:results;method:pillar"
+    assert app.query_params["controls"] == "runs-method:pillar"
     again = start("runs", runs="method:pillar;epsilon:0.5")
     assert "1 settings, 2 runs" in words(again)
     hostile = "x:y;;:;method:<script>;dataset:__proto__;epsilon:nan;](javascript:1)" + "a," * 2000
     settings, _ = codec.from_query({"runs": hostile})
-    assert set(settings.runs) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:;,+-")
-    assert len(settings.runs) <= 600
+    assert set(settings.controls) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:;,+-")
+    assert len(settings.controls) <= 600
     app = start("runs", runs=hostile)
     assert "4 settings, 8 runs" in words(app)
 
 
 def test_exports_train_the_same_runs(runs: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    grids = list(yaml.safe_load_all(runs_exports.grid_yaml(runs)))
+    grids = list(yaml.safe_load_all(runs_exports.grids(runs)))
+    assert runs_exports.grids(runs) in runs_exports.command(runs)
     assert len(grids) == 4
     keys = {pc_key for grid in grids for pc_key in _keys(grid)}
     assert keys == set(runs["key"])
-    code = json.loads(runs_exports.notebook(runs))["cells"][1]["source"]
-    scope: dict[str, object] = {}
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "elsewhere"))
-    exec(compile(code.removesuffix("\ntable"), "notebook", "exec"), scope)
-    assert sorted(scope["table"]["accuracy"]) == sorted(runs["accuracy"])  # type: ignore[index]  # what the notebook left
+    assert sorted(pd.concat(map(pc.sweep, grids))["accuracy"]) == sorted(runs["accuracy"])
 
 
 def test_what_was_refused_stands_apart_with_its_cause(start: Start, runs: pd.DataFrame) -> None:
@@ -128,8 +125,8 @@ def test_papers_stand_on_the_page_with_what_cannot_run(start: Start) -> None:
 def test_the_view_is_part_of_the_link(start: Start, runs: pd.DataFrame) -> None:
     app = start("runs", runs="view:jobs;method:pillar")
     assert "No job was started yet" in words(app)
-    app.segmented_control(key="runs-view").set_value("results").run()
-    assert app.query_params["runs"] == "view:results;method:pillar"
+    app.segmented_control(key="local-widget.runs-view").set_value("results").run()
+    assert app.query_params["controls"] == "runs-method:pillar;runs-view:results"
     assert "2 settings, 4 runs" in words(app)
 
 

@@ -18,17 +18,17 @@ from pillar_core.registry import toml_tables
 
 PAGES = Path(shares.__file__).resolve().parents[1]
 CONTROLS = toml_tables(PAGES / "frame/local.toml")
-FREE_VIEWS = ("evidence-view:blind", "theory-view:theorems")
+FREE_VIEWS = ("theory-view:theorems",)
 WITH_VIEWS = ("accounting", "evidence", "geometry", "theory")
 SOLVED = {"accounting": ";accounting-from:epsilon"}
 """The start from which a view computes anything."""
 FREE = {
     "core": ["_features", "_raw", "_rule_k", "_specs_by_key", "class_counts", "hero_table", "public_map", "run", "spectrum", "split"],
     "browser": ["_json"],
-    "comparison": ["_against_epsilon", "_comparison"],
+    "comparison": ["_comparison"],
     "curves": ["_curves"],
     "jobs": ["pc.jobs.spec"],
-    "noise": ["_figure"],
+    "panels": ["_figure"],
     "views": ["_curves_figure"],
     "lesson": ["_figure"],
     "receipts": ["contents"],
@@ -236,7 +236,7 @@ def test_what_is_off_or_not_offered_to_visitors_is_not_there(public: None, start
         app = start(page)
         keys = {str(item.key) for kind in ("text_input", "button", "checkbox") for item in getattr(app, kind)}
         assert not {key for key in keys if key.startswith(("upload", "root-", "extract-", "release", "get-run"))}, page
-        assert {item.key for item in app.get("file_uploader")} <= {"upload-settings"}, page
+        assert not app.get("file_uploader"), page
         assert "/tmp" not in words(app), page
     for link in ({"data": "cifar10_1"}, {"public": "cifar10_1"}, {"backbone": "timm:resnet18"}, {"data": "stored:" + "0" * 32}):
         app = start("explore", **link)

@@ -11,7 +11,7 @@ from pages.frame import badges, core, history, jobs, local, navigation, plain, r
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import PART, RULE, Settings
 from pages.parts.answer import private_test, question
-from pages.parts.explore import costs
+from pages.parts.explore import panels
 from pillar_core import metrics, plots
 from pillar_core.studies.advice import Advice, free
 from pillar_core.studies.compare import learners as compare
@@ -88,9 +88,8 @@ def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
         for choice in choices.values()
     ]
     records = [record for _, record in core.find_runs(grids).values()]
-    if missing := records.count(None):
-        title, cached = f"Measure {len(choices)} choices, {SEEDS} seeds each", len(records) - missing
-        jobs.sweeps(*grids, title=title, cached=cached, total=len(records), cost="", key="answer-measure")
+    jobs.sweeps(*grids, forms=records, title=f"Measure {len(choices)} choices, {SEEDS} seeds each", cost="", key="answer-measure")
+    if None in records:
         return
     measured = {
         name: [core.measures(core.run(run), run) for run in (dataclasses.replace(choice, seed=seed) for seed in seeds)]
@@ -105,7 +104,7 @@ def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
     scores = [(name, seed, run[metric][0]) for name, runs in measured.items() for seed, run in enumerate(runs) if run]
     titles = {name: f"{learners[name]}, {sets[name]}" for name in choices}
     _show_verdict(advice, pd.DataFrame(scores, columns=["method", "seed", "accuracy"]), choices, titles, metric.lower())
-    costs.panel(core.run(settings), settings)
+    panels.cost_panel(core.run(settings), settings)
     navigation.link("explore", "Confusion matrix and misread rows, in Explore", changes=_in_explore(advice) | {"view": "classes"})
 
 

@@ -149,11 +149,6 @@ def _numbers(result: check.RunCheck) -> None:
         column.metric(plain.text(f"{figure.library} says"), f"{figure.epsilon:.4g}", help=figure.why, border=True)
     if result.advice:
         _show_lines(result.advice, st.info, ":material/lightbulb:")
-    rows = [
-        (f"certified, {odds.relation_words(name)}", bounds and bounds.upper, result.known[name]) for name, bounds in result.epsilon.items()
-    ]
-    rows += [(figure.library, figure.epsilon, figure.why) for figure in result.reported]
-    with st.expander("Every number and what it is", icon=":material/table_view:"):
-        st.dataframe(pd.DataFrame(rows, columns=["number", "ε", "what it is"]), hide_index=True, key="check-numbers")
+    with st.expander("What was counted", icon=":material/table_view:"):
         counted = [(name, str(value)) for name, value in result.counted.items()]
         st.dataframe(pd.DataFrame(counted, columns=["counted", "value"]), hide_index=True, key="check-counted")

@@ -1,4 +1,4 @@
-"""The comparison behind the Compare page: which learners, the grid as a job, what the cache holds of it."""
+"""What Compare draws: every learner at every budget, or one thing that varies while the rest stays; missing runs come as a job."""
 
 import dataclasses
 import functools
@@ -10,39 +10,28 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, exports, jobs, local, memory, plain, session, theme, words
+from pages.frame import core, exports, jobs, local, memory, plain, session, theme, words
 from pages.frame.figures import FigureInfo, show_figure, take_point
-from pages.frame.settings import Settings
+from pages.frame.settings import BUDGETS, PART, PUBLIC_TITLES, Settings
 from pillar_core import plots
+from pillar_core.data import embedded, uploads, visitors
+from pillar_core.data.cards import number_of
 from pillar_core.fingerprint import fingerprint
-from pillar_core.plots.theme import Figure
 from pillar_core.runs import starter, sweep
 from pillar_core.studies import papers
-from pillar_core.studies.advice import Advice, free
 from pillar_core.studies.compare import learners as compare
+from pillar_core.studies.compare import views as compare_views
+from pillar_core.studies.compare.views import COMPARE_VIEWS, CompareView, Setup
 from pillar_core.types import Form, Values
 
-BUDGETS, START = starter.HERO_EPSILONS, starter.COMPARED
 _BUDGETS_FIGURE = "compare_budgets"
-
-
-@dataclasses.dataclass(frozen=True)
-class Comparison:
-    """What the cache holds of a comparison: single runs, one line per learner and budget, and how many runs are missing."""
-
-    runs: pd.DataFrame
-    lines: pd.DataFrame
-    cached: int
-    total: int
-    grid: Form
-    key: str
 
 
 def choose(settings: Settings) -> list[str]:
     """The learners to compare, chosen by the user among those that can run here; part of the link."""
     reasons = compare.applicable(core.split(settings))
     able = [name for name, reason in reasons.items() if not reason]
-    chosen = [name for name in settings.learners.split(",") if name in able] or [name for name in START if name in able]
+    chosen = [name for name in settings.learners.split(",") if name in able] or [name for name in starter.COMPARED if name in able]
     st.session_state.setdefault("compare-learners", chosen)
     style: Values = local.element("compare-learners") | {"format_func": lambda name: pc.METHODS[name].title}
     st.multiselect(**style, options=able, on_change=lambda: session.change(learners=",".join(st.session_state["compare-learners"])))
@@ -57,9 +46,9 @@ def choose(settings: Settings) -> list[str]:
     return list(st.session_state["compare-learners"]) or chosen
 
 
-def read(settings: Settings, learners: list[str]) -> Comparison:
-    """The runs of the comparison that are in the cache."""
-    budgets = sorted({*BUDGETS, settings.epsilon})
+def read(settings: Settings, learners: list[str]) -> tuple[Form, pd.DataFrame, pd.DataFrame]:
+    """(grid, its runs in the cache, one line per learner and budget), below the state of the job, where anything is missing."""
+    budgets = sorted({*starter.HERO_EPSILONS, settings.epsilon})
     seeds = range(settings.seed, settings.seed + settings.seeds)
     shared = {**core.axes(settings), **core.public_axis(settings)}
     grid = compare.compare_grid(shared, methods=learners, epsilons=budgets, seeds=seeds)
@@ -67,37 +56,30 @@ def read(settings: Settings, learners: list[str]) -> Comparison:
     if core.ships(settings) and sum(record is not None for _, record in runs.values()) < len(learners):
         jobs.train_first(sweep.group_specs(grid | {"epsilon": [settings.epsilon], "seed": [settings.seed]}))
         runs = core.find_runs([grid])
-    records = [record for _, record in runs.values() if record is not None]
+    forms = [record for _, record in runs.values()]
+    jobs.sweeps(grid, forms=forms, title=f"Train {len(learners)} learners at {len(grid['epsilon'])} budgets")
     key = fingerprint(*(f"{key}{record is None}" for key, (_, record) in runs.items()))
-    return _comparison(key, grid, records, len(runs))
+    return grid, *_comparison(key, [form for form in forms if form is not None])
 
 
 @memory.cache(max_entries=16, is_free=True)
-def _comparison(key: str, _grid: Form, _records: list[Form], _total: int) -> Comparison:
+def _comparison(key: str, _records: list[Form]) -> tuple[pd.DataFrame, pd.DataFrame]:
     runs = sweep.table(_records) if _records else pd.DataFrame(columns=["method", "epsilon", "seed", "accuracy", "error_message"])
-    return Comparison(runs, compare.summary(runs) if _records else pd.DataFrame(), len(_records), _total, _grid, key)
+    return runs, compare.summary(runs) if _records else pd.DataFrame()
 
 
-def panel(comparison: Comparison) -> None:
-    """The state of the comparison's job, where anything is missing."""
-    if comparison.cached == comparison.total:
+def draw(settings: Settings) -> None:
+    """Bars at the sidebar's ε and of learners that spend nothing, error against ε, and the table of both."""
+    grid, runs, lines = read(settings, choose(settings))
+    if lines.empty:
         return
-    title = f"Train {len(comparison.grid['method'])} learners at {len(comparison.grid['epsilon'])} budgets"
-    jobs.sweeps(comparison.grid, title=title, cached=comparison.cached, total=comparison.total)
-
-
-def draw(comparison: Comparison, settings: Settings) -> None:
-    """Bars at the sidebar's ε, error against ε, and the table of both."""
-    if comparison.lines.empty:
-        return
-    at_budget = comparison.lines[comparison.lines["epsilon"] == settings.epsilon].dropna(subset=["mean"])
+    at_budget = lines[lines["epsilon"] == settings.epsilon].dropna(subset=["mean"])
     titles = {name: method.title for name, method in pc.METHODS.items()}
-    learners = ("--methods", ",".join(comparison.grid["method"]))
-    again = command(settings, core.public_axis(settings), comparison.grid["epsilon"], *learners)
+    again = command(settings, core.public_axis(settings), grid["epsilon"], "--methods", ",".join(grid["method"]))
     if not at_budget.empty:
-        runs = _at_budget(comparison, settings)
-        sentence = compare.verdict(runs)
-        if sentence:
+        runs = runs.dropna(subset=["accuracy"])
+        runs = runs[(runs["epsilon"] == settings.epsilon) | ~runs["method"].map(lambda name: pc.METHODS[name].is_private).astype(bool)]
+        if sentence := compare.verdict(runs):
             st.markdown(f"**{sentence}**")
         majority = core.majority(settings)
         levels = {} if majority is None else {"largest class alone": majority}
@@ -107,17 +89,12 @@ def draw(comparison: Comparison, settings: Settings) -> None:
         title = f"Learners at {plots.epsilon_label(settings.epsilon)}"
         figure = plots.comparison(runs, mode=theme.mode(), levels=levels, titles=titles, title=title)
         show_figure(figure, runs, FigureInfo("compare_bars", settings, seeds=seeds_of(at_budget), command=again))
-    figure, pins = _against_epsilon(comparison.key, theme.mode(), comparison.lines), exports.pins(settings)
+    figure, pins = plots.error_against_epsilon(lines, mode=theme.mode()), exports.pins(settings)
     figure = plots.mark_pins(figure, pins[pins["data"] == settings.data], mode=theme.mode())
-    info = FigureInfo(_BUDGETS_FIGURE, settings, seeds=seeds_of(comparison.lines), command=again)
-    show_figure(figure, comparison.lines, info, on_select=functools.partial(take_point, _BUDGETS_FIGURE, epsilon=float, method=str))
+    info = FigureInfo(_BUDGETS_FIGURE, settings, seeds=seeds_of(lines), command=again)
+    show_figure(figure, lines, info, on_select=functools.partial(take_point, _BUDGETS_FIGURE, epsilon=float, method=str))
     st.caption("Click a point to take its learner and its ε in the sidebar and on Explore.")
-    _table(comparison.lines)
-
-
-@memory.cache(max_entries=32, is_free=True)
-def _against_epsilon(key: str, mode: plots.Mode, _lines: pd.DataFrame) -> Figure:
-    return plots.error_against_epsilon(_lines, mode=mode)
+    _table(lines)
 
 
 def command(settings: Settings, public: Values, epsilons: Sequence[float], *more: str) -> str:
@@ -156,31 +133,88 @@ def _epsilon(value: float) -> str:
     return "" if math.isnan(value) else "∞" if math.isinf(value) else f"{value:.4g}"
 
 
-def advice(settings: Settings, comparison: Comparison) -> None:
-    """Draws what to try first, by Answer's free advice; where runs say what is so, they stand in the place of what was expected."""
-    first = _advice(fingerprint(core.split_key(settings), settings.epsilon, settings.delta, settings.relation), settings)
-    runs = _at_budget(comparison, settings)
-    verdict = compare.judge_advice(runs, first.method)
-    said = verdict.words or plain.text(" ".join(f"{reason[:1].upper()}{reason[1:]}." for reason in first.reasons))
-    title = pc.METHODS[first.method].title
-    with st.container(border=True, key="compare-advice"):
-        st.markdown(f"**{f'Take {pc.METHODS[verdict.better].title}' if verdict.better else f'Try {title} first'}.** {said}")
-        source = "From public facts and public rows alone, as on Answer: asking costs no privacy."
-        if verdict.words:
-            badges.show(badges.NON_PRIVATE)
-            expected = free.range_words(first.predicted, first.expected_accuracy, first.metric, core.features(settings).n_classes)
-            mean = runs.loc[runs["method"] == first.method, "accuracy"].mean()
-            source = f"Expected of {title} before any run, from public rows alone: {expected}. Measured: {100 * mean:.1f} % accuracy."
-        st.caption(source)
+_SEVERAL = (0.3, 1.0, 3.0)
+"""The budgets of views whose axis is ε; the sidebar's is added."""
 
 
-@memory.cache(max_entries=16, show_spinner="Weighing learners on public rows …")
-def _advice(fingerprint_: str, _settings: Settings) -> Advice:
-    facts = {name: getattr(_settings, name) for name in ("epsilon", "delta", "relation", "seed")}
-    return pc.advise(core.split(_settings), **facts)
+def choice() -> str:
+    """The view that is chosen; it is part of the link."""
+    titles = {BUDGETS: "Every learner at every budget"} | {name: f"{view.title} ({view.source})" for name, view in COMPARE_VIEWS.items()}
+    st.selectbox(options=list(titles), format_func=titles.__getitem__, **session.widget("compare") | {"label": "What varies"})
+    return session.current().compare
 
 
-def _at_budget(comparison: Comparison, settings: Settings) -> pd.DataFrame:
-    """Runs at the sidebar's ε, and those that spend nothing."""
-    runs = comparison.runs.dropna(subset=["accuracy"])
-    return runs[(runs["epsilon"] == settings.epsilon) | ~runs["method"].map(lambda name: pc.METHODS[name].is_private).astype(bool)]
+def show(name: str, settings: Settings) -> None:
+    """The question, the job where runs are missing, the figure and its table."""
+    view = COMPARE_VIEWS[name]
+    st.markdown(f"**{view.question}**")
+    setup = _setup(view, settings)
+    if setup is None:
+        width = core.features(settings).d
+        message = f"No other data set here has {width} features: choose public data in the sidebar, or one backbone for both."
+        st.info(message, icon=":material/compare_arrows:")
+        return
+    specs = compare_views.specs_of(view, setup)
+    runs = compare_views.table_of(specs)
+    lines = compare_views.lines(view, runs, setup).dropna(subset=["mean"])[["series", "x"]] if len(runs) else runs
+    is_drawn = not lines.empty and bool(lines.nunique().gt(1).all())
+    if not is_drawn and not uploads.names_in([settings.data, settings.public]):
+        jobs.train_first(compare_views.first_groups(view, setup))
+        runs = compare_views.table_of(specs)
+    if len(runs) < len(specs):
+        sweeps = [{"kind": "sweep", "grid": grid} for grid in compare_views.grids_of(view, setup)]
+        jobs.panel(sweeps, jobs.Work(view.title, f"{jobs.RELEASES}.", len(runs), len(specs)))
+    if len(runs):
+        _draw(view, compare_views.lines(view, runs, setup), settings, setup)
+
+
+def _setup(view: CompareView, settings: Settings) -> Setup | None:
+    """What the view is drawn on; None where it needs another data set and there is none of equal width."""
+    public_part = dataclasses.replace(settings, public=PART) if view.needs_other else settings
+    other_set = _other_set(settings) if view.needs_other else None
+    if view.needs_other and other_set is None:
+        return None
+    epsilons = sorted({*_SEVERAL, settings.epsilon}) if view.over_epsilon else [settings.epsilon]
+    seeds = range(settings.seed, settings.seed + settings.seeds)
+    return Setup(core.axes(settings), core.public_axis(public_part), core.split(public_part), epsilons, seeds, other_set)
+
+
+def _other_set(settings: Settings) -> str | None:
+    """Another data set whose rows could be public: the sidebar's, or one of equal width."""
+    if settings.public not in PUBLIC_TITLES:
+        return settings.public
+    width = core.features(settings).d
+    if core.backbone(settings) is None:
+        names = [name for name, card in pc.DATASETS.items() if number_of(card.d) == width]
+        names += [upload.name for upload in uploads.list_uploads() if math.prod(upload.shape) == width]
+    else:
+        names = [name for name, card in pc.DATASETS.items() if card.kind == "images"]
+        names += [upload.name for upload in uploads.list_uploads(uploads.IMAGES)]
+    names = [name for name in visitors.offered_values("public", names) if name != settings.data]
+    whole = embedded.whole_of(settings.data)
+    names.sort(key=lambda name: (embedded.whole_of(name) == whole, name in pc.DATASETS and not pc.DATASETS[name].is_here()))
+    return str(local.select("compare-other", names, names[0], title=uploads.title_of)) if names else None
+
+
+def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Setup) -> None:
+    known = lines.dropna(subset=["mean"])
+    refused = sorted(set(lines["error_message"]) - {""})
+    if known.empty:
+        if refused:
+            st.warning("None of these runs could be trained: " + plain.text("; ".join(refused)), icon=":material/block:")
+        return
+    shared: Values = {"mode": theme.mode(), "x_title": view.x_title, "x_log": view.x_log, "wanted_seeds": len(setup.seeds)}
+    figure = plots.effect(known, title=view.title, y_title=view.y_title, percent=view.is_share, **shared)
+    more = ("--view", view.name, *(() if setup.other is None else ("--other", setup.other)))
+    again, sets = command(settings, setup.public, setup.epsilons, *more), [setup.other or ""]
+    info = FigureInfo(f"compare_{view.name}", settings, seeds=seeds_of(known), command=again, sets=sets)
+    show_figure(figure, lines, dataclasses.replace(info, is_accuracy=view.value is None))
+    if view.base is not None:
+        decrease = known.assign(low=known["decrease_low"], high=known["decrease_high"])
+        decrease["mean"] = known["decrease"].where(known["series"] != view.base)
+        title, y_title = f"Test error removed, compared with “{view.base}”", "test error removed, %, pairs of equal seed"
+        figure = plots.effect(decrease, title=title, y_title=y_title, **shared)
+        show_figure(figure, lines, dataclasses.replace(info, name=f"compare_{view.name}_decrease"))
+    if refused:
+        st.caption("Could not run: " + plain.text(" ".join(refused[:3])))
+    st.caption(f"After {view.source}.")

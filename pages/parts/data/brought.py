@@ -14,7 +14,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 import pillar_core as pc
 from pages.frame import badges, local, memory, plain, session, words
 from pages.frame.settings import AUTO, PARAMS, PART
-from pages.parts.data import samples
+from pages.parts.data.rows import show_rows
 from pillar_core import data
 from pillar_core.data import Report, raw, reports, uploads, visitors
 from pillar_core.data.reader import Encoding, Reading
@@ -188,7 +188,7 @@ def preview(rows: FeatureSet | Dataset, report: Report) -> None:
     st.caption("The first rows, as a model sees them")
     if report.is_images:
         numbers = list(range(0, report.n_train, max(1, report.n_train // THUMBNAILS)))[:THUMBNAILS]
-        samples.rows(rows.x_train, numbers, [] if rows.y_train is None else [rows.classes[rows.y_train[row]] for row in numbers])
+        show_rows(rows.x_train, numbers, [] if rows.y_train is None else [rows.classes[rows.y_train[row]] for row in numbers])
     else:
         st.dataframe(list(report.preview), hide_index=True, key="upload-preview")
 

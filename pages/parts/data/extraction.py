@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, failures, jobs, local, plain, remembered, session, words
+from pages.frame import core, failures, jobs, local, plain, session, words
 from pages.frame.settings import AUTO, PUBLIC_TITLES, Settings
 from pillar_core import mode, texts
 from pillar_core.backbones import Backbone, is_ready, names
@@ -89,8 +89,6 @@ def _choice(settings: Settings) -> bool:
             mode.refuse("path")
         if weights is not None or pc.BACKBONES[name].fetch is None:
             pc.BACKBONES[name].weights_file()
-            if weights is not None:
-                remembered.keep(chosen, weights)
         _use_button(name, settings)
         return True
     return False
@@ -116,7 +114,7 @@ def _weights(card: Backbone, now: str | None) -> str | None:
     """The file that the user named or sent; None takes what the backbone's hub offers."""
     left, right = st.columns(2)
     hint = f"Tensors are read, never code: safetensors or a PyTorch state dictionary. From: {card.weights}."
-    path = left.text_input(**local.element("extract-weights", unlinked=_PENDING, help=hint), value=now or remembered.place(card.name))
+    path = left.text_input(**local.element("extract-weights", unlinked=_PENDING, help=hint), value=now or "")
     sent = right.file_uploader(**local.element("extract-upload"), accept_multiple_files=False)
     return str(keep_upload(sent.getvalue())) if sent is not None else path.strip() or None
 

@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import failures, jobs, local, navigation, plain, remembered, session
+from pages.frame import failures, jobs, local, navigation, plain, session
 from pages.frame.settings import AUTO, PART, Settings
 from pillar_core import mode
 from pillar_core.data import uploads, visitors
@@ -89,10 +89,7 @@ def _detail(name: str, settings: Settings) -> None:
             _explore(name, card, settings)
         if not is_here and not is_coming:
             st.info(plain.without_paths(card.how_to_get()), icon=":material/download:")
-            known = remembered.place(name)
-            st.text_input(**local.element("root", of=name), value=known, on_change=_from_place, args=(name,))
-            if known:
-                st.button(**local.element("root-again"), on_click=_from_place, args=(name,))
+            st.text_input(**local.element("root", of=name), on_change=_from_place, args=(name,))
 
 
 def _get(name: str, card: DatasetCard, *, is_coming: bool) -> None:
@@ -137,9 +134,7 @@ def _from_place(name: str) -> None:
     if place:
         with failures.note_refusal("The data set could not be read"):
             mode.refuse("path")
-            rows = pc.load_dataset(name, root=place)
-            remembered.keep(name, place)
-            session.change(data=uploads.keep(rows), public=PART, backbone=AUTO)
+            session.change(data=uploads.keep(pc.load_dataset(name, root=place)), public=PART, backbone=AUTO)
 
 
 def _facts(name: str) -> dict[str, str]:

@@ -1,13 +1,14 @@
 """What the chosen rows look like: sizes, spectrum, classes, a map of the public ones, and a few raw rows."""
 
+import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
 from pages.frame import badges, browser, core, history, local, memory, plain, receipts, theme, words
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
-from pages.parts.data import samples
 from pillar_core import plots
+from pillar_core.arrays import Array
 from pillar_core.data import uploads
 from pillar_core.errors import DataError
 from pillar_core.types import Provenance
@@ -26,16 +27,16 @@ def panel(settings: Settings) -> None:
     if facts.n_public:
         spectrum = pc.geometry.spectrum_of(core.spectrum(settings)["eigenvalue"].to_numpy())
         k = None if settings.is_rule_k else settings.k
-        drawn = plots.spectrum_and_gaps(spectrum, mode=theme.mode(), k=k, rows=facts.n_public)
-        show_figure(drawn, spectrum, FigureInfo("spectrum", settings, [Provenance.PUBLIC]))
+        figure = plots.spectrum_and_gaps(spectrum, mode=theme.mode(), k=k, rows=facts.n_public)
+        show_figure(figure, spectrum, FigureInfo("spectrum", settings, [Provenance.PUBLIC]))
 
     left, right = st.columns(2)
     with left:
         if is_exact := not uploads.names_in(settings.data) or local.toggle("rows-look", of=settings.data):
             history.look(settings)
             counts = core.class_counts(settings)
-            drawn = plots.class_balance(counts, mode=theme.mode())
-            show_figure(drawn, counts, FigureInfo("class_balance", settings, [Provenance.NON_PRIVATE]))
+            figure = plots.class_balance(counts, mode=theme.mode())
+            show_figure(figure, counts, FigureInfo("class_balance", settings, [Provenance.NON_PRIVATE]))
     if facts.n_public:
         with right:
             places, answered_by, badge = core.public_map(settings), "", str(Provenance.PUBLIC)
@@ -48,7 +49,7 @@ def panel(settings: Settings) -> None:
             if images is not None and len(images):
                 browser.hover_pictures(info.chart, images)
     if is_exact:
-        samples.panel(settings)
+        _samples(settings)
 
 
 @memory.of_rows(max_entries=8, show_spinner="Asking a private model about the public rows …", by=core.run_key)
@@ -58,3 +59,30 @@ def _answers(settings: Settings) -> list[str]:
     if classifier is None:
         raise DataError("This learner gives no model.")
     return [parts.features.classes[label] for label in classifier.predict(parts.public_x)]
+
+
+_IMAGES, _ROWS, _COLUMNS = 20, 6, 12
+
+
+def _samples(settings: Settings) -> None:
+    """The first train rows."""
+    with st.container(border=True, key="samples"):
+        st.markdown("**The first rows, as they are**")
+        badges.show(Provenance.NON_PRIVATE)
+        data = core.raw(settings)
+        numbers = range(min(len(data.x_train), _IMAGES if data.x_train.ndim > 2 else _ROWS))
+        names = [] if data.y_train is None else [data.classes[data.y_train[row]] for row in numbers]
+        show_rows(data.x_train, list(numbers), names, data.texts)
+
+
+def show_rows(x: Array, numbers: list[int], names: list[str], texts: tuple[str, ...] = ()) -> None:
+    """Some rows of x with a name each, or none of them with one; of texts how they begin."""
+    if x.ndim > 2:
+        alts = [f"row {row}: {name}" for row, name in zip(numbers, names or ["an image without a label"] * len(numbers), strict=True)]
+        st.image([x[row] for row in numbers], caption=[plain.text(name) for name in names] or None, width=64, alt=alts)
+    else:
+        numbers_or_texts = {"text": [texts[row] for row in numbers]} if texts else x[numbers, :_COLUMNS]
+        frame = pd.DataFrame(numbers_or_texts).rename(columns=lambda name: name if texts else f"x{name}")
+        if names:
+            frame.insert(0, "class", names)
+        st.dataframe(frame, hide_index=True, key="sample-rows")

@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, exports, failures, local, memory, plain, session, words
+from pages.frame import core, failures, local, memory, plain, session, words
 from pages.frame import settings as codec
 from pages.frame.settings import AUTO, PART, Settings
 from pages.parts.data import brought, wizard
@@ -29,16 +29,9 @@ def brought_panel(settings: Settings) -> None:
     for upload in uploads.list_uploads():
         with st.container(border=True, key=f"kept-{uploads.key_of(upload.name)}"):
             st.text(upload.title)
-            st.caption(plain.text(upload.understood) or _facts(upload))
+            st.caption(plain.text(upload.understood))
             with st.container(horizontal=True, gap="small"):
                 _buttons(upload, settings)
-
-
-def _facts(upload: Upload) -> str:
-    shape = " × ".join(map(str, upload.shape))
-    labels = f"{upload.n_classes:,} classes" if upload.is_labelled else "no labels, so they can only be public"
-    rows = f"{upload.n_train:,} train and {upload.n_test:,} test rows"
-    return f"{rows} · {shape} {'pixels' if upload.kind == uploads.IMAGES else 'features'} · {labels}"
 
 
 def _buttons(upload: Upload, settings: Settings) -> None:
@@ -90,14 +83,6 @@ def panel(settings: Settings) -> bool:
             _judge_public(public, settings)
         return private is not None or bool(public)
     return True
-
-
-def settings_file() -> None:
-    """The way back from the settings file that every figure exports."""
-    with st.expander("Load settings from a file", icon=":material/settings_backup_restore:"):
-        file = st.file_uploader(**local.element("upload-settings"), accept_multiple_files=False)
-        if file is not None:
-            st.button(**local.element("use-settings"), on_click=_take_settings, args=(file.getvalue(),))
 
 
 def _private_file() -> File | None:
@@ -237,12 +222,3 @@ def _keep_public(files: list[File]) -> None:
         names = [brought.keep_public(file.rows(), file.name, private) for file in files]
         session.change(public=names[0])
         brought.let_go(files)
-
-
-def _take_settings(content: bytes) -> None:
-    try:
-        settings, notes = codec.from_query(exports.settings_from_yaml(content.decode(errors="replace")))
-    except ValueError as error:
-        session.note(f"The settings file could not be read: {error}")
-        return
-    session.adopt(settings, notes)

@@ -212,17 +212,13 @@ def is_readable(private: File) -> bool:
     return True
 
 
+@memory.of_rows(max_entries=4, of_files=True, by=lambda private: private.key)
 def has_questions(private: File) -> bool:
     """Whether a table holds columns other than numbers, labels that may be one, or a column that names persons with several rows."""
-    return _has_questions(private.key, _table(private))
-
-
-@memory.of_rows(max_entries=4, of_files=True)
-def _has_questions(fingerprint_: str, _frame: pd.DataFrame) -> bool:
-    label = label_column(_frame)
-    columns = encoding.columns_of(_frame, label)
-    is_plain = all(column.kind == encoding.NUMBERS for column in columns) and not alike_labels(_frame[label])
-    return persons.person_column(_frame) is not None or not is_plain
+    frame = _table(private)
+    label = label_column(frame)
+    is_plain = all(column.kind == encoding.NUMBERS for column in encoding.columns_of(frame, label)) and not alike_labels(frame[label])
+    return persons.person_column(frame) is not None or not is_plain
 
 
 def _keep(answers: Answers, columns: tuple[Column, ...], recipe: Recipe, public: str) -> None:

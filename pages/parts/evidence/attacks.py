@@ -47,8 +47,8 @@ def leak(settings: Settings) -> None:
     }
     words.metrics("score", numbers, k=score_leak.K, rows=study.rows)
     title = "Without noise, the score gives away one row to anyone who knows the rest"
-    drawn = plots.right_guesses(study.table, mode=theme.mode(), published=score_leak.PUBLISHED, title=title)
-    show_figure(drawn, study.table, FigureInfo("score_leak", settings))
+    figure = plots.right_guesses(study.table, mode=theme.mode(), published=score_leak.PUBLISHED, title=title)
+    show_figure(figure, study.table, FigureInfo("score_leak", settings))
     left, right = st.columns([3, 1], vertical_alignment="center")
     words.say("score_published", left.caption)
     with right:
@@ -77,10 +77,8 @@ def image(settings: Settings) -> None:
         st.info("This view shows private images, so it takes sets of images that are public anyway: choose one.", icon=":material/image:")
         return
     left, right = st.columns(2)
-    with left:
-        epsilon = float(local.slider("image-epsilon", _CHOICES, title=plots.epsilon_value))
-    with right:
-        row = int(local.slider("image-row", range(1, _IMAGES + 1))) - 1
+    epsilon = float(local.slider("image-epsilon", _CHOICES, title=plots.epsilon_value, place=left))
+    row = int(local.slider("image-row", range(1, _IMAGES + 1), place=right)) - 1
     pixels = dataclasses.replace(settings, backbone="raw_pixels", method=reconstruction.LEARNER, epsilon=epsilon)
     seen = _reconstruct(row, pixels)
     line = seen.table.set_index("epsilon").loc[epsilon]
@@ -122,8 +120,8 @@ def attack(settings: Settings) -> None:
     bound = privacy_tables.trade_off(ceiling, logarithmic=True)
     shared: Form = {"epsilon": record.guarantee.epsilon.upper, "least": max(FEWEST_ALARMS / len(attack_.others) for attack_ in attacks)}
     shared |= {"members": len(attacks[0].members), "non_members": len(attacks[0].others)}
-    drawn = plots.membership_roc(roc, bands, bound, mode=theme.mode(), **shared)
-    show_figure(drawn, roc, FigureInfo("membership", settings))
+    figure = plots.membership_roc(roc, bands, bound, mode=theme.mode(), **shared)
+    show_figure(figure, roc, FigureInfo("membership", settings))
     _lira_button(settings, is_done=len(attacks) > 1)
     rates = evidence.rates_under(attacks, ceiling)
     st.markdown("**Members found at few false alarms**, with exact 95 % intervals, beside the most that the guarantee allows")
@@ -150,12 +148,12 @@ def exposed_rows(settings: Settings) -> None:
         "most": f"ε = {losses.table['epsilon'].max():.3g}",
     }
     words.metrics("exposed", numbers)
-    drawn = plots.individual_losses(losses.table, mode=theme.mode(), stated=losses.stated_epsilon, delta=losses.delta)
-    show_figure(drawn, losses.table, FigureInfo("individual_privacy", settings))
+    figure = plots.individual_losses(losses.table, mode=theme.mode(), stated=losses.stated_epsilon, delta=losses.delta)
+    show_figure(figure, losses.table, FigureInfo("individual_privacy", settings))
     left, right = st.columns([1.2, 1])
     with left:
-        drawn = plots.individual_by_class(losses.table, mode=theme.mode(), stated=losses.stated_epsilon)
-        show_figure(drawn, losses.table, FigureInfo("individual_privacy_by_class", settings))
+        figure = plots.individual_by_class(losses.table, mode=theme.mode(), stated=losses.stated_epsilon)
+        show_figure(figure, losses.table, FigureInfo("individual_privacy_by_class", settings))
     with right:
         _most_exposed(losses, settings)
 

@@ -34,8 +34,8 @@ def audit(settings: Settings) -> None:
     claimed, epsilon = evidence_attacks.ceiling_of(record), record.guarantee.epsilon.upper
     trials = local.slider("audit-redraws")
     table = _power(claimed, settings.delta, epsilon, trials)
-    drawn = plots.audit_power(table, mode=theme.mode(), claimed=epsilon, significance=evidence.SIGNIFICANCE)
-    show_figure(drawn, table, FigureInfo("audit_power", settings, [badges.THEORY]))
+    figure = plots.audit_power(table, mode=theme.mode(), claimed=epsilon, significance=evidence.SIGNIFICANCE)
+    show_figure(figure, table, FigureInfo("audit_power", settings, [badges.THEORY]))
     reason = evidence.supports(settings.method)
     wanted = f"{core.run_key(settings)}-{trials}"
     if reason:
@@ -46,8 +46,8 @@ def audit(settings: Settings) -> None:
         label = f"Now audit: train {2 * (trials + max(evidence.FEWEST_PILOT, trials // 4)):,} heads"
         st.button(**local.element("audit-run", label=label), on_click=local.put, args=("evidence-audit", wanted))
     reach = _reach(settings.delta)
-    drawn = plots.one_run_reach(reach, mode=theme.mode(), canaries=_CANARIES)
-    show_figure(drawn, reach, FigureInfo("one_run", settings, [badges.THEORY]))
+    figure = plots.one_run_reach(reach, mode=theme.mode(), canaries=_CANARIES)
+    show_figure(figure, reach, FigureInfo("one_run", settings, [badges.THEORY]))
     if not reason:
         _one_run(_audit_once(settings))
 
@@ -88,8 +88,8 @@ def fault_injection(settings: Settings) -> None:
     worst = outcome.worst
     table = privacy_tables.worlds(worst)
     title = f"Canary “{worst.canary}”: {worst.counts.hits} alarms with it, {worst.counts.false_alarms} without, of {worst.counts.trials}"
-    drawn = plots.two_worlds(table, mode=theme.mode(), threshold=worst.threshold, claimed_mu=outcome.claimed.mu, title=title)
-    show_figure(drawn, table, FigureInfo("fault_injection", settings, [badges.EXPERIMENT, badges.SYNTHETIC]))
+    figure = plots.two_worlds(table, mode=theme.mode(), threshold=worst.threshold, claimed_mu=outcome.claimed.mu, title=title)
+    show_figure(figure, table, FigureInfo("fault_injection", settings, [badges.EXPERIMENT, badges.SYNTHETIC]))
     st.markdown(f"**Every fault, same audit, claimed ε = {claim:g}**")
     st.dataframe(_all_faults(claim, settings.seed), hide_index=True, key="faults")
     words.say("faults")
@@ -97,16 +97,8 @@ def fault_injection(settings: Settings) -> None:
     attacked, bound = _low_bits(settings.seed)
     st.dataframe(attacked, hide_index=True, key="low_bits")
     words.say("low_bits", percent=100 * bound)
-
-
-def blind_spots(_: Settings) -> None:
-    """Bugs that pass every audit here, with what catches each instead."""
-    st.markdown("An audit that finds nothing is no proof. These three bugs have happened in published code, and no canary shows them.")
-    for spot, column in zip(auditing.BLIND_SPOTS, st.columns(len(auditing.BLIND_SPOTS)), strict=True):
-        with column, st.container(border=True, height="stretch"):
-            st.markdown(f"## :material/visibility_off: {spot.title}")
-            st.markdown(spot.why)
-            st.markdown(f":material/task_alt: **Caught here by** {spot.caught_by}")
+    st.markdown("**What no audit sees**: bugs of published code that pass every audit here")
+    st.markdown("\n".join(f"- **{spot.title}.** {spot.why} **Caught here by** {spot.caught_by}" for spot in auditing.BLIND_SPOTS))
 
 
 def _result(outcome: CanaryAudit, settings: Settings) -> None:
@@ -125,8 +117,8 @@ def _result(outcome: CanaryAudit, settings: Settings) -> None:
     words.metrics("trials", numbers)
     finding, table = outcome.finding, privacy_tables.worlds(outcome.finding)
     title = f"{finding.counts.hits} alarms with the canary, {finding.counts.false_alarms} without, of {finding.counts.trials}"
-    drawn = plots.two_worlds(table, mode=theme.mode(), threshold=finding.threshold, claimed_mu=outcome.claimed.mu, title=title)
-    show_figure(drawn, table, FigureInfo("audit_worlds", settings))
+    figure = plots.two_worlds(table, mode=theme.mode(), threshold=finding.threshold, claimed_mu=outcome.claimed.mu, title=title)
+    show_figure(figure, table, FigureInfo("audit_worlds", settings))
 
 
 def _one_run(trial: OneRunAudit) -> None:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
@@ -22,15 +23,14 @@ FIRST = 7
 
 @dataclasses.dataclass(frozen=True)
 class Curves:
-    """What the cache holds of a grid: runs as tidy rows, and how many of how many.
+    """What the cache holds of a grid: runs as tidy rows, and the form of each, None where it is missing.
 
     seeds: the fewest and the most behind a point of the learner's curves so far, None before the first. key: what figures of it are
     cached under.
     """
 
     table: pd.DataFrame
-    cached: int
-    total: int
+    forms: Sequence[Form | None]
     grids: tuple[Form, ...]
     seeds: tuple[int, int] | None
     key: str
@@ -38,7 +38,7 @@ class Curves:
     @property
     def is_complete(self) -> bool:
         """Whether every run of the grid is there."""
-        return self.cached == self.total
+        return None not in self.forms
 
 
 def read(settings: Settings) -> Curves:
@@ -104,15 +104,13 @@ def panel(curves: Curves, settings: Settings) -> None:
         return
     cost = f"{jobs.RELEASES}; only what nobody else sees costs nothing."
     if codec.is_stored("data", settings.data) and math.isfinite(settings.epsilon):
-        grid = first(settings)
-        runs = [form for group in sweep.group_specs(grid) for form in sweep.cached_records(group)]
-        if missing := runs.count(None):
-            title = f"Measure a first curve: {len(runs)} k at ε = {settings.epsilon:g}"
-            jobs.sweeps(grid, title=title, cached=len(runs) - missing, total=len(runs), cost=cost, key="first")
+        runs = [form for _, form in core.find_runs([first(settings)]).values()]
+        title = f"Measure a first curve: {len(runs)} k at ε = {settings.epsilon:g}"
+        jobs.sweeps(first(settings), forms=runs, title=title, cost=cost, key="first")
     ks, budgets, seeds = (len(curves.grids[0][axis]) for axis in ("k", "epsilon", "seed"))
-    more = curves.total - ks * budgets * seeds
+    more = len(curves.forms) - ks * budgets * seeds
     title = f"Measure the curves: {ks} k × {budgets} ε × {seeds} seeds, and {more} models without projection, noise or private rows"
-    jobs.sweeps(*curves.grids, title=title, cached=curves.cached, total=curves.total, cost=cost)
+    jobs.sweeps(*curves.grids, forms=curves.forms, title=title, cost=cost)
 
 
 def take_along(settings: Settings) -> None:
@@ -132,4 +130,4 @@ def _curves(fingerprint_: str, _runs: dict[str, Form | None], _grids: tuple[Form
     is_first = table["method"] == (_grids[0]["method"] if _grids else "")
     points = table[is_first & table["accuracy"].notna()].groupby(["k", "epsilon"])["seed"].nunique()
     seeds = (int(points.min()), int(points.max())) if len(points) else None
-    return Curves(table, len(records), len(_runs), _grids, seeds, fingerprint_)
+    return Curves(table, tuple(_runs.values()), _grids, seeds, fingerprint_)

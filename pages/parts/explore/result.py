@@ -4,11 +4,10 @@ import contextlib
 import math
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, exports, odds, sidebar
+from pages.frame import badges, core, odds, sidebar
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pillar_core import plots
@@ -39,8 +38,6 @@ def summary(record: RunRecord, settings: Settings) -> Any:
         words = " ".join([f"Used by the model, of {record.facts.d:,} features.", *record.notes])
         last.metric("Directions", _directions(record, settings), help=words)
         _badges(record, settings)
-    if pinned is not None:
-        _comparison(settings, record, pinned)
     return third
 
 
@@ -91,15 +88,6 @@ def _accuracy(record: RunRecord, pinned: RunRecord | None, rows: int) -> None:
     change = None if pinned is None or pinned.accuracy is None else f"{100 * (record.accuracy - pinned.accuracy):+z.1f} points against A"
     hint = f"95 % Wilson interval over {rows:,} test rows: {100 * low:.1f} to {100 * high:.1f} %. One run."
     st.metric(f"Test accuracy ({100 * low:.1f}–{100 * high:.1f})", percent(record.accuracy), delta=change, help=hint)
-
-
-def _comparison(settings: Settings, record: RunRecord, pinned: RunRecord) -> None:
-    changed = exports.differences(codec.pins(settings).get("A", settings), settings)
-    if changed.empty:
-        return
-    rows = [("test accuracy", percent(pinned.accuracy), percent(record.accuracy)), ("attacker right", _odds(pinned), _odds(record))]
-    with st.expander(f"A against now: {', '.join(changed['setting'])} changed", icon=":material/compare_arrows:"):
-        st.dataframe(pd.concat([changed, pd.DataFrame(rows, columns=["setting", "pinned", "now"])]), hide_index=True, key="a-against-b")
 
 
 def percent(share: float | None) -> str:

@@ -11,7 +11,7 @@ from pages.frame import badges, core, history, jobs, memory, navigation, odds, p
 from pages.frame import settings as codec
 from pages.frame.figures import FigureInfo, show_answer, show_figure, take_point
 from pages.frame.settings import Settings
-from pages.parts.explore import classes, costs, noise, result
+from pages.parts.explore import panels, result
 from pages.parts.explore.curves import Curves, method_of, read
 from pillar_core import plots, store
 from pillar_core.params import params_of
@@ -62,11 +62,9 @@ def _budgets(record: RunRecord, settings: Settings) -> None:
         st.caption(f"Click a point to take its ε.{ends}")
     if curve is None:
         title = f"Train at ε = {', '.join(f'{epsilon:g}' for epsilon in RUNS)}, and draw the whole curve"
-        is_there = [form is not None for _, form in core.find_runs([first]).values()]
-        jobs.sweeps(first, title=title, cached=sum(is_there), total=len(is_there), key="budgets")
-    elif len(trained) < len(forms):
-        title = f"Measure the curve: {len(_DRAWN)} ε × {settings.seeds} seeds"
-        jobs.sweeps(grid, title=title, cached=len(trained), total=len(forms), key="budgets")
+        jobs.sweeps(first, forms=[form for _, form in core.find_runs([first]).values()], title=title, key="budgets")
+    else:
+        jobs.sweeps(grid, forms=forms, title=f"Measure the curve: {len(_DRAWN)} ε × {settings.seeds} seeds", key="budgets")
 
 
 def _why_it_works(settings: Settings) -> None:
@@ -100,25 +98,14 @@ def choice(settings: Settings) -> str:
 
 def draw(view: str, curves: Curves, record: RunRecord, settings: Settings) -> None:
     """Draws one view."""
-    match view:
-        case "k":
-            _over_k(curves, record, settings)
-        case "epsilon":
-            _budgets(record, settings)
-        case "plane":
-            _plane(curves, record, settings)
-        case "costs":
-            costs.panel(record, settings)
-        case "noise":
-            noise.panel(settings)
-        case "classes":
-            classes.class_panel(record, settings)
-        case "rows":
-            classes.row_panel(settings)
-        case "odds":
-            _odds(record, settings)
-        case _:
-            _why(record, settings)
+    of_curves = {"k": _over_k, "plane": _plane}
+    of_record = {"epsilon": _budgets, "costs": panels.cost_panel, "classes": panels.class_panel, "odds": _odds, "why": _why}
+    if view in of_curves:
+        of_curves[view](curves, record, settings)
+    elif view in of_record:
+        of_record[view](record, settings)
+    else:
+        {"noise": panels.noise_panel, "rows": panels.row_panel}[view](settings)
 
 
 def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:

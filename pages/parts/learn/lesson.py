@@ -13,7 +13,7 @@ import streamlit as st
 from pages.frame import badges, browser, local, memory, navigation, session, theme
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
-from pages.parts.explore import noise
+from pages.parts.explore import panels
 from pages.parts.learn import classroom
 from pages.parts.learn.steps import LESSONS, Lesson, Step, of_number, step_of
 from pillar_core import plots
@@ -221,7 +221,7 @@ def _answer(this: Step, place: int, guess: int | None, settings: Settings) -> No
     st.markdown(f":material/key: {this.moral}")
     if this.is_watched and local.toggle("lesson-watch"):
         shown: dict[str, Any] = {**this.explore, "k": min(int(position), int(this.explore["k"]))}
-        noise.panel(Settings(**shown))
+        panels.noise_panel(Settings(**shown))
     where = " in the explorer" if this.page == "explore" else ""
     navigation.link(this.page, f"Try it live{where}", changes={**explore_settings(this, settings), "lesson": place})
 

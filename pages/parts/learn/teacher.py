@@ -88,5 +88,5 @@ def _html(words: str) -> str:
 def class_settings(settings: Settings, *, page: str, step: int, hidden: list[str]) -> Settings:
     """The settings of the link to `page` at a step, with these controls hidden."""
     explore = lesson.explore_settings(step_of(step), settings) if page == "explore" else {}
-    changes: Form = {**explore, "lesson": step, "hide": ",".join(hidden), "a": "", "runs": ""}
+    changes: Form = {**explore, "lesson": step, "hide": ",".join(hidden), "a": ""}
     return dataclasses.replace(settings, **changes)

@@ -117,15 +117,14 @@ def controls(settings: Settings) -> Choice:
     scores, (left, right) = st.container(), st.columns([1.6, 3.4], vertical_alignment="bottom")
     with left:
         private = _private(settings)
-    with right:
-        words = {value: "none: diagnostic" if value == "no" else f"ε = {value}" for value in EPSILONS}
-        spend = local.slider("screen-epsilon", words, EPSILON, unlinked=IN_SCREEN)
+    words = {value: "none: diagnostic" if value == "no" else f"ε = {value}" for value in EPSILONS}
+    spend = local.slider("screen-epsilon", words, EPSILON, unlinked=IN_SCREEN, place=right)
     has_pixels = not (screening_sets.is_text(private) or screening_sets.is_table(private))  # what models of gradients read
     of_gradients = [name for name, score in SCORES.items() if has_pixels and (score.value if spend == "no" else score.private_form)]
     able = [name for name, score in SCORES.items() if score.is_of_features or name in of_gradients]
     hint = "Each view measures nearness in its own way. " + " ".join(f"{SCORES[name].title}: {SCORES[name].idea}." for name in able)
-    with scores:
-        score = local.choice("screen-score", {name: SCORES[name].title for name in able}, SCORE, unlinked=IN_SCREEN, help=hint)
+    titles = {name: SCORES[name].title for name in able}
+    score = local.choice("screen-score", titles, SCORE, unlinked=IN_SCREEN, help=hint, place=scores)
     _remark(settings, private)
     single = _candidates(private, with_own_half=spend == "no")
     model, n_examples, k = _gradients(score, spend)

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import pillar_core as pc
-from pages.frame.exports import settings_from_yaml
 from pillar_core import errors, store
 from pillar_core.commands.sweep import read_grids
 from pillar_core.errors import DataError, SettingError
@@ -265,8 +264,6 @@ def test_grids_are_counted_before_they_are_built_and_yaml_that_repeats_itself_re
     (tmp_path / "grid.yaml").write_text(BOMB)
     with pytest.raises(DataError, match="alias"):
         read_grids(str(tmp_path / "grid.yaml"))
-    with pytest.raises(ValueError, match="alias"):
-        settings_from_yaml(BOMB)
     grid = {"dataset": "digits", "method": "pillar", "epsilon": 1.0, "k": list(range(1, 1001)), "seed": list(range(30))}
     start = time.monotonic()
     with pytest.raises(SettingError, match=r"30,000 runs.*at most"):

@@ -1,28 +1,39 @@
-"""Whom a run serves and whom it misreads, class by class; test rows whose answer privacy changed; and one row, perhaps edited, read by
-the models a release could have been."""
+"""Explore's panels on one run: whom it serves and whom it misreads, class by class; test rows whose answer privacy changed, and one row,
+perhaps edited, read by the models a release could have been; what each part costs in accuracy; and one training, step by step."""
 
 import dataclasses
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, browser, core, failures, jobs, local, memory, plain, theme
+from pages.frame import badges, browser, core, failures, jobs, local, memory, plain, theme, words
 from pages.frame import settings as codec
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
-from pages.parts.data import samples
+from pages.parts.data.rows import show_rows
 from pillar_core import plots
 from pillar_core.arrays import Array
 from pillar_core.errors import DataError
+from pillar_core.plots import Mode
+from pillar_core.plots.bars import part_costs
+from pillar_core.plots.steps import training_in_steps
+from pillar_core.plots.theme import Figure
+from pillar_core.runs import sweep
 from pillar_core.studies import one_training
-from pillar_core.studies.one_training import DRAWS, EPSILONS
-from pillar_core.types import Form, Provenance, RunRecord
+from pillar_core.studies.one_training import DRAWS, EPSILONS, TITLES, accuracy_costs, has_parts, stages
+from pillar_core.types import Form, Provenance, RunRecord, Values
 
 _MOST = 20
-_SHOWN, _FIELDS = 20, 12
+"""Rows that are shown of those misread, and of those whose answer changed."""
+_FIELDS = 12
+_SEEDS = 5
+"""Runs of each part."""
 _models = core.of_run(one_training.possible_models, max_entries=2, show_spinner="Drawing possible models …")
+_steps = core.of_run(one_training.training_steps, max_entries=8, show_spinner="Training once more, step by step …")
 
 
 def class_panel(record: RunRecord, settings: Settings) -> None:
@@ -43,13 +54,12 @@ def class_panel(record: RunRecord, settings: Settings) -> None:
         )
         st.dataframe(table, hide_index=True, key="measures-table")
         st.caption("One run. Intervals over test rows, by class; none is known for the AUC of more than two classes.")
-    recalls, missing = _recalls(record, settings)
+    recalls, forms = _recalls(record, settings)
     recalls["class"], recalls["rows"] = recalls["class"].map(dict(enumerate(names))), recalls["class"].map(dict(enumerate(rows)))
     seeds = int(recalls.loc[recalls["model"] == "private", "seed"].nunique())
     show_figure(plots.per_class(recalls, mode=theme.mode()), recalls, FigureInfo("recall_by_class", settings, seeds=seeds))
-    if missing:
-        title = "Train the other seeds, and the models without noise and without privacy"
-        jobs.sweeps(*_grids(record, settings).values(), title=title, cached=0, total=missing, key="classes")
+    title = "Train the other seeds, and the models without noise and without privacy"
+    jobs.sweeps(*_grids(record, settings).values(), forms=forms, title=title, key="classes")
     title = "Which class is taken for which, and the rows that are misread"
     misread = st.expander(title, icon=":material/grid_view:", key="misread", on_change="rerun")
     if misread.open:
@@ -63,7 +73,7 @@ def class_panel(record: RunRecord, settings: Settings) -> None:
             st.markdown(f"**{len(wrong):,} of {len(pairs):,} test rows are misread**" + ("; the first:" if len(wrong) > _MOST else ""))
             badges.show(Provenance.NON_PRIVATE)
             words = [f"{name} taken for {guess}" for name, guess in wrong.head(_MOST).itertuples(index=False)]
-            samples.rows(tested, list(wrong.index[:_MOST]), words, texts)
+            show_rows(tested, list(wrong.index[:_MOST]), words, texts)
 
 
 def _grids(record: RunRecord, settings: Settings) -> dict[str, Form]:
@@ -76,17 +86,17 @@ def _grids(record: RunRecord, settings: Settings) -> dict[str, Form]:
     return grids
 
 
-def _recalls(record: RunRecord, settings: Settings) -> tuple[pd.DataFrame, int]:
-    """Columns model, seed, class (its number) and recall of the runs in the cache, and how many runs are missing."""
-    missing = 0
+def _recalls(record: RunRecord, settings: Settings) -> tuple[pd.DataFrame, list[Form | None]]:
+    """Columns model, seed, class (its number) and recall of the runs in the cache, and the form of each, None where it is missing."""
+    forms: list[Form | None] = []
     rows: list[tuple[tuple[str, int | None], list[float | None]]] = [(("private", settings.seed), record.metrics["per_class"])]
     for model, grid in _grids(record, settings).items():
         for spec, stored in core.find_runs((grid,)).values():
-            missing += stored is None
+            forms.append(stored)
             if stored is not None and (model, spec.seed) != rows[0][0]:
                 rows.append(((model, spec.seed), stored.get("metrics", {}).get("per_class") or []))
     table = [(*run, place, recall) for run, recalls in rows for place, recall in enumerate(recalls) if recall is not None]
-    return pd.DataFrame(table, columns=["model", "seed", "class", "recall"]), missing
+    return pd.DataFrame(table, columns=["model", "seed", "class", "recall"]), forms
 
 
 @memory.of_rows(max_entries=16, show_spinner="Training the run again, for what it says of each test row …", by=core.run_key)
@@ -110,12 +120,12 @@ def row_panel(settings: Settings) -> None:
         lost, won = (int((says[changed] == labels[changed]).sum()) for says in (before, now))
         st.markdown(f"**{len(changed):,} of {len(now):,} test rows get another answer**: {lost} were right in A, {won} are right now.")
         st.caption(f"A: {_words(a)}. Now: {_words(settings)}. A pin in the sidebar takes the place of A. These rows are for your eyes.")
-        listed = changed[:_SHOWN].tolist()
+        listed = changed[:_MOST].tolist()
         texts = core.raw(settings).texts[-len(tested) :]
         if listed:
             words = [f"{names[labels[row]]}: A {names[before[row]]}, now {names[now[row]]}" for row in listed]
-            samples.rows(tested, listed, words, texts)
-    _one_row(listed or list(range(min(_SHOWN, len(now)))), tested, labels, settings)
+            show_rows(tested, listed, words, texts)
+    _one_row(listed or list(range(min(_MOST, len(now)))), tested, labels, settings)
 
 
 def _one_row(offered: list[int], tested: Array, labels: Array, settings: Settings) -> None:
@@ -159,3 +169,59 @@ def _features_of(drawn: str, shape: tuple[int, ...], settings: Settings) -> Arra
 
 def _words(settings: Settings) -> str:
     return f"{plain.text(pc.METHODS[settings.method].title)} at {plots.epsilon_label(settings.epsilon)}"
+
+
+def cost_panel(record: RunRecord, settings: Settings) -> None:
+    """The figure of what is in the cache so far, and the button that trains the rest."""
+    if not has_parts(record.method) or record.accuracy is None or record.settings.get("noise_multiplier") is None:
+        st.info("Needs test rows and a private learner that clips and adds noise, such as PILLAR.", icon=":material/block:")
+        return
+    shared = {**core.axes(settings), **core.public_axis(settings), "seed": list(range(settings.seed, settings.seed + _SEEDS))}
+    grids = {part: {**shared, **axes} for part, axes in stages(record).items()}
+    runs = _runs(grids)
+    if core.ships(settings) and any(None in forms[:1] for forms in runs.values()):
+        jobs.train_first(group for grid in grids.values() for group in sweep.group_specs(grid | {"seed": settings.seed}))
+        runs = _runs(grids)
+    found = [form for forms in runs.values() for form in forms]
+    title = f"What did each part cost? {len(grids)} runs, {_SEEDS} seeds each"
+    jobs.sweeps(*grids.values(), forms=found, title=title, key="costs")
+    errors = [str(form["error"]) for form in found if form is not None and form.get("error")]
+    if errors:
+        st.info(plain.text(f"A part could not be left out: {errors[0]}"), icon=":material/block:")
+        return
+    seeds = [forms for forms in zip(*runs.values(), strict=True) if None not in forms]
+    if not seeds:
+        return
+    metric = "accuracy" if core.metric(settings) == "accuracy" else "auc"  # no learner's threshold is in it
+    table = accuracy_costs({part: [forms[place]["metrics"][metric] for forms in seeds] for place, part in enumerate(runs)})
+    table.insert(1, "title", [TITLES[part] for part in table["part"]])
+    figure = part_costs(table, measure=metric.replace("auc", "AUC"), mode=theme.mode())
+    show_figure(figure, table, FigureInfo("part_costs", settings, seeds=len(seeds)))
+    words.say("part_costs")
+
+
+def _runs(grids: Mapping[str, Form]) -> dict[str, list[Any]]:
+    return {part: [form for _, form in core.find_runs([grid]).values()] for part, grid in grids.items()}
+
+
+def noise_panel(settings: Settings) -> None:
+    """The animation, and one step in numbers."""
+    pillar = settings if settings.method == "pillar" else dataclasses.replace(settings, method="pillar")
+    if pillar is not settings:
+        st.caption("Shown for PILLAR, whose steps are sums over rows in few public directions.")
+    key = core.run_key(pillar)
+    parts = _steps(pillar)
+    figure = _figure(key, theme.mode(), parts, pillar)
+    info = FigureInfo("training_steps", pillar, [badges.NON_PRIVATE, badges.PRIVATE, badges.EXPERIMENT])
+    show_figure(figure, parts.pushes, info)
+    numbers = [int(step) for step in parts.pushes["step"]]
+    step = local.slider("noise-step", numbers, numbers[0])
+    rows = parts.opened[parts.opened["step"] == step].drop(columns="step")
+    st.dataframe(rows, hide_index=True, key="table-noise-step")
+    words.say("noise", pushed=plain.text(parts.pushed), k=parts.k, noise=parts.noise)
+
+
+@memory.of_rows(max_entries=8, is_free=True)
+def _figure(run_key: str, mode: Mode, _parts: one_training.TrainingSteps, _settings: Settings) -> Figure:
+    of: Values = {"noise": _parts.noise, "pushed": _parts.pushed, "classes": core.split(_settings).features.classes}
+    return training_in_steps(_parts.points, _parts.heads, _parts.pushes, mode=mode, **of)
