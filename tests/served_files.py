@@ -14,9 +14,8 @@ import tarfile
 import threading
 import urllib.parse
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import PurePosixPath
-from typing import Any
 
 import numpy as np
 import pytest
@@ -207,13 +206,6 @@ def checksums(content: bytes) -> dict[str, str]:
     """The checksums of the files in a tar, by their last names."""
     with tarfile.open(fileobj=io.BytesIO(content)) as archive:
         return {name.rpartition("/")[2]: md5(archive.extractfile(name).read()) for name in archive.getnames()}
-
-
-def cifar_lists(sums: Mapping[str, str]) -> dict[str, Any]:
-    """The attributes of torchvision's CIFAR10 that make files with these checksums the official ones."""
-    lists = {side: [[name, sums[name]] for name in sums if name.startswith(part)] for side, part in (("train", "data"), ("test", "test"))}
-    meta = {"filename": "batches.meta", "key": "label_names", "md5": sums["batches.meta"]}
-    return {"train_list": lists["train"], "test_list": lists["test"], "meta": meta}
 
 
 def medmnist(x: Array, y: Array) -> bytes:

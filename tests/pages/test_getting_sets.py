@@ -17,6 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 import pillar_core as pc
 from page_reading import Start, metric, words
+from pillar_core.data.images.cifar import VERSIONS
 from pillar_core.jobs.kinds import fetch
 from unit.image_files import encoded, images_of, written
 
@@ -25,10 +26,11 @@ CIFAR, TAR = "torchvision:cifar10", "cifar-10-python.tar.gz"
 MODULE = """
 import json, os, sys
 from torchvision.datasets import CIFAR10
+from pillar_core.data.images.cifar import VERSIONS
 if sys.argv[0] == "-c":  # the jobs process and its worker, of which one is enough
     os.cpu_count = lambda: 1
-    for name, value in json.loads(os.environ["SERVED_SETS"]).items():
-        setattr(CIFAR10, name, value)
+    CIFAR10.url, CIFAR10.tgz_md5, sums = json.loads(os.environ["SERVED_SETS"])
+    VERSIONS["cifar-10-batches-py"].md5.update(sums)
 """
 SECONDS = 300.0
 HUB, SMALL = "hub:owner/photos", "timm:test_efficientnet.r160_in1k"
@@ -92,14 +94,13 @@ def test_a_killed_download_goes_on_and_leads_to_explore(start: Start, tmp_path: 
     (tmp_path / "served_sets_here.py").write_text(MODULE, encoding="utf-8")
     with served_files.serving({TAR: content}) as served:
         served.has_ranges = True
-        attributes = {"url": f"{served.address}{TAR}", "tgz_md5": served_files.md5(content)}
-        attributes |= served_files.cifar_lists(served_files.checksums(content))
+        sums = served_files.checksums(content)
         settings = {"PILLAR_JOB_MODULES": "served_sets_here", "PYTHONPATH": str(tmp_path)}
-        settings["SERVED_SETS"] = json.dumps(attributes)
+        settings["SERVED_SETS"] = json.dumps([f"{served.address}{TAR}", served_files.md5(content), sums])
         for name, value in settings.items():
             monkeypatch.setenv(name, value)
-        for name, value in attributes.items():
-            monkeypatch.setattr(f"torchvision.datasets.CIFAR10.{name}", value)
+        for name, checksum in sums.items():
+            monkeypatch.setitem(VERSIONS["cifar-10-batches-py"].md5, name, checksum)
         monkeypatch.syspath_prepend(str(tmp_path))
         monkeypatch.delenv("PILLAR_DATA", raising=False)
         served_files.without_proxies(monkeypatch)

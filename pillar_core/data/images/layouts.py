@@ -1,7 +1,6 @@
 """Directories as torchvision lays them out: which data set lies there, and how to read it without any network.
 
-torchvision parses the sources' own lists and formats; of CIFAR's pickles it reads the official ones alone, by their checksums. Image files
-are decoded here, one size for a set (see `decoding`).
+torchvision parses the sources' own lists and formats; image files are decoded here, one size for a set (see `decoding`).
 """
 
 import dataclasses
@@ -14,7 +13,8 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.data import scratch
-from pillar_core.data.images import arranging, folders
+from pillar_core.data.images import arranging, cifar, folders
+from pillar_core.data.images.cifar import Version
 from pillar_core.data.images.folders import Layout, Member
 from pillar_core.data.parts import Parts
 from pillar_core.data.places import readable
@@ -30,7 +30,7 @@ class TorchvisionLayout:
     """One class of torchvision: what marks its directory, and the arguments of its train and test parts.
 
     `marker` is a path below torchvision's root. `files` and `labels` are the attributes that list image files and their
-    codes ("" where rows lie in arrays). torchvision needs `package` to read it.
+    codes ("" where rows lie in arrays). `version` is set for CIFAR, which is read here. torchvision needs `package` to read it.
     """
 
     name: str
@@ -40,10 +40,14 @@ class TorchvisionLayout:
     test: Sequence[Split] = ()
     files: str = ""
     labels: str = ""
+    version: Version | None = None
     package: str = ""
 
 
-LAYOUTS = {name: TorchvisionLayout(name, **fields) for name, fields in toml_tables(Path(__file__).with_suffix(".toml")).items()}
+LAYOUTS = {
+    name: TorchvisionLayout(name, version=cifar.VERSIONS.get(fields["marker"]), **fields)
+    for name, fields in toml_tables(Path(__file__).with_suffix(".toml")).items()
+}
 NO_CLASS = frozenset({"BACKGROUND_Google", "257.clutter"})
 
 
@@ -63,12 +67,17 @@ def root_of(layout: TorchvisionLayout, path: Path) -> Path | None:
     return None
 
 
-def read(layout: TorchvisionLayout, root: Path) -> Parts | Layout:
+def read(layout: TorchvisionLayout, root: Path, *, official: bool = False) -> Parts | Layout:
     """The rows below torchvision's `root`: arrays, or image files to decode.
+
+    Args:
+        official: compare CIFAR's files with the sums that the source publishes (torchvision compares its own for most sets).
 
     Raises DataError: files are missing, damaged or arranged differently. MissingDependencyError: a package is absent.
     """
     place = root / layout.marker
+    if layout.version is not None:
+        return cifar.read_cifar(place, layout.version, official=official)
     with readable(place):
         if not layout.train:
             with folders.listing(place, filename="") as members:

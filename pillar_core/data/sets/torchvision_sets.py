@@ -33,7 +33,7 @@ def _read_for(layout: TorchvisionLayout) -> Callable[[RootSettings, int, bool], 
             card.fill(place, lambda: _fetch(layout, place, card.n_bytes), is_there=is_whole)
         root = layouts.root_of(layout, place)
         if root is not None:
-            return build(layouts.read(layout, root), name=layout.name, seed=seed)
+            return build(layouts.read(layout, root, official=True), name=layout.name, seed=seed)
         try:
             return load_images(place)
         except DataError as error:
@@ -46,6 +46,11 @@ def _read_for(layout: TorchvisionLayout) -> Callable[[RootSettings, int, bool], 
 def _fetch(layout: TorchvisionLayout, place: Path, size: int | None) -> None:
     dataset_class = layouts.class_of(layout)
     with downloading.for_torchvision(size):
+        if layout.version is not None:  # torchvision's class would unpickle what it fetched
+            from torchvision.datasets.utils import download_and_extract_archive
+
+            download_and_extract_archive(dataset_class.url, str(place), filename=dataset_class.filename, md5=dataset_class.tgz_md5)
+            return
         for split in (*layout.train, *layout.test) or ({},):
             dataset_class(str(place), download=True, **split)
 

@@ -1,18 +1,15 @@
 """Directories in torchvision's layouts: read by torchvision's own code from files written here, and refused when damaged."""
 
-import io
 import os
 import pickle
 import struct
 import sys
-import tarfile
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
 import pytest
-import served_files
 from scipy.io import savemat
 
 from pillar_core.arrays import Array
@@ -36,10 +33,20 @@ def _mnist(root: Path, name: str = "MNIST", n: int = 40) -> tuple[Array, Array]:
     return x, y
 
 
-def _cifar10(root: Path) -> tuple[Array, Array]:
+def _cifar_batch(rows: Array, labels: Array, key: str, protocol: int) -> bytes:
+    flat = np.ascontiguousarray(rows.transpose(0, 3, 1, 2)).reshape(len(rows), -1)
+    return pickle.dumps({"batch_label": "a batch", "data": flat, key: labels.tolist(), "filenames": ["a.png"] * len(rows)}, protocol)
+
+
+def _cifar10(root: Path, protocol: int = 2) -> tuple[Array, Array]:
     x, y = images_of(60, (32, 32, 3), 10)
-    with tarfile.open(fileobj=io.BytesIO(served_files.cifar10(x, y))) as archive:
-        archive.extractall(root, filter="data")
+    names = [f"class{code}" for code in range(10)]
+    files = {f"data_batch_{i + 1}": _cifar_batch(x[10 * i : 10 * i + 10], y[10 * i : 10 * i + 10], "labels", protocol) for i in range(5)}
+    files |= {
+        "test_batch": _cifar_batch(x[50:], y[50:], "labels", protocol),
+        "batches.meta": pickle.dumps({"label_names": names}, protocol),
+    }
+    written(root / "cifar-10-batches-py", files)
     return x, y
 
 
@@ -76,10 +83,9 @@ def test_half_an_idx_file_is_refused_by_name_and_what_is_missing_said(tmp_path: 
         load_dataset("torchvision:mnist", root=tmp_path)
 
 
-def test_cifar_is_read_where_its_checksums_are_the_published_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    x, y = _cifar10(tmp_path)
-    for name, value in served_files.cifar_lists(_sums(tmp_path / "cifar-10-batches-py")).items():
-        monkeypatch.setattr(f"torchvision.datasets.CIFAR10.{name}", value)
+@pytest.mark.parametrize("protocol", [2, 4, 5])
+def test_cifar_batches_are_read_without_unpickling_objects(tmp_path: Path, protocol: int) -> None:
+    x, y = _cifar10(tmp_path, protocol)
     for place in (tmp_path, tmp_path / "cifar-10-batches-py"):
         dataset = load_images(place)
         np.testing.assert_array_equal(dataset.x_train, x[:50])
@@ -88,8 +94,26 @@ def test_cifar_is_read_where_its_checksums_are_the_published_ones(tmp_path: Path
         assert dataset.classes[9] == "class9"
 
 
+def test_cifar_batches_of_python_2_are_read(tmp_path: Path) -> None:
+    """The official files were pickled by Python 2: byte strings, and numpy.core.multiarray. Written here opcode by opcode."""
+    x, y = _cifar10(tmp_path)
+    flat = np.ascontiguousarray(x[:10].transpose(0, 3, 1, 2)).reshape(10, -1)
+    content = (
+        b"\x80\x02}(U\x04datacnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R("
+        + b"K\x01K\x0aM\x00\x0c\x86cnumpy\ndtype\nU\x02u1K\x00K\x01\x87R(K\x03U\x01|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89T"
+        + struct.pack("<i", flat.size)
+        + flat.tobytes()
+        + b"tbU\x06labels]("
+        + b"".join(b"K" + bytes([code]) for code in y[:10])
+        + b"eu."
+    )
+    assert pickle.loads(content, encoding="latin1")["data"].shape == (10, 3072)
+    (tmp_path / "cifar-10-batches-py" / "data_batch_1").write_bytes(content)
+    np.testing.assert_array_equal(load_images(tmp_path).x_train, x[:50])
+
+
 class _Code:
-    """What a planted pickle does when it is read: it calls something, here os.mkdir."""
+    """What a planted pickle does when Python's own reader reads it: it calls something, here os.mkdir."""
 
     def __init__(self, path: Path) -> None:
         self.path = str(path)
@@ -98,27 +122,52 @@ class _Code:
         return os.mkdir, (self.path,)
 
 
-def test_a_planted_pickle_runs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("protocol", [2, 4])
+def test_a_planted_pickle_runs_nothing(tmp_path: Path, protocol: int) -> None:
     _cifar10(tmp_path)
     path, proof = tmp_path / "cifar-10-batches-py" / "data_batch_2", tmp_path / "proof"
-    for name, value in served_files.cifar_lists(_sums(path.parent)).items():
-        monkeypatch.setattr(f"torchvision.datasets.CIFAR10.{name}", value)
-    path.write_bytes(pickle.dumps({"data": _Code(proof), "labels": [0]}, 2))
+    path.write_bytes(pickle.dumps({"data": _Code(proof), "labels": [0]}, protocol))
     pickle.loads(path.read_bytes())
     assert proof.exists(), "the planted pickle would have run"
     proof.rmdir()
-    for read in (lambda: load_images(tmp_path), lambda: load_dataset("torchvision:cifar10", root=tmp_path)):
-        with pytest.raises(DataError, match=r"cannot be read as this data set.*corrupted"):
-            read()
+    with pytest.raises(DataError, match=r"asks for .*mkdir.* refused, it could run code"):
+        load_images(tmp_path)
     assert not proof.exists()
 
 
-def test_each_layout_has_a_card() -> None:
+@pytest.mark.parametrize(
+    "state",
+    [
+        *({"data": np.zeros((2, 3072)), "labels": [0, 1]}, {"data": np.zeros((2, 100), np.uint8), "labels": [0, 1]}),
+        *({"data": np.zeros((2, 3072), np.uint8), "labels": [0]}, {"data": [1, 2], "labels": [0, 1]}, {"labels": [0, 1]}, [1, 2]),
+    ],
+)
+def test_batches_that_hold_something_else_are_refused(tmp_path: Path, state: object) -> None:
+    _cifar10(tmp_path)
+    (tmp_path / "cifar-10-batches-py" / "data_batch_1").write_bytes(pickle.dumps(state, 4))
+    with pytest.raises(DataError, match="cannot be read as cifar-10-batches-py"):
+        load_images(tmp_path)
+
+
+def test_named_cifar_compares_checksums_and_each_layout_has_a_card(tmp_path: Path) -> None:
+    _cifar10(tmp_path)
+    with pytest.raises(DataError, match=r"data_batch_1 is missing or has another checksum.*fetch it again"):
+        load_dataset("torchvision:cifar10", root=tmp_path)
     assert all(f"torchvision:{name}" in DATASETS for name in LAYOUTS)
 
 
-def _sums(folder: Path) -> dict[str, str]:
-    return {path.name: served_files.md5(path.read_bytes()) for path in sorted(folder.iterdir())}
+def test_cifar100_python(tmp_path: Path) -> None:
+    x, y = images_of(40, (32, 32, 3), 20)
+    names = [f"fine{code}" for code in range(20)]
+    written(
+        tmp_path / "cifar-100-python",
+        {
+            "train": _cifar_batch(x[:20], y[:20], "fine_labels", 2),
+            "test": _cifar_batch(x[20:], y[20:], "fine_labels", 2),
+            "meta": pickle.dumps({"fine_label_names": names, "coarse_label_names": ["c"]}, 2),
+        },
+    )
+    np.testing.assert_array_equal(load_images(tmp_path / "cifar-100-python").x_train, x[:20])
 
 
 def test_gtsrb_signs_of_several_sizes_are_refused_without_test_images(tmp_path: Path) -> None:
