@@ -2,12 +2,14 @@
 curator's eyes."""
 
 import dataclasses
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from pillar_core.arrays import Array
+from pillar_core.data import room
 from pillar_core.data.wording import join
 from pillar_core.errors import DataError
 from pillar_core.types import FeatureSet
@@ -49,8 +51,11 @@ def as_array(values: Any) -> Array:
     """`values` as numpy has them; ragged or too deep lists as one object, which is neither number nor word.
 
     Tensors leave their graph and device, sparse matrices become dense, frames of numbers and booleans are numbers with NaN in gaps.
+
+    Raises DataError: a sparse matrix that takes more memory than there is.
     """
     if hasattr(values, "toarray") and hasattr(values, "nnz"):
+        room.check_memory(f"A sparse matrix of shape {values.shape} takes", 4 * math.prod(values.shape))
         return np.asarray(values.astype(np.float32).toarray())
     if hasattr(values, "detach"):
         values = values.detach().cpu()

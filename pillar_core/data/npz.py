@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import lzma
+import math
 import tokenize
 import zipfile
 import zlib
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pillar_core.arrays import Array
-from pillar_core.data import recipes, scratch
+from pillar_core.data import recipes, room, scratch
 from pillar_core.data.arrays import as_array
 from pillar_core.data.parts import Parts, draw_of
 from pillar_core.data.persons import persons_of
@@ -79,7 +80,12 @@ def _saved(arrays: Mapping[str, Array]) -> dict[str, Any]:
     names = tuple(map(str, arrays["names"].tolist())) if "names" in arrays else None
     if SAVED[0] not in arrays:
         return {"names": names}
-    recipe = recipes.form_of(recipes.recipe_of(json.loads(str(arrays["recipe"])))) if "recipe" in arrays else None
+    try:
+        recipe = recipes.form_of(recipes.recipe_of(json.loads(str(arrays["recipe"])))) if "recipe" in arrays else None
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"the recipe in the npz is damaged ({error}): save the set again.") from error
+    if names is not None and len(names) != arrays["x_train"].shape[1]:
+        raise DataError(f"the npz names {len(names)} columns of rows of {arrays['x_train'].shape[1]} numbers: save the set again.")
     caveats = tuple(map(str, arrays["caveats"].tolist()))
     return {"names": names, "recipe": recipe, "caveats": caveats, "test_drawn": draw_of(arrays)}
 
@@ -94,7 +100,10 @@ def uncertain(content: io.BytesIO | Path) -> dict[str, tuple[int, ...]]:
 
 
 def shapes_of(content: io.BytesIO | Path) -> dict[str, tuple[int, ...]]:
-    """The shape of each array of a npz by its name. Raises DataError: not a npz, or damaged."""
+    """The shape of each array of a npz by its name.
+
+    Raises DataError: not a npz, or damaged.
+    """
     with _open_archive(content) as archive:
         shapes = {}
         for member in archive.infolist():
@@ -171,7 +180,14 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
                 "the npz holds Python objects (pickle), which can run code when read: refused. "
                 "Save words as a string array (dtype 'U') and numbers as numbers."
             )
-        if not scratch.is_large((member.file_size,)):
+        n_bytes = member.file_size - stream.tell()
+        if not dtype.itemsize or math.prod(shape) * dtype.itemsize != n_bytes:
+            raise DataError(
+                f"{member.filename} says that it is of shape {shape} and {dtype}, and holds {n_bytes:,} bytes: it is no such array."
+            )
+        is_large, becomes_float32 = scratch.is_large((member.file_size,)), len(shape) == 2 and dtype != np.float32
+        room.check_memory(f"{member.filename}, of shape {shape}, takes", n_bytes * (not is_large) + 4 * math.prod(shape) * becomes_float32)
+        if not is_large:
             stream.seek(0)
             return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
         pieces = iter(lambda: stream.read(PIECE), b"")

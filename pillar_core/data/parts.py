@@ -111,13 +111,18 @@ def draw_of(arrays: Mapping[str, Array]) -> bool | str:
 
 
 def unpack(arrays: Mapping[str, Array], *, title: str = "") -> FeatureSet | Dataset:
-    """The set that `pack` took apart; `title` is its name and title where the arrays do not say them."""
+    """The set that `pack` took apart; `title` is its name and title where the arrays do not say them.
+
+    Raises DataError: persons without a number of rows, or the other way round.
+    """
     texts = ("classes", "notes", "stored_rows", "caveats")
     classes, notes, decoded, caveats = (tuple(str(word) for word in arrays.get(part, ())) for part in texts)
     title = title or str(arrays.get("title", ""))
     name = str(arrays.get("name", title))
     persons = None
-    if {"persons", "rows_per_person"} & set(arrays):
+    if declared := {"persons", "rows_per_person"} & set(arrays):
+        if len(declared) < 2:
+            raise DataError("persons and rows_per_person go together; one of them is missing.")
         persons = Persons(arrays["persons"], arrays["rows_per_person"].tolist())
     x_train, y_train, x_test, y_test = arrays["x_train"], arrays.get("y_train"), arrays.get("x_test"), arrays.get("y_test")
     more: dict[str, Any] = {"notes": notes, "persons": persons, "caveats": caveats, "test_drawn": draw_of(arrays)}

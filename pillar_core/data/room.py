@@ -10,10 +10,15 @@ VARIABLE = "PILLAR_MEMORY"
 UNKNOWN = 4 * 2**30
 """Bytes that count as free where the system does not say (no Linux)."""
 WAY_ON = f"Free some memory, set {VARIABLE}=16G before the app starts, or read it in Python: pc.load_features and pc.load_images take any."
+_LIMITS: list[int] = []
+"""Of this process: the last one holds, and none is no limit."""
 
 
 def memory_limit() -> int:
-    """Bytes that reading a brought file may take now. Raises SettingError: PILLAR_MEMORY is no size."""
+    """Bytes that reading a brought file may take now.
+
+    Raises SettingError: PILLAR_MEMORY is no size.
+    """
     setting = os.environ.get(VARIABLE)
     if setting:
         size = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", setting.strip(), re.I)
@@ -29,6 +34,7 @@ def memory_limit() -> int:
 
 def limit_to(size: int) -> None:
     """Has this process read with at most so many bytes more than it takes already; what passes that is a MemoryError (on Linux)."""
+    _LIMITS[:] = [size]
     try:
         import resource
 
@@ -37,11 +43,15 @@ def limit_to(size: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")  # where memory ends all the same, this process goes first
     except (ImportError, OSError, ValueError):
-        return  # another system than Linux, which sets no limit
+        return  # another system than Linux: `check_memory` alone limits
 
 
-def check_memory(subject: str, size: int, limit: int) -> None:
-    """Refuses what takes more memory than `limit`. subject: what does so, and the verb. Raises DataError: so."""
+def check_memory(subject: str, size: int, limit: int | None = None) -> None:
+    """Refuses what takes more memory than `limit`, or than this process may. what: subject and verb.
+
+    Raises DataError: so.
+    """
+    limit = limit or (_LIMITS[0] if _LIMITS else size)
     if size > limit:
         raise DataError(f"{subject} {_size_text(size)} of memory; {limit_text(limit)} {WAY_ON}")
 

@@ -31,7 +31,7 @@ def on_disk(pieces: Iterable[Any], dtype: Any, shape: tuple[int, ...], *, order:
     Raises StoreError: no room, or a folder that cannot be written. ValueError: the pieces do not make the shape.
     """
     root = store.default().root
-    with writable(root):
+    with writable(root, "Nothing was kept. "):
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=root) as file:
             for piece in pieces:

@@ -19,7 +19,7 @@ from pillar_core.data import places, raw, reports, visitors
 from pillar_core.data.arrays import features
 from pillar_core.data.cards import DATASETS, load_dataset
 from pillar_core.data.parts import pack, unpack
-from pillar_core.errors import StoreError
+from pillar_core.errors import DataError, StoreError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.store import upkeep
 from pillar_core.types import Dataset, FeatureSet
@@ -65,7 +65,10 @@ def is_name(text: object) -> bool:
 
 
 def key_of(name: str) -> str:
-    """The key of a kept set in the store. Raises StoreError: not the name of one."""
+    """The key of a kept set in the store.
+
+    Raises StoreError: not the name of one.
+    """
     match = _NAME.fullmatch(name)
     if match is None:
         raise StoreError(f"the name of rows that were brought is {PREFIX} and 32 of 0-9 and a-f; got {name[:60]!r}.")
@@ -113,7 +116,10 @@ def is_here(name: object) -> bool:
 
 
 def refuse_missing(value: object) -> None:
-    """Refuses a set in `value`, however deep, that is not here. Raises StoreError: there is one."""
+    """Refuses a set in `value`, however deep, that is not here.
+
+    Raises StoreError: there is one.
+    """
     for name in names_in(value):
         if not is_here(name):
             raise StoreError(missing_text(name))
@@ -126,8 +132,13 @@ def missing_text(name: str) -> str:
 
 
 def card(name: str) -> Upload | None:
-    """The card of one set; None where the rows are not here."""
-    return _card(key_of(name)) if is_here(name) else None
+    """The card of one set, made again from the rows where it is damaged; None where the rows are not here."""
+    if not is_here(name):
+        return None
+    if (card_ := _card(key_of(name))) is not None:
+        return card_
+    rows = load(name)
+    return _upload_of(key_of(name), rows, rows.title if isinstance(rows, Dataset) else rows.name)
 
 
 def title_of(name: str) -> str:
@@ -147,7 +158,10 @@ def load(name: str) -> Dataset | FeatureSet:
     if arrays is None or "x_train" not in arrays:
         raise StoreError(missing_text(name))
     upload = _card(key_of(name))
-    data = unpack(arrays, title=upload.title if upload is not None else "")
+    try:
+        data = unpack(arrays, title=upload.title if upload is not None else "")
+    except DataError as error:
+        raise StoreError(f"the persons of {name} are damaged: forget it, and upload it again.") from error
     if isinstance(data, Dataset):
         return data
     checked = features(data.x_train, data.y_train, data.x_test, data.y_test, data.classes)
@@ -207,12 +221,18 @@ def _upload_of(key: str, data: FeatureSet | Dataset, title: str) -> Upload:
 
 
 def _card(key: str) -> Upload | None:
-    """The card that lies in the store; None where there is none, or no rows."""
+    """The card that lies in the store; None where there is none that can be read, or no rows."""
     content = store.default().get_bytes(_CARD + key) if store.default().has("arrays", key) else None
     if content is None:
         return None
-    facts: dict[str, Any] = json.loads(content)
-    return Upload(**facts | {name: tuple(facts[name]) for name in ("shape", "notes", "apart_from", "names")})
+    try:
+        written: dict[str, Any] = {"apart_from": (), "names": ()} | json.loads(content)
+        facts = {field.name: written[field.name] for field in dataclasses.fields(Upload) if field.name in written}
+        lists = {name: tuple(facts[name]) for name in ("shape", "notes", "apart_from", "names")}
+        card_ = Upload(**facts | {"name": PREFIX + key} | lists)
+    except (ValueError, TypeError, KeyError):
+        return None
+    return card_
 
 
 def _write(card_: Upload) -> None:

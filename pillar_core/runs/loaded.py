@@ -216,6 +216,8 @@ def _network(arrays: dict[str, Array], card: Form) -> NetworkClassifier:
     design = card["network"]
     words = {"network": portable(str(design["network"])), "layers": str(design["layers"])}
     built = Design(**{**design, **words, "shape": tuple(map(int, design["shape"]))})
+    if built.n_classes != len(card["classes"]):
+        raise ValueError("its card does not fit its arrays")
     classifier = NetworkClassifier(built, tuple(arrays), tuple(arrays.values()))
     classifier.predict(np.zeros((1, classifier.width), dtype=np.float32))  # refuses arrays of another network
     return classifier
@@ -230,6 +232,8 @@ def _model(arrays: dict[str, Array], card: Form) -> Model:
     checks.arrays(", ".join(axes[name] for name in present), **present)
     mean, scale, projection = (arrays.get(name) for name in use.PARTS)
     head = LinearClassifier(Transform(mean, scale, projection, card["transform"]["normalise"]), arrays["weights"], arrays["bias"])
+    if not all(isinstance(name, str) for name in card["classes"]):
+        raise ValueError("its card names classes that are no words")
     if _width(card["input"]) != head.width or len(card["classes"]) != len(head.bias):
         raise ValueError("what its card says of rows and classes does not fit its weights")
     return Model(head, card)

@@ -5,6 +5,7 @@ inside the database only: it refuses pickles for keys and for values, and it ref
 database can neither run code nor make the cache read or delete a file elsewhere.
 """
 
+import shutil
 import sqlite3
 import threading
 import time
@@ -18,7 +19,16 @@ from pillar_core.store.entry import make_private
 
 _BATCH = 4096
 _SECONDS = 5.0
+_LOWER_BYTE = 0xFF
 T = TypeVar("T")
+_NOT_ITS_FAULT = (
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_CANTOPEN,
+)
 
 
 class ForeignIndex(Exception):
@@ -57,7 +67,7 @@ class PlainDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache carries no t
 
 
 class Index:
-    """Last uses, gathered in memory and written in batches. `note` is told when the index could not be used."""
+    """Last uses, gathered in memory and written in batches. `note` is told when the index had to be thrown away."""
 
     def __init__(self, folder: Path, note: Callable[[str], None]) -> None:
         self._folder = folder
@@ -93,13 +103,21 @@ class Index:
         self._with_cache(lambda cache: self._drop(cache, names))
 
     def _with_cache(self, action: Callable[[diskcache.Cache], T]) -> T | None:
-        try:
-            make_private(self._folder, parents_of=self._folder.parent)
-            with diskcache.Cache(str(self._folder), disk=PlainDisk, timeout=10, eviction_policy="none", cull_limit=0) as cache:
-                return action(cache)
-        except (ForeignIndex, sqlite3.DatabaseError, ValueError, OSError, diskcache.Timeout) as error:
-            self._note(f"the index {self._folder} could not be used ({error}); entries are unaffected. Where it is damaged, delete it.")
-            return None
+        for attempt in range(2):
+            try:
+                make_private(self._folder, parents_of=self._folder.parent)
+                with diskcache.Cache(str(self._folder), disk=PlainDisk, timeout=10, eviction_policy="none", cull_limit=0) as cache:
+                    return action(cache)
+            except (ForeignIndex, sqlite3.DatabaseError, ValueError) as error:
+                if attempt or getattr(error, "sqlite_errorcode", 0) & _LOWER_BYTE in _NOT_ITS_FAULT:
+                    self._note(f"the cache's index could not be used ({error}); entries are unaffected.")
+                    return None
+                self._note(f"the cache's index was damaged or foreign ({error}) and was started anew; entries are unaffected.")
+                shutil.rmtree(self._folder, ignore_errors=True)
+            except (OSError, diskcache.Timeout) as error:
+                self._note(f"the cache's index could not be written ({error}); entries are unaffected.")
+                return None
+        return None
 
     @staticmethod
     def _write(cache: diskcache.Cache, pending: dict[str, str]) -> None:

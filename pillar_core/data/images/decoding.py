@@ -21,7 +21,7 @@ import numpy as np
 
 from pillar_core import store
 from pillar_core.arrays import Array
-from pillar_core.data import scratch
+from pillar_core.data import room, scratch
 from pillar_core.data.parts import COLOUR_SEEN, RANGE_SEEN, SIZE_SEEN
 from pillar_core.data.wording import join
 from pillar_core.deferred import torch
@@ -87,7 +87,7 @@ class Decoded:
 def pixel_formats(pictures: Sequence[Picture]) -> list[PixelFormat | None]:
     """What the headers say; None for a file that is no image, or damaged.
 
-    Raises DataError: too many of the files are; the rest is not opened.
+    Raises DataError: too many of the files are; the rest is not opened. Or one image takes more memory than there is.
     """
     formats: list[PixelFormat | None] = []
     bad: list[PurePosixPath] = []
@@ -97,6 +97,8 @@ def pixel_formats(pictures: Sequence[Picture]) -> list[PixelFormat | None]:
             formats += pool.map(format_of, batch)
             bad += [picture.path for picture, pixel_format in zip(batch, formats[start:], strict=True) if pixel_format is None]
             _refuse_many(bad, len(formats), len(pictures))
+    largest = max((pixel_format.height * pixel_format.width for pixel_format in formats if pixel_format), default=0)
+    room.check_memory(f"Images of {largest / 1e6:,.0f} million pixels, {THREADS} at a time, take", 8 * THREADS * largest)
     return formats
 
 

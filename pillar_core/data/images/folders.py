@@ -75,7 +75,7 @@ class Layout:
 def listing(source: str | Path | bytes, *, filename: str) -> Iterator[list[Member]]:
     """The files of a folder or zip, sorted by path, readable while the context is open.
 
-    Raises DataError: neither a folder nor a readable zip, or encrypted files.
+    Raises DataError: neither a folder nor a readable zip, paths that lead out of it, or encrypted files.
     """
     if not isinstance(source, bytes) and place_of(source).is_dir():
         root = place_of(source)
@@ -99,7 +99,10 @@ def content_key(members: Sequence[Member], *more: str) -> str | None:
 
 
 def on_disk(path: Path, root: Path, *, label: str = "", in_test: bool = False) -> Member:
-    """The file at `path`, named from `root` on. Raises OSError: there is none."""
+    """The file at `path`, named from `root` on.
+
+    Raises OSError: there is none.
+    """
     status = path.stat()
     name = PurePosixPath(path.relative_to(root).as_posix())
     return Member(name, lambda: path.open("rb"), f"{status.st_size}:{status.st_mtime_ns}", label, in_test)
@@ -119,6 +122,9 @@ def _files(root: Path) -> list[Member]:
 
 def _zip_members(archive: zipfile.ZipFile, *, stamped: bool) -> list[Member]:
     entries = sorted((entry for entry in archive.infolist() if not entry.is_dir()), key=_path_of)
+    unsafe = [repr(entry.filename) for entry in entries if _leads_out(_path_of(entry))]
+    if unsafe:
+        raise DataError(f"the zip holds paths that lead out of it ({join(unsafe, most=3)}): refused. Make it again inside the folder.")
     if any(entry.flag_bits & 1 for entry in entries):
         raise DataError("the zip is encrypted: make it again without a password.")
     return [
@@ -138,6 +144,12 @@ def _path_of(entry: zipfile.ZipInfo) -> str:
         with contextlib.suppress(UnicodeError):
             name = name.encode("cp437").decode("utf-8")
     return name.replace("\\", "/")
+
+
+def _leads_out(name: str) -> bool:
+    """Whether a path in a zip is absolute, climbs or names a drive."""
+    parts = name.split("/")
+    return parts[0] in ("", "~") or ".." in parts or (len(parts[0]) == 2 and parts[0][1] == ":")
 
 
 def complete(members: Sequence[Member], absent: Sequence[object], *, classes: tuple[str, ...] = (), notes: tuple[str, ...] = ()) -> Layout:

@@ -284,16 +284,21 @@ def test_the_state_of_a_link_is_that_of_the_file_it_names(tmp_path: Path) -> Non
     assert before not in ("", data.state_of(str(folder)))
 
 
-def _claiming(shape: tuple[int, ...], held: int) -> bytes:
+def _claiming(shape: tuple[int, ...], held: int, *, dtype: str = "<f4") -> bytes:
     """A npz whose x_train says that it is of this shape and holds so many bytes."""
     head = io.BytesIO()
-    np.lib.format.write_array_header_1_0(head, {"descr": "<f4", "fortran_order": False, "shape": shape})
+    np.lib.format.write_array_header_1_0(head, {"descr": dtype, "fortran_order": False, "shape": shape})
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
         archive.writestr("x_train.npy", head.getvalue() + bytes(held))
     return stream.getvalue()
 
 
-def test_an_array_that_holds_less_than_it_says_is_refused() -> None:
-    with pytest.raises(DataError, match="the npz cannot be read"):
-        read_features(_claiming((10, 5), 80), filename="a.npz")
+@pytest.mark.parametrize(("shape", "dtype"), [((2**32,), "<f4"), ((10, 5), "<f4"), ((2, 5), "<f4"), ((-1, 5), "<f4"), ((10**12, 1), "<U0")])
+def test_an_array_that_claims_what_it_does_not_hold_is_refused_before_there_is_room_for_it(
+    shape: tuple[int, ...], dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(np.lib.format, "read_array", None)
+    monkeypatch.setattr("pillar_core.data.scratch.on_disk", None)
+    with pytest.raises(DataError, match=r"x_train.npy says that it is of shape .* and holds (80|0) bytes"):
+        read_features(_claiming(shape, 0 if dtype == "<U0" else 80, dtype=dtype), filename="a.npz")

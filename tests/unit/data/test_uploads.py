@@ -1,6 +1,7 @@
 """Rows that somebody brought: kept under a name with a card, listed, loaded as they were, and forgotten whole."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from pillar_core import store
 from pillar_core.data import uploads
 from pillar_core.errors import StoreError
 from pillar_core.runs import splitting
-from pillar_core.types import Dataset
+from pillar_core.types import Dataset, Persons
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -81,6 +82,37 @@ def test_other_words_are_no_names(text) -> None:
     assert uploads.card(text) is None
     with pytest.raises(StoreError, match="32 of 0-9 and a-f"):
         uploads.key_of(str(text))
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff", b"[]", b"{}", b'{"title": 1}', json.dumps({"shape": 3, "notes": 4}).encode()])
+def test_a_damaged_card_costs_the_title_and_not_the_rows(content: bytes) -> None:
+    name = uploads.keep(numbers(), title="cells.csv")
+    store.default().delete("blob", f"upload-{uploads.key_of(name)}")
+    store.default().put_bytes(f"upload-{uploads.key_of(name)}", content)
+    assert uploads.list_uploads() == ()
+    assert uploads.card(name).title == "cells"
+    assert uploads.load(name).fingerprint == numbers().fingerprint
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        *({"rows_per_person": None}, {"persons": None}, {"rows_per_person": np.array("x")}, {"rows_per_person": np.arange(3)}),
+        *({"rows_per_person": np.array(0)}, {"persons": np.array(["a"] * 8)}, {"persons": np.zeros((8, 2))}),
+    ],
+)
+def test_damaged_persons_are_refused_in_our_words_and_their_rows_never_taken_for_single_ones(damage: dict[str, np.ndarray | None]) -> None:
+    name = uploads.keep(dataclasses.replace(numbers(), persons=Persons(np.arange(8) // 2, 2)))
+    assert uploads.load(name).persons.most == 2
+    key = uploads.key_of(name)
+    arrays = dict(store.default().get_arrays(key)) | damage
+    store.default().delete("arrays", key)
+    store.default().put_arrays(key, **{part: array for part, array in arrays.items() if array is not None})
+    with pytest.raises(StoreError, match=r"persons of .* are damaged"):
+        uploads.load(name)
+    assert [one.name for one in uploads.list_uploads()] == [name]
+    assert uploads.forget(name)
+    assert uploads.list_uploads() == ()
 
 
 def test_what_is_made_anew_makes_no_room_of_brought_rows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,7 +89,7 @@ def model_file(folder, *, card=None, **arrays):
 
 
 CARDS = ("[]", '"text"', "NaN", "[" * 200_000)
-FIELDS = ({"classes": 5}, {"classes": ["a"]}, {"transform": []}, {"transform": {}})
+FIELDS = ({"classes": 5}, {"classes": ["a"]}, {"classes": [["a"], {}]}, {"transform": []}, {"transform": {}})
 
 
 @pytest.mark.parametrize("card", [*CARDS, *FIELDS], ids=lambda card: str(card)[:30].strip() or "blank")

@@ -13,6 +13,7 @@ import pytest
 import pillar_core as pc
 from pillar_core import rng
 from pillar_core.data.files import npz_of
+from pillar_core.errors import DataError
 from pillar_core.types import Dataset
 
 
@@ -69,6 +70,15 @@ def test_a_saved_set_comes_back_with_all_that_was_said_of_it(tmp_path):
         assert [getattr(again, field) for field in fields] == [getattr(data, field) for field in fields]
 
 
-def test_names_of_rows_in_a_npz_of_somebody_else_are_no_columns(tmp_path):
+def test_a_saved_set_whose_recipe_or_names_were_changed_is_refused(tmp_path):
+    arrays = {"x_train": np.zeros((4, 2), np.float32), "y_train": np.arange(4) % 2, "caveats": np.array((), dtype=str)}
+    for more, said in (
+        ({"recipe": np.array("{")}, "recipe"),
+        ({"recipe": np.array("{}")}, "recipe"),
+        ({"names": np.array(["a"])}, "names"),
+    ):
+        np.savez(tmp_path / "set.npz", **arrays, **more)
+        with pytest.raises(DataError, match=said):
+            pc.load_features(tmp_path / "set.npz")
     np.savez(tmp_path / "set.npz", x_train=np.ones((40, 2)), y_train=np.arange(40) % 2, names=np.array(["somebody"] * 40))
     assert pc.load_features(tmp_path / "set.npz").names is None, "a npz of somebody else, with names of rows"
