@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, exports, jobs, local, memory, plain, session, theme, words
+from pages.frame import badges, core, exports, jobs, local, memory, plain, session, theme, words
 from pages.frame.figures import FigureInfo, show_figure, take_point
 from pages.frame.settings import BUDGETS, PART, PUBLIC_TITLES, Settings
 from pillar_core import plots
@@ -19,6 +19,7 @@ from pillar_core.data.cards import number_of
 from pillar_core.fingerprint import fingerprint
 from pillar_core.runs import starter, sweep
 from pillar_core.studies import papers
+from pillar_core.studies.advice import Advice, free
 from pillar_core.studies.compare import learners as compare
 from pillar_core.studies.compare import views as compare_views
 from pillar_core.studies.compare.views import COMPARE_VIEWS, CompareView, Setup
@@ -69,16 +70,19 @@ def _comparison(key: str, _records: list[Form]) -> tuple[pd.DataFrame, pd.DataFr
 
 
 def draw(settings: Settings) -> None:
-    """Bars at the sidebar's ε and of learners that spend nothing, error against ε, and the table of both."""
+    """What to try first; bars at the sidebar's ε and of learners that spend nothing, error against ε, and the table of both."""
+    place = st.container()
     grid, runs, lines = read(settings, choose(settings))
+    runs = runs.dropna(subset=["accuracy"])
+    runs = runs[(runs["epsilon"] == settings.epsilon) | ~runs["method"].map(lambda name: pc.METHODS[name].is_private).astype(bool)]
+    with place:
+        _show_advice(settings, runs)
     if lines.empty:
         return
     at_budget = lines[lines["epsilon"] == settings.epsilon].dropna(subset=["mean"])
     titles = {name: method.title for name, method in pc.METHODS.items()}
     again = command(settings, core.public_axis(settings), grid["epsilon"], "--methods", ",".join(grid["method"]))
     if not at_budget.empty:
-        runs = runs.dropna(subset=["accuracy"])
-        runs = runs[(runs["epsilon"] == settings.epsilon) | ~runs["method"].map(lambda name: pc.METHODS[name].is_private).astype(bool)]
         if sentence := compare.verdict(runs):
             st.markdown(f"**{sentence}**")
         majority = core.majority(settings)
@@ -95,6 +99,29 @@ def draw(settings: Settings) -> None:
     show_figure(figure, lines, info, on_select=functools.partial(take_point, _BUDGETS_FIGURE, epsilon=float, method=str))
     st.caption("Click a point to take its learner and its ε in the sidebar and on Explore.")
     _table(lines)
+
+
+def _show_advice(settings: Settings, runs: pd.DataFrame) -> None:
+    """What to try first, by Answer's free advice; where runs say what is so, they stand in the place of what was expected."""
+    first = _advice(fingerprint(core.split_key(settings), settings.epsilon, settings.delta, settings.relation), settings)
+    verdict = compare.judge_advice(runs, first.method)
+    said = verdict.words or plain.text(" ".join(f"{reason[:1].upper()}{reason[1:]}." for reason in first.reasons))
+    title = pc.METHODS[first.method].title
+    with st.container(border=True, key="compare-advice"):
+        st.markdown(f"**{f'Take {pc.METHODS[verdict.better].title}' if verdict.better else f'Try {title} first'}.** {said}")
+        source = "From public facts and public rows alone, as on Answer: asking costs no privacy."
+        if verdict.words:
+            badges.show(badges.NON_PRIVATE)
+            expected = free.range_words(first.predicted, first.expected_accuracy, first.metric, core.features(settings).n_classes)
+            mean = runs.loc[runs["method"] == first.method, "accuracy"].mean()
+            source = f"Expected of {title} before any run, from public rows alone: {expected}. Measured: {100 * mean:.1f} % accuracy."
+        st.caption(source)
+
+
+@memory.cache(max_entries=16, show_spinner="Weighing learners on public rows …")
+def _advice(fingerprint_: str, _settings: Settings) -> Advice:
+    facts = {name: getattr(_settings, name) for name in ("epsilon", "delta", "relation", "seed")}
+    return pc.advise(core.split(_settings), **facts)
 
 
 def command(settings: Settings, public: Values, epsilons: Sequence[float], *more: str) -> str:
