@@ -29,8 +29,11 @@ def fingerprint(*values: object) -> str:
 def _feed(digest: "hashlib._Hash", value: Any) -> None:
     """Adds `value` to the digest. A grid has a hundred thousand plain values, so the exact built-in types come first."""
     plain = type(value)
-    if plain is str or plain is int or plain is bool or value is None:
-        _feed_tagged(digest, plain.__name__, str(value).encode(errors="surrogatepass"))
+    if plain is str:
+        body = value.encode(errors="surrogatepass")
+        digest.update(b"str:%d:%b" % (len(body), body))
+    elif plain is int or plain is bool or value is None:
+        _feed_tagged(digest, plain.__name__, str(value).encode())
     elif plain is float and value == value:
         _feed_tagged(digest, "float", value.hex().encode())
     elif plain is dict:

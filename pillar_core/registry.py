@@ -58,7 +58,7 @@ class Registry(Mapping[str, T]):
 
     def __init__(self, noun: str, kind: type[T] | None = None, *, home: str = "") -> None:
         self.noun, self._kind, self._home = noun, kind, home
-        self._is_loaded = kind is None
+        self._is_loaded, self._is_whole = kind is None, not home
         self._plugged: set[importlib.metadata.EntryPoint] = set()
         self.packages: dict[str, str] = {}
         """The packages that items of other packages came with, by the items' names."""
@@ -132,8 +132,9 @@ class Registry(Mapping[str, T]):
 
     def _load(self) -> dict[str, T]:
         """The items by name, those of other packages among them. While a plug-in is imported, it sees what is there so far."""
-        if self._home:
-            import_whole(self._home)
+        if not self._is_whole:
+            home = import_whole(self._home)
+            self._is_whole = not getattr(home.__spec__, "_initializing", False)  # this thread may be the one that imports it
         if not self._is_loaded:
             with _LOADING:
                 if not Registry._is_loading and not self._is_loaded:

@@ -387,7 +387,7 @@ class RunSpec:
     @property
     def form(self) -> dict[str, Json]:
         """The plain mapping that records, jobs and cache keys hold; `RunSpec(**form)` reads it."""
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return dict(vars(self))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -79,19 +79,18 @@ def build_model(model: str, arguments: Mapping[str, Any], *, num_classes: int = 
 
 def _facts(model: str) -> Any:
     """timm's card of the model. Raises UnknownNameError: there is none."""
-    timm = _timm()
-    known = timm.list_models()
+    known = _models()
     try:
-        if facts := timm.get_pretrained_cfg(model, allow_unregistered=model.split(".")[0] not in known):
+        if facts := _timm().get_pretrained_cfg(model, allow_unregistered=model.split(".")[0] not in known):
             return facts
     except RuntimeError:
-        known = timm.list_models(f"{model.split('.')[0]}.*", pretrained=True) or known
-    raise unknown_name("model of timm", model, known)
+        known = _timm().list_models(f"{model.split('.')[0]}.*", pretrained=True) or known
+    raise unknown_name("model of timm", model, sorted(known))
 
 
 @functools.lru_cache(maxsize=1)
 def _models() -> frozenset[str]:
-    """The names that timm lists, which takes it a fifth of a second: a file of records asks once for each."""
+    """The names that timm lists, which takes it a fifth of a second: files of records ask for each, and pages for every backbone."""
     return frozenset(_timm().list_models())
 
 

@@ -102,7 +102,7 @@ def specs_of(grid: Values) -> list[RunSpec]:
     by_key: dict[str, RunSpec] = {}
     for values in itertools.product(*axes.values()):
         spec = _spec(dict(zip(axes, values, strict=True)), dataset_settings)
-        by_key.setdefault(fingerprint(spec.form), spec)
+        by_key.setdefault(repr(spec), spec)
     return list(by_key.values())
 
 
@@ -116,7 +116,7 @@ def run_keys(specs: Sequence[RunSpec], *, rows: Mapping[str, str] | None = None)
     looked: dict[str, Mapping[str, str]] = {}
     keys = []
     for spec in specs:
-        named = fingerprint(spec.data, spec.split.get("public"))
+        named = repr((spec.data, spec.split.get("public")))
         if named not in looked:
             looked[named] = rows_of(spec.data, spec.split) if rows is None else rows
         keys.append(_key(spec, looked[named]))
