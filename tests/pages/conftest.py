@@ -9,12 +9,16 @@ from typing import Any
 
 import pytest
 from streamlit.components.v2 import manifest_scanner
-from streamlit.testing.v1 import AppTest
+from streamlit.runtime.scriptrunner import script_cache
+from streamlit.testing.v1 import AppTest, local_script_runner
 
 from pages.frame import memory
+from pillar_core.backbones import shipped
 from pillar_core.data import reader
 from pillar_core.data.cards import DatasetCard
-from pillar_core.types import Dataset
+from pillar_core.fingerprint import fingerprint
+from pillar_core.studies.advice import simulation
+from pillar_core.types import Dataset, PrivacyBudget, SemiPrivateSplit
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 Start = Callable[..., AppTest]
@@ -22,10 +26,16 @@ DRAWN: dict[str, Dataset] = {}
 
 
 @pytest.fixture(scope="session", autouse=True)
-def scanned_once() -> Iterator[None]:
-    """Streamlit's driver looks for components in every installed package each time it opens an app; here, once."""
+def driven_once() -> Iterator[None]:
+    """Streamlit's driver looks for components in every installed package, and compiles every script, at each run; here, once.
+
+    It also looks a thousand times a second whether a run has ended; here, it waits for its thread.
+    """
+    read = functools.partial(script_cache.ScriptCache.get_bytecode, script_cache.ScriptCache())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest_scanner, "scan_component_manifests", functools.cache(manifest_scanner.scan_component_manifests))
+        patch.setattr(script_cache.ScriptCache, "get_bytecode", lambda _, path: read(path))
+        patch.setattr(local_script_runner, "require_widgets_deltas", lambda runner, timeout: runner._script_thread.join(timeout))
         yield
 
 
@@ -73,6 +83,22 @@ def drawn_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(DatasetCard, "load", loaded)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def computed_once() -> Iterator[None]:
+    """Once a worker: what a learner reaches on public rows alone, most of what Answer computes, and features that ship, unpacked."""
+    play, found = simulation.mean_play, {}
+
+    def mean_play(method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int) -> float:
+        key = fingerprint(method, rows.public_x, rows.public_y, rows.facts, rows.features.classes, budget, seed)
+        found[key] = found[key] if key in found else play(method, rows, budget, seed)
+        return found[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(simulation, "mean_play", mean_play)
+        patch.setattr(shipped, "unpack_features", functools.lru_cache(3)(shipped.unpack_features))
         yield
 
 

@@ -2,8 +2,6 @@
 
 import dataclasses
 
-import pytest
-
 import pillar_core as pc
 from page_reading import Start, metric, unexplained, words
 from pages.frame import settings as codec
@@ -12,8 +10,6 @@ from pages.parts.geometry import views as geometry_views
 from pillar_core import geometry, params
 from pillar_core.theory import CALCULATORS
 
-LABORATORIES = ("mixture", "theorems", "disjunctions")
-
 
 def view(start: Start, page: str, name: str, shown: str, **query: str):
     app = start(page, **query)
@@ -21,18 +17,13 @@ def view(start: Start, page: str, name: str, shown: str, **query: str):
     return app.run()
 
 
-@pytest.mark.parametrize("shown", geometry_views.VIEWS)
-def test_every_view_of_geometry_draws(start: Start, shown: str) -> None:
-    app = view(start, "geometry", "geometry-view", shown, k="8")
-    assert not app.error
-    assert "non-private diagnostic" in words(app) or app.info
-
-
-@pytest.mark.parametrize("shown", LABORATORIES)
-def test_every_laboratory_draws(start: Start, shown: str) -> None:
-    app = view(start, "theory", "theory-view", shown)
-    assert not app.error
-    assert unexplained(app) == {}
+def test_every_view_of_geometry_draws(start: Start) -> None:
+    app = start("geometry", k="8")
+    for shown in geometry_views.VIEWS:
+        app.session_state["local.geometry-view"] = shown
+        app.run()
+        assert not app.error, shown
+        assert "non-private diagnostic" in words(app) or app.info, shown
 
 
 def test_the_numbers_above_are_the_librarys(start: Start) -> None:
@@ -59,18 +50,16 @@ def test_pinned_rows_are_drawn_beside_the_sidebars(start: Start) -> None:
     assert "pinned A" in app.get("plotly_chart")[0].proto.spec
 
 
-def test_every_theorem_has_labels_and_draws(start: Start) -> None:
+def test_every_theorem_has_labels_and_draws_and_a_broken_range_is_said(start: Start) -> None:
     for calculator in CALCULATORS.values():
         assert all(param.label for param in params.params_of(calculator.settings).values())
     app = view(start, "theory", "theory-view", "theorems")
-    for name in CALCULATORS:
+    assert not app.error
+    assert unexplained(app) == {}
+    for name in [*CALCULATORS, "pillar_theorem_1"]:
         app.session_state["local.theorem"] = name
         app.run()
         assert CALCULATORS[name].says in words(app)
-
-
-def test_a_broken_range_is_said_and_many_components_are_explained(start: Start) -> None:
-    app = view(start, "theory", "theory-view", "theorems")
     assert not app.warning
     app.session_state["local.pillar_theorem_1.epsilon"] = 0.5
     app.run()
@@ -78,7 +67,12 @@ def test_a_broken_range_is_said_and_many_components_are_explained(start: Start) 
     app.session_state["local.pillar_theorem_1.beta"] = 2.0
     app.run()
     assert "beta must be" in app.error[0].value
+
+
+def test_many_components_are_explained(start: Start) -> None:
     app = view(start, "theory", "theory-view", "disjunctions")
+    assert not app.error
+    assert unexplained(app) == {}
     for name, value in (("graph.n", 2), ("graph.p", 0.002), ("graph.d", 100)):
         app.session_state[f"local.{name}"] = value
     app.run()

@@ -1,5 +1,6 @@
 """Learn: guess before the reveal, one control a step, answers that are measured, links for a class."""
 
+import re
 import time
 from urllib.parse import parse_qsl
 
@@ -8,7 +9,7 @@ import segno
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from page_reading import Start, words
+from page_reading import Start, unexplained, words
 from pages.frame import settings as codec
 from pages.frame import warming
 from pages.frame.settings import Settings
@@ -29,6 +30,8 @@ def test_nothing_is_revealed_before_a_guess(start: Start) -> None:
     app.radio(key="lesson-radio-1").set_value(2).run()
     app.button(key="lesson-reveal").click().run()
     assert "Not quite" in "".join(item.value for item in app.info)
+    link = next(item.proto.query_string for item in app.get("page_link") if item.proto.label == "Try it live in the explorer")
+    assert {"lesson=1", "data=digits"} <= {*link.split("&")}
     assert len(opened(app).select_slider) == 1 + 1  # the step's one control, and the teacher's choice of a step
     app.button(key="lesson-next").click().run()
     assert app.query_params["lesson"] == "2"
@@ -38,19 +41,21 @@ def test_nothing_is_revealed_before_a_guess(start: Start) -> None:
 
 # The stories say what comes out; a learner that changed must change them.
 EXPECTED = {1: (1, 2, 2, 0, 2, 1), 11: (0, 2, 2, 2, 0, 2), 21: (0, 1, 2, 1, 0, 1, 1)}
-NUMBERS = [number for lesson in LESSONS for number in lesson.numbers]
 
 
-@pytest.mark.parametrize("place", NUMBERS)
-def test_every_step_is_answered_by_what_is_measured(start: Start, place: int) -> None:
-    lesson, _ = of_number(place)
-    expected = EXPECTED[lesson.first][place - lesson.first]
-    app = start("learn", lesson=str(place))
-    app.session_state[f"local.lesson-guess-{place}"] = expected
-    app.session_state[f"local.lesson-shown-{place}"] = 1
-    app.run()
-    assert any(item.value.startswith("**Right:**") for item in app.success)
-    assert step_of(place).moral in words(app)
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
+def test_every_step_is_answered_by_what_is_measured(start: Start, lesson: Lesson) -> None:
+    app = start("learn", lesson=str(lesson.first))
+    assert unexplained(app) == {}
+    for place, step, expected in zip(lesson.numbers, lesson.steps, EXPECTED[lesson.first], strict=True):
+        app.session_state["set.lesson"] = place
+        app.session_state["url.touched"] = True
+        app.session_state[f"local.lesson-guess-{place}"] = expected
+        app.session_state[f"local.lesson-shown-{place}"] = 1
+        app.run()
+        assert app.query_params["lesson"] == str(place)
+        assert any(item.value.startswith("**Right:**") for item in app.success), place
+        assert step.moral in words(app)
 
 
 def test_the_step_about_noise_shows_a_training_with_the_step_s_k(start: Start) -> None:
@@ -90,12 +95,14 @@ def test_the_ending_tells_the_score_and_starting_again_forgets_it(start: Start, 
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
-def test_the_sheet_asks_everything_and_answers_on_a_page_of_its_own(lesson: Lesson) -> None:
+def test_the_sheet_asks_everything_and_answers_on_a_page_of_its_own(lesson: Lesson, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lesson_part, "right", lambda number: number % 2)
     asked, told = teacher.sheet(lesson).split('<div class="told">')
     assert all(step.options[0] in asked for step in lesson.steps)
     assert lesson.title in asked
     assert "<b>400 people</b>" in asked or lesson.first > 1
-    assert told.count("<h2>") == len(lesson.steps)
+    answers = [step.options[number % 2] for number, step in zip(lesson.numbers, lesson.steps, strict=True)]
+    assert re.findall(r"<h2>(\d+)\. (.*?)</h2>", told) == [(str(place), teacher._html(said)) for place, said in enumerate(answers, 1)]
     assert "**" not in asked + told
 
 
@@ -149,29 +156,27 @@ def test_the_questions_come_before_and_after_and_the_class_sees_the_shares(start
     assert list(shares["after"]) == ["100% of 2"] * 3
 
 
-@pytest.mark.parametrize("url", ["http://class.example:8501/learn", "https://class.example/pillar/learn"])
-def test_the_class_s_link_is_drawn_under_the_address_that_the_browser_shows(
-    start: Start, monkeypatch: pytest.MonkeyPatch, url: str
+def test_the_class_s_link_is_drawn_under_the_address_that_the_browser_shows_where_phones_reach_it(
+    start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[str] = []
     made = segno.make("code")
     monkeypatch.setattr(segno, "make", lambda address, **_: drawn.append(address) or made)
-    monkeypatch.setattr(type(st.context), "url", url)
     app = opened(start("learn", lesson="12", v="2"))
-    assert any("QR code of the class's link" in item.proto.body for item in app.get("html"))
-    address, _, query = drawn[-1].partition("?")
-    assert address == url
-    found, notes = codec.from_query(dict(parse_qsl(query)))
-    assert (found.lesson, notes) == (12, [])
-    assert "delta" in found.hidden
-
-
-@pytest.mark.parametrize("url", ["http://127.0.0.1:8501/learn", "http://localhost:8501/learn", "http://[::1]:8501/learn"])
-def test_an_address_that_no_phone_reaches_gets_no_code_but_the_way_to_one(start: Start, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
-    monkeypatch.setattr(type(st.context), "url", url)
-    app = opened(start("learn", lesson="12", v="2"))
-    assert not any("QR code" in item.proto.body for item in app.get("html"))
-    assert any("pillar-explorer --demo" in info.value for info in app.info)
+    for url in ("http://class.example:8501/learn", "https://class.example/pillar/learn"):
+        monkeypatch.setattr(type(st.context), "url", url)
+        app.run()
+        assert any("QR code of the class's link" in item.proto.body for item in app.get("html"))
+        address, _, query = drawn[-1].partition("?")
+        assert address == url
+        found, notes = codec.from_query(dict(parse_qsl(query)))
+        assert (found.lesson, notes) == (12, [])
+        assert "delta" in found.hidden
+    for url in ("http://127.0.0.1:8501/learn", "http://localhost:8501/learn", "http://[::1]:8501/learn"):
+        monkeypatch.setattr(type(st.context), "url", url)
+        app.run()
+        assert not any("QR code" in item.proto.body for item in app.get("html"))
+        assert any("pillar-explorer --demo" in info.value for info in app.info)
 
 
 @pytest.mark.parametrize("url", ["http://class.example:8501/learn", "http://["])

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 import pillar_core as pc
-from page_reading import Start, metric, words
+from page_reading import Start, metric, unexplained, words
 from pages.frame import core
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
@@ -34,6 +34,7 @@ def test_an_empty_cache_says_so_and_plans_count_their_runs(start: Start) -> None
     assert "The cache holds no runs yet; these came with the library" in words(app)
     assert len(app.dataframe[0].value) > 25
     app = start("runs", runs="view:plan")
+    assert unexplained(app) == {}
     assert metric(app, "Runs") == "45"
     assert metric(app, "In the cache") == "9"  # the library brings them
 

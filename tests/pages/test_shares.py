@@ -201,34 +201,33 @@ def test_who_has_spent_the_seconds_still_gets_what_ran_before(public: None, star
     assert "You have used your" in words(app)
 
 
-@pytest.mark.parametrize(
-    ("page", "links"),
-    [
-        *(
-            (page, [{"controls": f"{page}-view:{view}{SOLVED.get(page, '')}"} for view in CONTROLS[f"{page}-view"]["options"]])
-            for page in WITH_VIEWS
-        ),
-        *(("explore", [{"view": view}]) for view in ("noise", "rows", "why")),
-        ("screen", [{}, {"screen": "m:linear_head;n:100;k:4;e:no;s:gsd;p:digits;c:drawn_letters,drawn_noise"}]),
-        ("answer", [{}]),
-        ("learn", [{"lesson": "3"}]),
-    ],
-)
-def test_no_view_computes_for_who_has_nothing_left(public, start: Start, monkeypatch: pytest.MonkeyPatch, page: str, links) -> None:
+LINKS = [
+    *(
+        (page, {"controls": f"{page}-view:{view}{SOLVED.get(page, '')}"})
+        for page in WITH_VIEWS
+        for view in CONTROLS[f"{page}-view"]["options"]
+    ),
+    *(("explore", {"view": view}) for view in ("noise", "rows", "why")),
+    *(("screen", {"screen": choice}) for choice in ("", "m:linear_head;n:100;k:4;e:no;s:gsd;p:digits;c:drawn_letters,drawn_noise")),
+    *(("answer", {}), ("learn", {"lesson": "3"})),
+]
+
+
+def test_no_view_computes_for_who_has_nothing_left(public: None, start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only Explore asked for what is left to all: other views trained, audited and solved as long as a visitor's own share lasted."""
     rows = {"data": "digits", "method": "pillar_kalman", "k": "0"}
     start("explore", **rows)
     released: list[object] = []
     monkeypatch.setattr(Ledger, "release", lambda *asked, **_: released.append(asked))
     monkeypatch.setattr(shares.Buckets, "seconds_left", lambda *_: -1.0)
-    for link in links:
+    for page, link in LINKS:
         app = start(page, **rows, **link)
         if page == "learn":
             app.radio(key="lesson-radio-3").set_value(1).run()
         for key in {"job-run", "lesson-reveal"} & {button.key for button in app.button}:
             app.button(key=key).click().run()
-        assert not released, link
-        assert ("You have used your" in words(app)) == (link.get("controls") not in FREE_VIEWS), link
+        assert not released, (page, link)
+        assert ("You have used your" in words(app)) == (link.get("controls") not in FREE_VIEWS), (page, link)
 
 
 def test_what_is_off_or_not_offered_to_visitors_is_not_there(public: None, start: Start) -> None:

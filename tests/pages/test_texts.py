@@ -2,9 +2,13 @@
 
 import io
 import json
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
+import streamlit as st
 
 import pillar_core as pc
 from page_reading import Start, linked, words
@@ -32,7 +36,11 @@ def tickets(n: int = 900) -> bytes:
     return out.getvalue()
 
 
-def test_tickets_go_from_a_csv_to_a_ranking_an_advice_and_misread_sentences(start: Start) -> None:
+def test_tickets_go_from_a_csv_to_a_ranking_a_model_and_misread_sentences(
+    start: Start, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    handed: dict[str, Any] = {}
+    monkeypatch.setattr(st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data}))
     app = start("data", method="pillar", epsilon="0.1", k="8", view="classes")
     app.file_uploader(key="upload").set_value([("tickets.csv", tickets(), "text/csv")]).run()
     lines = {"near.txt": said(300, 1, HARDWARE, BILLING), "far.txt": said(300, 2, FOREIGN)}
@@ -73,6 +81,12 @@ def test_tickets_go_from_a_csv_to_a_ranking_an_advice_and_misread_sentences(star
     app.session_state["set.public"] = next(upload.name for upload in uploads.list_uploads() if upload.title == "near.txt")
     app.switch_page("pages/answer.py").run()
     assert not app.error
+    app.button(key="answer-train").click().run()
+    (tmp_path / "model.zip").write_bytes(handed["model-file"]())
+    model = pc.load_model(tmp_path / "model.zip")
+    new, of = said(200, 3, HARDWARE, BILLING)
+    named = np.array(model.classes)[model.predict(pd.DataFrame({"message": new}))]
+    assert (named == np.array(["hardware", "billing"])[of]).mean() > 0.7
     app.switch_page("pages/explore.py").run()
     app.session_state["misread"] = True
     app.run()
