@@ -27,7 +27,7 @@ def xi_against_k(table: pd.DataFrame, *, mode: theme.Mode = "light", k: int | No
     ends, summary = [], []
     for name in names:
         style, dash, label = BASES[name]
-        colour = theme.method_style(style).colour(mode)
+        colour = theme.pin_colour("A", mode) if name == "pinned" else theme.method_style(style).colour(mode)
         rows = table[table["basis"] == name].sort_values("k")
         if (rows["high"] > rows["low"]).any() and name == names[0]:
             marks.band(figure, rows["k"], rows["low"], rows["high"], colour, opacity=0.14)

@@ -17,7 +17,7 @@ FOCUSED = """() => {
 }"""
 FARTHEST = 300
 """Presses of Tab that go round a page more than once, where something came late."""
-SAVED = {"PNG": b"\x89PNG", "SVG": b"<svg", "CSV": b"", "Settings": b"version: '2'", "HTML": b"<!doctype html>"}
+SAVED = {"PNG": b"\x89PNG", "SVG": b"<svg", "CSV": b"", "Settings": b"link: ", "HTML": b"<!doctype html>"}
 """How the files begin, by button."""
 COPIED = "() => navigator.clipboard.read().then((items) => items.some((one) => one.types.includes('image/png')))"
 

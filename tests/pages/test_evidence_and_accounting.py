@@ -140,7 +140,7 @@ def test_the_sidebars_run_has_the_same_numbers_on_every_page(start: Start) -> No
     assert metric(audit, "Test accuracy") == accuracy
     assert f"Energy at k = {k}" in [item.label for item in why.metric]
     assert (right := metric(count, "Attacker guesses right")) == metric(explore, "Attacker guesses right")
-    for app in (explore, count, audit, why, compare, runs):
+    for app in (explore, count, audit, why, compare):
         assert f"Auto k ({k})" in [item.label for item in app.sidebar.toggle]
         assert right in str([item.proto for item in app.sidebar.get("html")])
     of_learners = next(item.value for item in compare.dataframe if "accuracy" in item.value).query("epsilon == 0.3")

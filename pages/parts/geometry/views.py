@@ -1,11 +1,13 @@
 """What the geometry page draws: ξ_k, margins, the spectrum and the predicted best k."""
 
+import dataclasses
 import math
 
 import pandas as pd
 import streamlit as st
 
 from pages.frame import badges, core, jobs, local, theme, words
+from pages.frame import settings as codec
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import EPSILONS, Settings
 from pages.parts.explore import curves
@@ -39,6 +41,7 @@ def _xi(settings: Settings) -> None:
     separation = shapes.Separation(settings, which, _standardise())
     n_public = _public_rows(settings)
     table, is_complete = shapes.xi(separation, kinds, n_public)
+    table = _with_pinned(table, settings, separation)
     subject = "" if is_complete else "Preview: a few classes, few rows. "
     noised = [badges.PRIVATE] if "dp_pca" in kinds else []
     figure = plots.xi_against_k(table, mode=theme.mode(), k=settings.chosen_k, subject=subject)
@@ -119,6 +122,15 @@ def _public_rows(settings: Settings) -> int | None:
         local.toggle("standardise")
     chosen = local.slider("n_public", [*offered, total], total, place=left)
     return None if chosen == total else int(chosen)
+
+
+def _with_pinned(table: pd.DataFrame, settings: Settings, separation: shapes.Separation) -> pd.DataFrame:
+    """ξ of the pinned A on its own public directions, where A looks at other rows."""
+    pinned = codec.pins(settings).get("A")
+    if pinned is None or all(getattr(pinned, name) == getattr(settings, name) for name in ("data", "backbone", "public")):
+        return table
+    pinned_table, _ = shapes.xi(dataclasses.replace(separation, settings=pinned), ["public_pca"], None)
+    return pd.concat([table, pinned_table.assign(basis="pinned")], ignore_index=True)
 
 
 VIEWS = {"gain": _gain, "xi": _xi, "margins": _margins, "spectrum": _spectrum, "best": _best}
