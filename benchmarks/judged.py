@@ -25,9 +25,9 @@ from pillar_core.arrays import Array
 from pillar_core.commands.options import printer
 from pillar_core.deferred import stats, torch
 from pillar_core.rng import stream
+from pillar_core.runs.records import without_formulas
 from pillar_core.screening import class_signal
 from pillar_core.screening.class_signal import Candidate, ClassSums
-from pillar_core.spreadsheets import without_formulas
 from pillar_core.subspace import projection_distance
 from yardstick import LENT, NONE, TASKS, Task, Yardstick, measured
 

@@ -204,8 +204,11 @@ def test_a_digit_is_drawn_by_mouse_finger_and_keyboard(new_page: Callable[..., A
     canvas, fingers = tab.locator("canvas[role=application]"), tab.context.new_cdp_session(tab)
     canvas.scroll_into_view_if_needed()
     settled(tab)
-    box, read = canvas.bounding_box(), tab.evaluate(READ)
-    (x, y), side = (box["x"], box["y"]), box["width"]
+    read = tab.evaluate(READ)
+
+    def at(right: float, down: float) -> dict[str, float]:
+        box = canvas.bounding_box()
+        return {"x": box["x"] + right * box["width"], "y": box["y"] + down * box["height"]}
 
     def expect_another_reading() -> None:
         nonlocal read
@@ -216,14 +219,13 @@ def test_a_digit_is_drawn_by_mouse_finger_and_keyboard(new_page: Callable[..., A
     first = read
     tab.get_by_role("button", name="Clear").click()
     expect_another_reading()
-    tab.mouse.move(x + side / 2, y + side / 6)
+    tab.mouse.move(**at(0.5, 0.2))
     tab.mouse.down()
-    tab.mouse.move(x + side / 2, y + 5 * side / 6, steps=5)
+    tab.mouse.move(**at(0.5, 0.8), steps=5)
     tab.mouse.up()
     expect_another_reading()
     for kind, points in (("Start", [(0.1, 0.5)]), ("Move", [(0.9, 0.5)]), ("End", [])):
-        touched = [{"x": x + side * right, "y": y + side * down} for right, down in points]
-        fingers.send("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": touched})
+        fingers.send("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": [at(*point) for point in points]})
     expect_another_reading()
     canvas.press("ArrowLeft")
     canvas.press("ArrowLeft")
