@@ -97,7 +97,9 @@ def _choice(settings: Settings) -> bool:
 def _title(name: str) -> str:
     if name == _OWN:
         return "Another one, by its name …"
-    return "Automatic: as the data set's card says, else pixels as they are" if name == AUTO else pc.BACKBONES[name].title
+    if name == AUTO:
+        return "Automatic: as the data set's card says; of yours, the network for large images and pixels for small ones"
+    return pc.BACKBONES[name].title
 
 
 def _facts(card: Backbone) -> None:
