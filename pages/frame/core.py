@@ -35,7 +35,8 @@ from pillar_core.types import Dataset, FeatureSet, Form, PublicFacts, RunRecord,
 NOT_EXTRACTED = "are not in the cache yet: open Data & backbone and press Extract."
 T = TypeVar("T")
 _SPLIT = ("data", "backbone", "public", "public_fraction", "seed")
-MOST_PIXELS, NETWORK = 3 * 64 * 64, "efficientnet_lite0"
+_MOST_PIXELS = 3 * 64 * 64
+"""Numbers of a brought image that are taken as they are, at most."""
 _MAPPED = 2000
 """Public rows of a map, at most."""
 _LOADED: set[str] = set()
@@ -238,8 +239,8 @@ def backbone(settings: Settings) -> str | None:
     if settings.backbone != AUTO:
         return settings.backbone
     brought = uploads.card(settings.data)
-    is_large = brought is not None and brought.kind == uploads.IMAGES and math.prod(brought.shape) > MOST_PIXELS
-    return NETWORK if is_large else default_backbone(settings.data)
+    is_large = brought is not None and brought.kind == uploads.IMAGES and math.prod(brought.shape) > _MOST_PIXELS
+    return starter.BACKBONE if is_large else default_backbone(settings.data)
 
 
 def is_synthetic(name: str) -> bool:

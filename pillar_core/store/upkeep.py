@@ -155,7 +155,7 @@ def _opened(path: Path) -> zipfile.ZipFile:
 def read_bundle(path: Path, root: Path) -> ImportReport:
     """What came of each entry of the zip at `path`, placed below `root`.
 
-    Raises StoreError: not a file that `write_bundle` made. OSError, zipfile.BadZipFile: it cannot be read, or `root` not written.
+    Raises StoreError: not a file that `write_bundle` made. OSError: it cannot be read, or `root` not written.
     """
     added, present, refused = 0, 0, []
     with _opened(path) as archive:

@@ -17,6 +17,7 @@ from pillar_core import plots
 from pillar_core.data import embedded, uploads, visitors
 from pillar_core.data.cards import number_of
 from pillar_core.fingerprint import fingerprint
+from pillar_core.plots.theme import Figure
 from pillar_core.runs import starter, sweep
 from pillar_core.studies import papers
 from pillar_core.studies.advice import Advice, free
@@ -47,8 +48,8 @@ def choose(settings: Settings) -> list[str]:
     return list(st.session_state["compare-learners"]) or chosen
 
 
-def read(settings: Settings, learners: list[str]) -> tuple[Form, pd.DataFrame, pd.DataFrame]:
-    """(grid, its runs in the cache, one line per learner and budget), below the state of the job, where anything is missing."""
+def read(settings: Settings, learners: list[str]) -> tuple[Form, pd.DataFrame, pd.DataFrame, str]:
+    """(grid, its runs in the cache, one line per learner and budget, their key), below the state of the job, if anything is missing."""
     budgets = sorted({*starter.HERO_EPSILONS, settings.epsilon})
     seeds = range(settings.seed, settings.seed + settings.seeds)
     shared = {**core.axes(settings), **core.public_axis(settings)}
@@ -60,7 +61,7 @@ def read(settings: Settings, learners: list[str]) -> tuple[Form, pd.DataFrame, p
     forms = [record for _, record in runs.values()]
     jobs.sweeps(grid, forms=forms, title=f"Train {len(learners)} learners at {len(grid['epsilon'])} budgets")
     key = fingerprint(*(f"{key}{record is None}" for key, (_, record) in runs.items()))
-    return grid, *_comparison(key, [form for form in forms if form is not None])
+    return grid, *_comparison(key, [form for form in forms if form is not None]), key
 
 
 @memory.cache(max_entries=16, is_free=True)
@@ -72,7 +73,7 @@ def _comparison(key: str, _records: list[Form]) -> tuple[pd.DataFrame, pd.DataFr
 def draw(settings: Settings) -> None:
     """What to try first; bars at the sidebar's ε and of learners that spend nothing, error against ε, and the table of both."""
     place = st.container()
-    grid, runs, lines = read(settings, choose(settings))
+    grid, runs, lines, key = read(settings, choose(settings))
     runs = runs.dropna(subset=["accuracy"])
     runs = runs[(runs["epsilon"] == settings.epsilon) | ~runs["method"].map(lambda name: pc.METHODS[name].is_private).astype(bool)]
     with place:
@@ -93,12 +94,17 @@ def draw(settings: Settings) -> None:
         title = f"Learners at {plots.epsilon_label(settings.epsilon)}"
         figure = plots.comparison(runs, mode=theme.mode(), levels=levels, titles=titles, title=title)
         show_figure(figure, runs, FigureInfo("compare_bars", settings, seeds=seeds_of(at_budget), command=again))
-    figure, pins = plots.error_against_epsilon(lines, mode=theme.mode()), exports.pins(settings)
+    figure, pins = _against_epsilon(key, theme.mode(), lines), exports.pins(settings)
     figure = plots.mark_pins(figure, pins[pins["data"] == settings.data], mode=theme.mode())
     info = FigureInfo(_BUDGETS_FIGURE, settings, seeds=seeds_of(lines), command=again)
     show_figure(figure, lines, info, on_select=functools.partial(take_point, _BUDGETS_FIGURE, epsilon=float, method=str))
     st.caption("Click a point to take its learner and its ε in the sidebar and on Explore.")
     _table(lines)
+
+
+@memory.cache(max_entries=32, is_free=True)
+def _against_epsilon(key: str, mode: plots.Mode, _lines: pd.DataFrame) -> Figure:
+    return plots.error_against_epsilon(_lines, mode=mode)
 
 
 def _show_advice(settings: Settings, runs: pd.DataFrame) -> None:
