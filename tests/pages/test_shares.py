@@ -25,7 +25,7 @@ SOLVED = {"accounting": ";accounting-from:epsilon"}
 FREE = {
     "core": ["_features", "_raw", "_rule_k", "_specs_by_key", "class_counts", "hero_table", "public_map", "run", "spectrum", "split"],
     "browser": ["_json"],
-    "comparison": ["_comparison"],
+    "comparison": ["_against_epsilon", "_comparison"],
     "curves": ["_curves"],
     "jobs": ["pc.jobs.spec"],
     "panels": ["_figure"],
