@@ -103,12 +103,7 @@ def audit(
     mu = mu_of(epsilon, delta)
     claimed = TradeOff("gaussian", mu=mu)
     plan = HeadPlan(
-        steps=STEPS,
-        learning_rate=LEARNING_RATE,
-        noise_multiplier=math.sqrt(STEPS) / mu,
-        l2_clip_norm=1.0,
-        n_private=N_ROWS,
-        bias=True,
+        steps=STEPS, learning_rate=LEARNING_RATE, noise_multiplier=math.sqrt(STEPS) / mu, l2_clip_norm=1.0, n_private=N_ROWS, bias=True
     )
     rows = _rows()
     findings = []

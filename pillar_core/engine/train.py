@@ -228,12 +228,7 @@ def _mechanisms(heads: Sequence[Head], noise: Sequence[Stream], norms: Sequence[
 
 
 def _batch_sum(
-    z: torch.Tensor,
-    squared_rows: torch.Tensor,
-    labels: torch.Tensor,
-    state: torch.Tensor,
-    norms: torch.Tensor,
-    clipping: Clipping,
+    z: torch.Tensor, squared_rows: torch.Tensor, labels: torch.Tensor, state: torch.Tensor, norms: torch.Tensor, clipping: Clipping
 ) -> torch.Tensor:
     """Σ clip(g_i) over the batch, in the shape of `state`: (H, C, k) weights, then the bias column where there is one."""
     k = z.shape[1]

@@ -20,22 +20,11 @@ from pillar_core.plots.evidence import (
     right_guesses,
     two_worlds,
 )
-from pillar_core.plots.geometry import (
-    BASES,
-    by_direction,
-    map_2d,
-    margin_histogram,
-    spectrum_and_gaps,
-    xi_against_k,
-)
+from pillar_core.plots.geometry import BASES, by_direction, map_2d, margin_histogram, spectrum_and_gaps, xi_against_k
 from pillar_core.plots.hero import learning_hero
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.odds import guessed_right, odds_dots, one_in
-from pillar_core.plots.prediction import (
-    best_k_against_epsilon,
-    predicted_accuracy,
-    projection_gains,
-)
+from pillar_core.plots.prediction import best_k_against_epsilon, predicted_accuracy, projection_gains
 from pillar_core.plots.privacy import bars_of_epsilon, epsilon_against_delta, epsilon_against_steps, noise_against_epsilon, trade_off_curve
 from pillar_core.plots.screening import (
     angles,

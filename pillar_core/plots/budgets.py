@@ -45,10 +45,7 @@ def mark_pins(figure: go.Figure, pins: pd.DataFrame, *, mode: Mode = "light") ->
     for letter, epsilon, accuracy in pins.dropna(subset=["accuracy"])[["pin", "epsilon", "accuracy"]].to_numpy():
         if math.isfinite(epsilon):
             looks: marks.Looks = {"mode": "markers+text", "text": [letter], "textposition": "middle right", "showlegend": False}
-            looks |= {
-                "textfont": {"color": pin_colour(letter, mode), "size": 15},
-                "hover": f"pinned {letter}: %{{y:.1f}} % error, one run",
-            }
+            looks |= {"textfont": {"color": pin_colour(letter, mode), "size": 15}, "hover": f"pinned {letter}: %{{y:.1f}} % error, one run"}
             marks.dots(figure, [epsilon], [100 - 100 * accuracy], pin_colour(letter, mode), size=11, symbol="diamond", **looks)
     return figure
 

@@ -17,12 +17,7 @@ _ROOM = 5
 
 
 def learning_hero(
-    table: pd.DataFrame,
-    *,
-    mode: Mode = "light",
-    method: str = "pillar",
-    epsilon: float | None = None,
-    data: str = "",
+    table: pd.DataFrame, *, mode: Mode = "light", method: str = "pillar", epsilon: float | None = None, data: str = ""
 ) -> go.Figure:
     """Accuracy over k at one budget, bold, the rest faint; levels of other learners, and what projecting gains.
 

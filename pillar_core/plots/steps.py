@@ -19,14 +19,7 @@ _BARS = ("rows", "noise")
 
 
 def training_in_steps(
-    points: pd.DataFrame,
-    heads: Array,
-    pushes: pd.DataFrame,
-    *,
-    noise: float,
-    pushed: str,
-    classes: Sequence[str],
-    mode: Mode = "light",
+    points: pd.DataFrame, heads: Array, pushes: pd.DataFrame, *, noise: float, pushed: str, classes: Sequence[str], mode: Mode = "light"
 ) -> go.Figure:
     """Frames, one a step, with buttons to play and a slider.
 

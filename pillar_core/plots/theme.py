@@ -204,12 +204,7 @@ def narrow_copy(figure: go.Figure) -> go.Figure:
     title = textwrap.wrap(layout["title"]["text"], 32)
     lines = textwrap.wrap(layout["meta"]["caption"], 50, break_on_hyphens=False)
     notes = [
-        note
-        | {
-            "font": note.get("font", {}) | {"size": 11},
-            "text": "<br>".join(_short_lines(note["text"])),
-            "align": "left",
-        }
+        note | {"font": note.get("font", {}) | {"size": 11}, "text": "<br>".join(_short_lines(note["text"])), "align": "left"}
         for note in layout.get("annotations", ())
         if "<i>" not in note["text"]
     ]

@@ -139,14 +139,7 @@ _MOST_EDGES = 4_000
 _MOST_NAMED = 6
 
 
-def component_graph(
-    labels: Array,
-    edges: Array,
-    *,
-    k: int,
-    n_unlabelled: int,
-    mode: theme.Mode = "light",
-) -> go.Figure:
+def component_graph(labels: Array, edges: Array, *, k: int, n_unlabelled: int, mode: theme.Mode = "light") -> go.Figure:
     """Variables 0 … k − 1 (in the disjunction) on the left ring, the others on the right.
 
     labels: (d,) component of each variable, the largest component 0. edges: (e, 2). At most 4,000 edges are drawn.

@@ -30,14 +30,7 @@ _DIRECTIONS = Memo(slots=12)
 
 
 def gsd(
-    private: Dataset,
-    public: Dataset,
-    *,
-    model: str = "probe",
-    k: int = 16,
-    n_examples: int = 2000,
-    normalised: bool = True,
-    seed: int = 0,
+    private: Dataset, public: Dataset, *, model: str = "probe", k: int = 16, n_examples: int = 2000, normalised: bool = True, seed: int = 0
 ) -> float:
     """The gradient subspace distance of two sets' train rows: in [0, 1], or [0, √k] where not normalised.
 

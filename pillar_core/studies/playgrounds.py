@@ -55,15 +55,7 @@ def mixture(
 
 
 def disjunctions(
-    *,
-    d: int,
-    k: int,
-    p: float,
-    epsilons: Sequence[float],
-    n_private: Sequence[int],
-    n_unlabelled: int,
-    seeds: int = 5,
-    seed: int = 0,
+    *, d: int, k: int, p: float, epsilons: Sequence[float], n_private: Sequence[int], n_unlabelled: int, seeds: int = 5, seed: int = 0
 ) -> pd.DataFrame:
     """Expected error of the exponential mechanism's choice among unions of components, exactly averaged over the choice.
 

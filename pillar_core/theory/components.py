@@ -68,13 +68,7 @@ def component_graph(x: Array) -> ComponentGraph:
 
 
 def choice(
-    graph: ComponentGraph,
-    x: Array,
-    y: Array,
-    *,
-    epsilon: float,
-    x_test: Array | None = None,
-    y_test: Array | None = None,
+    graph: ComponentGraph, x: Array, y: Array, *, epsilon: float, x_test: Array | None = None, y_test: Array | None = None
 ) -> Choice:
     """Every union of components with its probability ∝ exp(−ε·errors/2), exactly: nothing is sampled.
 

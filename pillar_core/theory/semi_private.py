@@ -59,9 +59,7 @@ def _theorem_3(s: Inputs) -> Numbers:
 
 register("semi_private_theorem_1", _theorem_1)
 register(
-    "semi_private_theorem_2",
-    _theorem_2,
-    ends=lambda s: {"d − k": s.d - s.k, "4e^−(d−5)/9": 4 * math.exp(-(s.d - 5) / 9), "4/d": 4 / s.d},
+    "semi_private_theorem_2", _theorem_2, ends=lambda s: {"d − k": s.d - s.k, "4e^−(d−5)/9": 4 * math.exp(-(s.d - 5) / 9), "4/d": 4 / s.d}
 )
 register(
     "semi_private_theorem_3",

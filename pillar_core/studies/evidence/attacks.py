@@ -14,17 +14,7 @@ import pandas as pd
 from pillar_core import accounting, auditing, rng
 from pillar_core.accounting import TradeOff
 from pillar_core.arrays import Array
-from pillar_core.auditing import (
-    Finding,
-    HeadRows,
-    ReleaseTape,
-    fault_injection,
-    hypothesis_test,
-    lira,
-    membership,
-    noise,
-    trajectory,
-)
+from pillar_core.auditing import Finding, HeadRows, ReleaseTape, fault_injection, hypothesis_test, lira, membership, noise, trajectory
 from pillar_core.deferred import torch
 from pillar_core.engine import HeadPlan, LinearClassifier, exact
 from pillar_core.errors import DataError, UnsupportedError

@@ -97,12 +97,7 @@ def tune(spec: RunSpec, split: SemiPrivateSplit, grid: Sequence[Candidate], *, m
     guarantee = guarantee_of(event, delta, "rdp", (SCORED_PUBLICLY, LOSERS), split.rows_per_person)
     _, winner, chosen = best
     assumptions = (*winner.guarantee.assumptions, *guarantee.assumptions)
-    return Tuned(
-        dataclasses.replace(winner, guarantee=dataclasses.replace(guarantee, assumptions=assumptions)),
-        chosen,
-        guarantee,
-        each,
-    )
+    return Tuned(dataclasses.replace(winner, guarantee=dataclasses.replace(guarantee, assumptions=assumptions)), chosen, guarantee, each)
 
 
 def budget_of(spec: RunSpec) -> float:
