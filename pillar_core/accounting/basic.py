@@ -59,9 +59,5 @@ def _refusal(events: ElementaryEvents) -> str:
 
 
 BASIC = Accountant(
-    name="basic",
-    title="Basic and advanced composition",
-    source="Dwork & Roth 2014; Kairouz, Oh & Viswanath 2015",
-    bounds=_bounds,
-    refusal=_refusal,
+    "basic", "Basic and advanced composition", "Dwork & Roth 2014; Kairouz, Oh & Viswanath 2015", bounds=_bounds, refusal=_refusal
 )

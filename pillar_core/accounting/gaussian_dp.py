@@ -97,12 +97,12 @@ def _exact_refusal(events: ElementaryEvents) -> str:
 
 
 ANALYTIC_GAUSSIAN = Accountant(
-    name="analytic_gaussian",
-    title="Analytic Gaussian",
-    source="Balle & Wang 2018; composition by Dong, Roth & Su 2022",
-    is_exact=True,
+    "analytic_gaussian",
+    "Analytic Gaussian",
+    "Balle & Wang 2018; composition by Dong, Roth & Su 2022",
     bounds=_exact_bounds,
     refusal=_exact_refusal,
+    is_exact=True,
 )
 LARGEST_LOSS = 26.0
 """exp(loss²) overflows a float beyond this; the central limit has no meaning there anyway."""
@@ -128,10 +128,10 @@ def _limit_refusal(events: ElementaryEvents) -> str:
 
 
 GDP = Accountant(
-    name="gdp",
-    title="Gaussian DP (central limit: not a bound)",
-    source="Bu, Dong, Long & Su 2020",
-    is_bound=False,
+    "gdp",
+    "Gaussian DP (central limit: not a bound)",
+    "Bu, Dong, Long & Su 2020",
     bounds=_limit_bounds,
     refusal=_limit_refusal,
+    is_bound=False,
 )

@@ -127,11 +127,9 @@ def _refusal(events: ElementaryEvents) -> str:
 
 
 PILLAR = Accountant(
-    name="pillar",
-    title="Certified numerical composition (ours)",
-    source="after Gopi, Lee & Wutschitz 2021; Doroshenko et al. 2022; Zhu, Dong & Wang 2022",
-    is_bound=True,
-    version=1,
+    "pillar",
+    "Certified numerical composition (ours)",
+    "after Gopi, Lee & Wutschitz 2021; Doroshenko et al. 2022; Zhu, Dong & Wang 2022",
     bounds=_bounds,
     refusal=_refusal,
     profile=_profile,

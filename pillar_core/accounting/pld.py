@@ -74,9 +74,9 @@ def _refusal(events: ElementaryEvents) -> str:
 
 
 PLD = Accountant(
-    name="pld",
-    title="Privacy loss distribution (dp-accounting)",
-    source="Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022",
+    "pld",
+    "Privacy loss distribution (dp-accounting)",
+    "Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022",
     bounds=_bounds,
     refusal=_refusal,
 )
@@ -142,10 +142,5 @@ def _prv_refusal(events: ElementaryEvents) -> str:
 
 
 PRV = Accountant(
-    name="prv",
-    title="Privacy random variables (prv-accountant)",
-    source="Gopi, Lee & Wutschitz 2021",
-    bounds=_prv_bounds,
-    refusal=_prv_refusal,
-    version=2,
+    "prv", "Privacy random variables (prv-accountant)", "Gopi, Lee & Wutschitz 2021", bounds=_prv_bounds, refusal=_prv_refusal, version=2
 )

@@ -236,16 +236,12 @@ def _opacus_refusal(events: ElementaryEvents) -> str:
 
 
 RDP = Accountant(
-    name="rdp",
-    title="Rényi DP",
-    source="Mironov 2017; Mironov, Talwar & Zhang 2019; conversion of Canonne, Kamath & Steinke 2020",
+    "rdp",
+    "Rényi DP",
+    "Mironov 2017; Mironov, Talwar & Zhang 2019; conversion of Canonne, Kamath & Steinke 2020",
     bounds=_bounds,
     refusal=_refusal,
 )
 OPACUS_RDP = Accountant(
-    name="opacus_rdp",
-    title="Rényi DP (Opacus)",
-    source="Mironov, Talwar & Zhang 2019, by Opacus",
-    bounds=_opacus_bounds,
-    refusal=_opacus_refusal,
+    "opacus_rdp", "Rényi DP (Opacus)", "Mironov, Talwar & Zhang 2019, by Opacus", bounds=_opacus_bounds, refusal=_opacus_refusal
 )

@@ -208,29 +208,13 @@ def odds(curve: TradeOff, *, false_positive_rate: float = 1e-3, candidates: int 
     bet = (1 + advantage(curve)) / 2
     tpr = tpr_at(curve, false_positive_rate)
     picked = reconstruction(curve, candidates)
-    innocent = 1 / false_positive_rate
-    return (
-        Odds(
-            "bet",
-            bet,
-            0.5,
-            f"Betting whether one person's row was used, the best attacker wins at most {_per(bet, 100)} bets of 100; a coin wins 50.",
-        ),
-        Odds(
-            "accusation",
-            tpr,
-            false_positive_rate,
-            f"An attacker who wrongly accuses at most 1 in {innocent:,.0f} people who were not used "
-            f"finds at most {_one_in(tpr)} of those who were.",
-        ),
-        Odds(
-            "pick",
-            picked,
-            1 / candidates,
-            f"Picking a person's record from {candidates:,} equally likely ones succeeds at most {_one_in(picked)} times; "
-            f"blind, 1 in {candidates:,}.",
-        ),
-    )
+    bets = f"Betting whether one person's row was used, the best attacker wins at most {_per(bet, 100)} bets of 100; a coin wins 50."
+    accused = f"An attacker who wrongly accuses at most 1 in {1 / false_positive_rate:,.0f} people who were not used "
+    accused += f"finds at most {_one_in(tpr)} of those who were."
+    listed = f"Picking a person's record from {candidates:,} equally likely ones succeeds at most {_one_in(picked)} times; "
+    listed += f"blind, 1 in {candidates:,}."
+    accusation = Odds("accusation", tpr, false_positive_rate, accused)
+    return Odds("bet", bet, 0.5, bets), accusation, Odds("pick", picked, 1 / candidates, listed)
 
 
 def _per(chance: float, total: int) -> str:

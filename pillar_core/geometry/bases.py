@@ -3,8 +3,6 @@
 Each basis is one eigendecomposition (or none), whose prefixes serve every k.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 from functools import cached_property
@@ -157,21 +155,15 @@ def _noisy_basis(rows: Rows, space: Transform, noise_multiplier: float | None, s
     if not rows.has_public and (space.mean is not None or space.scale is not None):
         raise DataError("dp_pca centres by public rows, and there are none: the private mean is not free. Split the data, or centre=False.")
     z = within_unit_ball(torch.from_numpy(space(rows.x)))
-    mechanism = GaussianMechanism(
-        noise_multiplier,
-        1.0,
-        Streams(seed, fingerprint(z.numpy(), noise_multiplier)).secret("geometry second moment"),
-        ledger or Ledger(),
-        replace_one_factor=2**0.5,
-        label="second moment",
-    )
+    secret = Streams(seed, fingerprint(z.numpy(), noise_multiplier)).secret("geometry second moment")
+    mechanism = GaussianMechanism(noise_multiplier, 1.0, secret, ledger or Ledger(), replace_one_factor=2**0.5, label="second moment")
     released = mechanism.release(z.T @ z)
     _, vectors = torch.linalg.eigh((released + released.T) / 2)
     ordered = np.ascontiguousarray(vectors.flip(1).float().numpy())
     return Basis(BasisKind.DP_PCA, ordered, None, Provenance.PRIVATE, len(rows.x))
 
 
-def spectrum(basis: Basis) -> pd.DataFrame:
+def spectrum(basis: Basis) -> "pd.DataFrame":
     """One row per direction: component, eigenvalue, share (of all energy), cumulative, tail Σ_{i>k} λ_i, gap Δ_k.
 
     Raises SettingError: a basis without eigenvalues (random, dp_pca).
@@ -181,7 +173,7 @@ def spectrum(basis: Basis) -> pd.DataFrame:
     return spectrum_of(basis.eigenvalues)
 
 
-def spectrum_of(eigenvalues: Array) -> pd.DataFrame:
+def spectrum_of(eigenvalues: Array) -> "pd.DataFrame":
     """The same table from (r,) eigenvalues, falling and at least 0."""
     values = np.asarray(eigenvalues, dtype=np.float64)
     if values.ndim != 1 or not len(values) or not (values >= 0).all() or not values[0] > 0 or (np.diff(values) > 0).any():

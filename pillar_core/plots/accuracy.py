@@ -3,7 +3,7 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -139,21 +139,10 @@ def _k_span(curves: pd.DataFrame, pinned: pd.DataFrame | None, reach: float | No
 def _curve(figure: go.Figure, curve: pd.DataFrame, *, epsilon: float, mode: theme.Mode, symbol: str) -> None:
     colour = theme.epsilon_colour(epsilon, mode)
     k_curves.band(figure, curve, colour, opacity=0.16)
-    hover = [_hover(row) for row in curve.itertuples()]
-    marks.line(
-        figure,
-        curve["k"],
-        100 * curve["mean"],
-        colour,
-        width=2.6,
-        mode="lines+markers",
-        name=theme.epsilon_label(epsilon),
-        legendgroup=f"{epsilon:g}",
-        text=hover,
-        marker={"symbol": symbol, "size": 7, "color": colour},
-        showlegend=False,
-        hover="%{text}<extra>" + theme.epsilon_label(epsilon) + "</extra>",
-    )
+    looks: marks.Looks = {"mode": "lines+markers", "text": [_hover(row) for row in curve.itertuples()], "legendgroup": f"{epsilon:g}"}
+    looks |= {"name": theme.epsilon_label(epsilon), "marker": {"symbol": symbol, "size": 7, "color": colour}, "showlegend": False}
+    hover = "%{text}<extra>" + theme.epsilon_label(epsilon) + "</extra>"
+    marks.line(figure, curve["k"], 100 * curve["mean"], colour, width=2.6, hover=hover, **looks)
 
 
 def _best(figure: go.Figure, curve: pd.DataFrame, *, epsilon: float, mode: theme.Mode) -> str:
@@ -187,20 +176,10 @@ def _line(
 def _ghost(figure: go.Figure, pinned: pd.DataFrame, letter: str, *, mode: theme.Mode) -> None:
     ink, colour = theme.INK[mode], theme.pin_colour(letter, mode)
     curve = over_seeds(pinned, by=["k"], value="accuracy", low=0, high=1).sort_values("k")
-    marks.line(
-        figure,
-        curve["k"],
-        100 * curve["mean"],
-        colour,
-        width=2,
-        dash="dot",
-        mode="lines+markers",
-        name=f"pinned {letter}",
-        marker={"symbol": "circle-open", "size": 8, "color": colour},
-        error_y=marks.reach(curve, colour, thickness=1, width=0),
-        showlegend=False,
-        hover=f"{letter}, k = %{{x}}: %{{y:.1f}} %<extra>pinned {letter}</extra>",
-    )
+    looks: marks.Looks = {"mode": "lines+markers", "name": f"pinned {letter}", "error_y": marks.reach(curve, colour, thickness=1, width=0)}
+    looks |= {"marker": {"symbol": "circle-open", "size": 8, "color": colour}, "showlegend": False}
+    hover = f"{letter}, k = %{{x}}: %{{y:.1f}} %<extra>pinned {letter}</extra>"
+    marks.line(figure, curve["k"], 100 * curve["mean"], colour, width=2, dash="dot", hover=hover, **looks)
     place = curve.iloc[len(curve) * (1 + "ABC".index(letter)) // 4]
     marks.note(
         figure, math.log10(place["k"]), 100 * place["mean"], f"pinned {letter}", colour, yshift=16, bgcolor=theme.fade(ink.surface, 0.7)
@@ -212,36 +191,28 @@ def _history(history: pd.DataFrame, *, mode: theme.Mode) -> list[marks.Looks]:
     budgets: dict[float, list[tuple[float, float]]] = {}
     for epsilon, k, accuracy in zip(history["epsilon"].tolist(), history["k"].tolist(), history["accuracy"].tolist(), strict=True):
         budgets.setdefault(epsilon, []).append((k, 100 * accuracy))
-    return [
-        {
-            "type": "scatter",
-            "x": [k for k, _ in sorted(points)],
-            "y": [accuracy for _, accuracy in sorted(points)],
-            "mode": "lines+markers",
-            "line": {"color": theme.fade(theme.epsilon_colour(epsilon, mode), 0.35), "width": 1.4, "dash": "dot"},
-            "marker": {"size": 7, "color": theme.fade(theme.epsilon_colour(epsilon, mode), 0.65), "symbol": "circle"},
-            "name": f"your runs, {theme.epsilon_label(epsilon)}",
-            "hovertemplate": f"k = %{{x}}: %{{y:.1f}} %<extra>one run of yours, {theme.epsilon_label(epsilon)}</extra>",
-        }
-        for epsilon, points in sorted(budgets.items())
-    ]
+    traces = []
+    for epsilon, points in sorted(budgets.items()):
+        colour, label = theme.epsilon_colour(epsilon, mode), theme.epsilon_label(epsilon)
+        ks, percents = zip(*sorted(points), strict=True)
+        line = {"color": theme.fade(colour, 0.35), "width": 1.4, "dash": "dot"}
+        looks: marks.Looks = {"line": line, "marker": {"size": 7, "color": theme.fade(colour, 0.65), "symbol": "circle"}}
+        hover = f"k = %{{x}}: %{{y:.1f}} %<extra>one run of yours, {label}</extra>"
+        traces.append({**_trace(ks, percents, f"your runs, {label}", hover), "mode": "lines+markers", **looks})
+    return traces
 
 
 def _star(present: Here, *, mode: theme.Mode) -> marks.Looks:
     """The star of the present settings."""
     colour, label = theme.epsilon_colour(present.epsilon, mode), theme.as_text(present.label)
-    return {
-        "type": "scatter",
-        "x": [present.k],
-        "y": [100 * present.accuracy],
-        "mode": "markers",
-        "marker": {"size": 19, "color": colour, "symbol": "star", "line": {"width": 1.6, "color": theme.INK[mode].surface}},
-        "showlegend": False,
-        "name": label,
-        "legendgroup": f"{present.epsilon:g}",
-        "meta": "here",
-        "hovertemplate": f"{label}: k = %{{x}}, %{{y:.1f}} %<extra>one run</extra>",
-    }
+    marker = {"size": 19, "color": colour, "symbol": "star", "line": {"width": 1.6, "color": theme.INK[mode].surface}}
+    looks: marks.Looks = {"marker": marker, "showlegend": False, "legendgroup": f"{present.epsilon:g}", "meta": "here"}
+    hover = f"{label}: k = %{{x}}, %{{y:.1f}} %<extra>one run</extra>"
+    return {**_trace([present.k], [100 * present.accuracy], label, hover), "mode": "markers", **looks}
+
+
+def _trace(x: Sequence[float], y: Sequence[float], name: str, hover: str) -> marks.Looks:
+    return {"type": "scatter", "x": list(x), "y": list(y), "name": name, "hovertemplate": hover}
 
 
 def _note(figure: go.Figure, present: Here, *, mode: theme.Mode) -> marks.Looks:

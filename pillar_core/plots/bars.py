@@ -67,19 +67,9 @@ def expected(table: pd.DataFrame, *, title: str, chosen: str, caption: str, mode
     """
     colours = [marks.MARKED[mode] if name == chosen else INK[mode].accent for name in table["name"]]
     figure = go.Figure()
-    marks.dots(
-        figure,
-        100 * table["mean"],
-        table["name"],
-        colours,
-        size=12,
-        error_x=marks.reach(table, INK[mode].muted, thickness=1.6, width=5),
-        mode="markers+text",
-        text=[f"{100 * value:.0f}" for value in table["mean"]],
-        textposition="top center",
-        cliponaxis=False,
-        hover="%{y}: %{x:.1f} %",
-    )
+    looks: marks.Looks = {"mode": "markers+text", "text": [f"{100 * value:.0f}" for value in table["mean"]], "textposition": "top center"}
+    looks |= {"error_x": marks.reach(table, INK[mode].muted, thickness=1.6, width=5), "cliponaxis": False}
+    marks.dots(figure, 100 * table["mean"], table["name"], colours, size=12, hover="%{y}: %{x:.1f} %", **looks)
     marks.names_axis(figure, list(table["name"]))
     ends = zip(table["name"], table["low"], table["high"], strict=True)
     words = "; ".join(f"{name} {100 * low:.0f} to {100 * high:.0f} percent" for name, low, high in ends)
@@ -119,17 +109,9 @@ def overlay(runs: pd.DataFrame, lines: pd.DataFrame, *, labels: dict[str, str], 
         name = f"{number + 1}. {labels[str(line['group'])]}"
         reach = 0.0 if pd.isna(line["low"]) else 100 * (line["high"] - line["mean"])
         marks.dots(figure, accuracies, [name] * len(accuracies), fade(colour, 0.4), size=7, hover="%{x:.1f} %<extra>one seed</extra>")
-        marks.dots(
-            figure,
-            [100 * line["mean"]],
-            [name],
-            colour,
-            size=13,
-            symbol="diamond",
-            edge=(1, INK[mode].text),
-            error_x={"type": "data", "array": [reach], "color": INK[mode].text, "thickness": 1.4},
-            hover="%{x:.1f} %<extra>mean</extra>",
-        )
+        looks: marks.Looks = {"symbol": "diamond", "edge": (1, INK[mode].text), "hover": "%{x:.1f} %<extra>mean</extra>"}
+        looks["error_x"] = {"type": "data", "array": [reach], "color": INK[mode].text, "thickness": 1.4}
+        marks.dots(figure, [100 * line["mean"]], [name], colour, size=13, **looks)
     best = lines.sort_values("mean").iloc[-1]
     fields = {"settings": len(lines), "percent": 100 * best["mean"], "best": labels[str(best["group"])]}
     return finish_by_name(figure, "overlay", mode=mode, height=130 + 44 * len(lines), **fields)

@@ -53,29 +53,19 @@ def mark_pins(figure: go.Figure, pins: pd.DataFrame, *, mode: Mode = "light") ->
 def _learner(figure: go.Figure, rows: pd.DataFrame, name: str, mode: Mode) -> None:
     style = method_style(name)
     errors = rows.assign(mean=1 - rows["mean"], low=1 - rows["high"], high=1 - rows["low"])
-    marks.line(
-        figure,
-        rows["epsilon"],
-        100 * errors["mean"],
-        style.colour(mode),
-        dash=style.dash,
-        error_y=marks.reach(errors, fade(style.colour(mode), 0.7), width=3),
-        mode="lines+markers",
-        name=rows["title"].iloc[0],
-        marker={"symbol": style.symbol, "size": 8},
-        customdata=list(zip(rows["epsilon"], rows["method"], rows["seeds"], strict=True)),
-        hover="%{fullData.name}: %{y:.1f} % error at %{x}, n = %{customdata[2]}",
-    )
+    looks: marks.Looks = {"mode": "lines+markers", "name": rows["title"].iloc[0], "marker": {"symbol": style.symbol, "size": 8}}
+    looks["error_y"] = marks.reach(errors, fade(style.colour(mode), 0.7), width=3)
+    looks["customdata"] = list(zip(rows["epsilon"], rows["method"], rows["seeds"], strict=True))
+    hover = "%{fullData.name}: %{y:.1f} % error at %{x}, n = %{customdata[2]}"
+    marks.line(figure, rows["epsilon"], 100 * errors["mean"], style.colour(mode), dash=style.dash, hover=hover, **looks)
 
 
 def _reference(figure: go.Figure, rows: pd.DataFrame, name: str, mode: Mode) -> None:
     level = 100 - 100 * float(rows["mean"].mean())
-    figure.add_hline(
-        y=level,
-        line={"color": INK[mode].muted, "dash": method_style(name).dash, "width": 1.3},
-        annotation={"text": f"{REFERENCES[name]}: {level:.1f} %", "font": {"color": INK[mode].muted, "size": 12}},
-        annotation_position="top left",
-    )
+    muted = INK[mode].muted
+    words = {"text": f"{REFERENCES[name]}: {level:.1f} %", "font": {"color": muted, "size": 12}}
+    line = {"color": muted, "dash": method_style(name).dash, "width": 1.3}
+    figure.add_hline(y=level, line=line, annotation=words, annotation_position="top left")
 
 
 def budget_curve(

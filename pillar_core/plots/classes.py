@@ -29,13 +29,9 @@ def class_balance(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
     figure = go.Figure()
     for part in parts:
         rows = table[table["part"] == part]
-        figure.add_bar(
-            x=rows["class"].astype(str),
-            y=rows["rows"],
-            name=part,
-            marker={"color": colours.get(part, INK[mode].muted), "cornerradius": 3},
-            hovertemplate=f"%{{x}}: %{{y}} rows<extra>{part}</extra>",
-        )
+        looks: marks.Looks = {"name": part, "marker": {"color": colours.get(part, INK[mode].muted), "cornerradius": 3}}
+        looks["hovertemplate"] = f"%{{x}}: %{{y}} rows<extra>{part}</extra>"
+        figure.add_bar(x=rows["class"].astype(str), y=rows["rows"], **looks)
     figure.update_xaxes(categoryarray=order, showticklabels=len(order) <= 40)
     totals = table.groupby("class")["rows"].sum()
     fields = {"rows": int(totals.sum()), "classes": len(order), "fewest": int(totals.min()), "most": int(totals.max())}
@@ -66,16 +62,8 @@ def per_class(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
     if has_seeds:
         style = {"name": "private, each seed", "hover": "%{y}: %{x:.1f} %<extra>one seed</extra>"}
         marks.dots(figure, 100 * seeds["recall"], seeds["class"].astype(str), fade(ink.accent, 0.55), size=6, **style)
-    marks.dots(
-        figure,
-        100 * private["mean"],
-        names,
-        ink.accent,
-        size=10,
-        name="private, mean",
-        error_x=marks.reach(private, ink.accent, thickness=1.6, width=0),
-        hover="%{y}: %{x:.1f} %<extra>private model</extra>",
-    )
+    style = {"name": "private, mean", "error_x": marks.reach(private, ink.accent, thickness=1.6, width=0)}
+    marks.dots(figure, 100 * private["mean"], names, ink.accent, size=10, hover="%{y}: %{x:.1f} %<extra>private model</extra>", **style)
     is_few = len(names) <= _MANY
     figure.update_yaxes(categoryarray=list(names)[::-1], dtick=1 if is_few else None, showgrid=is_few)
     words = names + " with " + (100 * private["mean"]).map("{:.1f}".format)
@@ -122,15 +110,9 @@ def possible_answers(table: pd.DataFrame, *, label: str = "", mode: Mode = "ligh
         colour = ink.muted if label and str(name) != label else ink.accent
         hover = f"{len(dots)} of {(table['epsilon'] == epsilon).sum()} models say {as_text(str(name))}"
         marks.dots(figure, x, y, colour, size=9, hover=hover, showlegend=False, meta=place)
-    figure.update_xaxes(
-        tickvals=list(range(len(names))), ticktext=names, range=[-0.6, max(len(names), 3) - 0.4], showgrid=False, title_text="answer"
-    )
-    figure.update_yaxes(
-        tickvals=list(range(len(budgets))),
-        ticktext=[epsilon_value(epsilon) for epsilon in budgets],
-        title_text="ε",
-        range=[-0.6, len(budgets) - 0.4],
-    )
+    across, up = [-0.6, max(len(names), 3) - 0.4], [-0.6, len(budgets) - 0.4]
+    figure.update_xaxes(tickvals=list(range(len(names))), ticktext=names, range=across, showgrid=False, title_text="answer")
+    figure.update_yaxes(tickvals=list(range(len(budgets))), ticktext=[*map(epsilon_value, budgets)], title_text="ε", range=up)
     shares = table.groupby("epsilon")["class"].agg(lambda answers: answers.value_counts(normalize=True).max())
     summary = "; ".join(f"ε = {epsilon_value(epsilon)}: {100 * shares[epsilon]:.0f} percent agree" for epsilon in budgets)
     draws = int(table.groupby("epsilon").size().max())

@@ -69,19 +69,10 @@ def _style(known: pd.DataFrame, rows: pd.DataFrame, place: int, count: int, mode
 
 def _line(figure: go.Figure, rows: pd.DataFrame, name: str, style: dict[str, str], scale: float, wanted_seeds: int | None) -> None:
     symbols = [style["symbol"] + ("-open" if wanted_seeds is not None and count < wanted_seeds else "") for count in rows["seeds"]]
-    marks.line(
-        figure,
-        rows["x"],
-        scale * rows["mean"],
-        style["colour"],
-        dash=style["dash"],
-        error_y=marks.reach(rows, theme.fade(style["colour"], 0.7), scale=scale, width=3),
-        mode="lines+markers",
-        name=name,
-        marker={"symbol": symbols, "size": 9, "line": {"width": 1.6}},
-        customdata=rows["seeds"],
-        hover="%{fullData.name}: %{y:.3g} at %{x}, n = %{customdata}",
-    )
+    looks: marks.Looks = {"mode": "lines+markers", "name": name, "marker": {"symbol": symbols, "size": 9, "line": {"width": 1.6}}}
+    looks |= {"error_y": marks.reach(rows, theme.fade(style["colour"], 0.7), scale=scale, width=3), "customdata": rows["seeds"]}
+    hover = "%{fullData.name}: %{y:.3g} at %{x}, n = %{customdata}"
+    marks.line(figure, rows["x"], scale * rows["mean"], style["colour"], dash=style["dash"], hover=hover, **looks)
 
 
 def accuracy_by(

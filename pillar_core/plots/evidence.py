@@ -45,18 +45,9 @@ def membership_roc(
             style: marks.Looks = {"shape": shape, "showlegend": False, "legendgroup": str(name)}
             style |= {"fill": "tonexty", "fillcolor": fade(colour, 0.14)} if end == "high" else {}
             marks.line(figure, rates, band[end].clip(lower=least / 10), fade(colour, 0.5), width=0.6, **style)
-        marks.line(
-            figure,
-            visible["false_positive_rate"],
-            visible["true_positive_rate"],
-            colour,
-            width=2,
-            dash=DASHES[place % 4],
-            shape="hv",
-            name=str(name),
-            legendgroup=str(name),
-            hover="%{fullData.name}: finds %{y:.3g} at %{x:.3g} false alarms",
-        )
+        looks: marks.Looks = {"shape": "hv", "name": str(name), "legendgroup": str(name), "dash": DASHES[place % 4], "width": 2}
+        hover = "%{fullData.name}: finds %{y:.3g} at %{x:.3g} false alarms"
+        marks.line(figure, visible["false_positive_rate"], visible["true_positive_rate"], colour, hover=hover, **looks)
     attacks = ", ".join(map(str, roc["attack"].unique()))
     fields = {"members": members, "non_members": non_members, "attacks": attacks, "least": 100 * least}
     figure = finish_by_name(figure, "membership_roc", mode=mode, **fields)
@@ -96,15 +87,9 @@ def individual_by_class(table: pd.DataFrame, *, mode: Mode = "light", stated: fl
     spread = spread.sort_values("median")
     drawn = spread.tail(24)
     figure = go.Figure()
-    marks.dots(
-        figure,
-        drawn["median"],
-        [str(name) for name in drawn.index],
-        categorical(1, mode)[0],
-        size=10,
-        error_x=marks.reach(drawn, fade(categorical(1, mode)[0], 0.55), value="median", scale=1, thickness=3, width=0),
-        hover="%{y}: median ε %{x:.2f}",
-    )
+    colour, names = categorical(1, mode)[0], [str(name) for name in drawn.index]
+    reach = marks.reach(drawn, fade(colour, 0.55), value="median", scale=1, thickness=3, width=0)
+    marks.dots(figure, drawn["median"], names, colour, size=10, error_x=reach, hover="%{y}: median ε %{x:.2f}")
     figure.add_vline(x=stated, line={"color": marks.MARKED[mode], "width": 2})
     note = "" if len(spread) == len(drawn) else f" The {len(drawn)} most exposed of {len(spread)} classes."
     summary = "; ".join(f"{name} {value:.2f}" for name, value in drawn["median"].items())
@@ -204,15 +189,6 @@ def reconstruction_strip(
 
 
 def _mark(figure: go.Figure, x: float, text: str, colour: str, dash: str, side: str) -> None:
-    figure.add_vline(
-        x=x,
-        line={"color": colour, "dash": dash, "width": 2},
-        annotation={
-            "text": text,
-            "font": {"color": colour, "size": 13},
-            "xanchor": side,
-            "xshift": 6 if side == "left" else -6,
-            "y": 1.0,
-            "yanchor": "bottom" if side == "left" else "top",
-        },
-    )
+    place = {"xanchor": "left", "xshift": 6, "yanchor": "bottom"} if side == "left" else {"xanchor": side, "xshift": -6, "yanchor": "top"}
+    annotation = {"text": text, "font": {"color": colour, "size": 13}, "y": 1.0, **place}
+    figure.add_vline(x=x, line={"color": colour, "dash": dash, "width": 2}, annotation=annotation)

@@ -82,20 +82,13 @@ def spectrum_and_gaps(table: pd.DataFrame, *, mode: theme.Mode = "light", k: int
         ("cumulative", "first %{x}: %{y:.1f} % of the energy", "energy held, %"),
         ("gap", "Δ at k = %{x}: %{y:.3g}", "gap Δ_k = λ_k − λ_k₊₁"),
     )
+    ink = theme.INK[mode].accent
     figure = make_subplots(cols=3, horizontal_spacing=0.1, subplot_titles=[title for _, _, title in panels])
     for place, (name, hover, _) in enumerate(panels, start=1):
-        figure.add_scatter(
-            x=table["component"],
-            y=100 * table[name] if place == 2 else table[name].where(table[name] > 0),  # what a logarithmic axis can show
-            mode="lines" if place < 3 else "markers",
-            line={"color": (colour := theme.INK[mode].accent), "width": 2.4},
-            marker={"size": 4, "color": theme.fade(colour, 0.7)},
-            fill="tozeroy" if place == 2 else None,
-            fillcolor=theme.fade(colour, 0.12),
-            hovertemplate=hover + "<extra></extra>",
-            row=1,
-            col=place,
-        )
+        y = 100 * table[name] if place == 2 else table[name].where(table[name] > 0)  # what a logarithmic axis can show
+        looks: marks.Looks = {"mode": "lines" if place < 3 else "markers", "marker": {"size": 4, "color": theme.fade(ink, 0.7)}}
+        looks |= {"fill": "tozeroy" if place == 2 else None, "fillcolor": theme.fade(ink, 0.12), "row": 1, "col": place}
+        marks.line(figure, table["component"], y, ink, width=2.4, hover=hover, **looks)
         shape: marks.Looks = {"range": [0, 103]} if place == 2 else {"type": "log", "exponentformat": "power", "dtick": 1}
         figure.update_yaxes(**shape, row=1, col=place)
     figure.update_xaxes(type="log", dtick=1, title_text="k (log scale)")
@@ -142,15 +135,9 @@ def by_direction(
     figure = go.Figure()
     for (column, label), (shape, colour, dash) in zip(labels.items(), styles, strict=False):
         order = table[table[column] > 0] if y_log else table
-        figure.add_scatter(
-            x=order["direction"],
-            y=order[column],
-            name=label,
-            mode=shape,
-            marker={"color": colour, "size": 6},
-            line={"color": colour, "width": 2.4, "dash": dash},
-            hovertemplate="direction %{x}: %{y:.3g}<extra>" + label + "</extra>",
-        )
+        hover = "direction %{x}: %{y:.3g}<extra>" + label + "</extra>"
+        looks: marks.Looks = {"name": label, "mode": shape, "marker": {"color": colour, "size": 6}}
+        marks.line(figure, order["direction"], order[column], colour, width=2.4, dash=dash, hover=hover, **looks)
     figure.update_xaxes(type="log", dtick=1, title_text="direction (log scale)")
     figure.update_yaxes(type="log" if y_log else "linear", title_text=y_title, rangemode="tozero" if not y_log else "normal")
     figure.update_layout(legend={"orientation": "h", "y": -0.3})
@@ -185,13 +172,9 @@ def map_2d(table: pd.DataFrame, *, answered_by: str = "", mode: theme.Mode = "li
 
 
 def _points(figure: go.Figure, rows: pd.DataFrame, *, name: str, colour: str, symbol: str) -> None:
-    figure.add_scattergl(
-        x=rows["x"],
-        y=rows["y"],
-        mode="markers",
-        name=name,
-        customdata=rows.index,
-        marker={"size": 6, "opacity": 0.75, "color": colour, "symbol": symbol},
-        text=["<br>".join(textwrap.wrap(text, 60, max_lines=3, placeholder=" …")) for text in rows["text"]] if "text" in rows else None,
-        hovertemplate=f"{name}{'<br>%{text}' * ('text' in rows)}<extra></extra>",
-    )
+    marker = {"size": 6, "opacity": 0.75, "color": colour, "symbol": symbol}
+    looks: marks.Looks = {"mode": "markers", "name": name, "customdata": rows.index, "marker": marker}
+    if "text" in rows:
+        looks["text"] = ["<br>".join(textwrap.wrap(text, 60, max_lines=3, placeholder=" …")) for text in rows["text"]]
+    hover = f"{name}{'<br>%{text}' * ('text' in rows)}<extra></extra>"
+    figure.add_scattergl(x=rows["x"], y=rows["y"], hovertemplate=hover, **looks)

@@ -56,19 +56,11 @@ def learning_hero(
     k_curves.k_axis(figure, [float(k) for k in main["k"]], title=title)
     figure.update_xaxes(range=k_curves.axis_range(span))
     figure.update_yaxes(tickvals=list(range(0, 101, 10)), range=[low - (margin := 0.06 * (high - low)), high + margin])
-    drawn = finish_by_name(
-        figure,
-        "learning_hero",
-        mode=mode,
-        data=f"{data}. " if data else "",
-        seeds=seeds_phrase(points["seeds"]),
-        budget=epsilon_label(tight),
-        rivals=_rivals(float(top["mean"]), low_level, public_level),
-        percent=100 * top["mean"],
-        k=top["k"],
-        gain="" if low_level is None else _gain(lead),
-        fall=", and falls after it: too many directions add noise" if _is_below(main.iloc[-1], top) else "",
-    )
+    words: marks.Looks = {"data": f"{data}. " if data else "", "seeds": seeds_phrase(points["seeds"]), "budget": epsilon_label(tight)}
+    words |= {"percent": 100 * top["mean"], "k": top["k"], "rivals": _rivals(float(top["mean"]), low_level, public_level)}
+    words["gain"] = "" if low_level is None else _gain(lead)
+    words["fall"] = ", and falls after it: too many directions add noise" if _is_below(main.iloc[-1], top) else ""
+    drawn = finish_by_name(figure, "learning_hero", mode=mode, **words)
     return drawn.update_layout(margin_t=drawn.layout.margin.t + 20)
 
 
@@ -95,18 +87,9 @@ def _is_below(point: pd.Series, top: pd.Series) -> bool:
 def _line(figure: go.Figure, curve: pd.DataFrame, *, epsilon: float, bold: bool, mode: Mode) -> None:
     colour = epsilon_colour(epsilon, mode)
     k_curves.band(figure, curve, colour, opacity=0.2 if bold else 0.08)
-    marks.line(
-        figure,
-        curve["k"],
-        100 * curve["mean"],
-        colour if bold else fade(colour, 0.75),
-        width=3.6 if bold else 2,
-        shape="spline",
-        smoothing=0.5,
-        mode="lines+markers" if bold else "lines",
-        marker={"size": 7, "color": colour},
-        hover="k = %{x}: %{y:.1f} %<extra>" + epsilon_label(epsilon) + "</extra>",
-    )
+    looks: marks.Looks = {"shape": "spline", "smoothing": 0.5, "mode": "lines+markers" if bold else "lines", "width": 3.6 if bold else 2}
+    looks |= {"marker": {"size": 7, "color": colour}, "hover": "k = %{x}: %{y:.1f} %<extra>" + epsilon_label(epsilon) + "</extra>"}
+    marks.line(figure, curve["k"], 100 * curve["mean"], colour if bold else fade(colour, 0.75), **looks)
 
 
 def _rule(

@@ -33,15 +33,9 @@ def without_noise(figure: Figure, table: pd.DataFrame, *, mode: Mode, **line: Js
     curve = over_seeds(rows, by=["k"], value="accuracy", low=0, high=1).sort_values("k")
     muted = INK[mode].muted
     if len(curve):
-        figure.add_scatter(
-            x=curve["k"],
-            y=100 * curve["mean"],
-            mode="lines",
-            name="no noise",
-            line={"color": muted, "width": 1.4, **line},
-            error_y=marks.reach(curve, muted, thickness=1, width=0),
-            hovertemplate="k = %{x} without noise: %{y:.1f} %<extra>non-private</extra>",
-        )
+        looks: marks.Looks = {"width": 1.4, "name": "no noise", "error_y": marks.reach(curve, muted, thickness=1, width=0)}
+        hover = "k = %{x} without noise: %{y:.1f} %<extra>non-private</extra>"
+        marks.line(figure, curve["k"], 100 * curve["mean"], muted, hover=hover, **(looks | line))
     return curve
 
 

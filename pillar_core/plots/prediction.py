@@ -74,17 +74,9 @@ def predicted_accuracy(
     if measured is not None and len(measured):
         inside = measured[measured["k"].between(float(rows["k"].iloc[0]), float(rows["k"].iloc[-1]))]
         means = over_seeds(inside, by=["k"], value="accuracy", low=0, high=1).sort_values("k")
-        marks.dots(
-            figure,
-            means["k"],
-            100 * means["mean"],
-            ink.surface,
-            size=10,
-            edge=(2.4, ink.text),
-            name="measured",
-            error_y=marks.reach(means, ink.text, width=4),
-            hover="measured: %{y:.1f} % at k = %{x}",
-        )
+        looks: marks.Looks = {"edge": (2.4, ink.text), "name": "measured", "error_y": marks.reach(means, ink.text, width=4)}
+        hover = "measured: %{y:.1f} % at k = %{x}"
+        marks.dots(figure, means["k"], 100 * means["mean"], ink.surface, size=10, hover=hover, **looks)
         top = best(means)
         marks.ring(figure, top["k"], 100 * top["mean"], ink.text, size=20, hover="best measured k: %{x}")
         summary += f" Best measured k {top['k']:g} with {100 * top['mean']:.1f} percent."
@@ -122,17 +114,10 @@ def best_k_against_epsilon(predicted: pd.DataFrame, measured: pd.DataFrame | Non
     caption = "The predicted best k, a model; the band holds every k within one point of its accuracy."
     if measured is not None and len(measured):
         points = measured[measured["epsilon"].map(math.isfinite)]
-        marks.dots(
-            figure,
-            points["epsilon"],
-            points["k"],
-            [theme.epsilon_colour(float(value), mode) for value in points["epsilon"]],
-            size=11,
-            edge=(2, ink.surface),
-            name="measured",
-            error_y=marks.reach(points, ink.muted, value="k", scale=1, thickness=1.6, width=5),
-            hover="ε = %{x}: best k = %{y}<extra>measured</extra>",
-        )
+        colours = [theme.epsilon_colour(float(value), mode) for value in points["epsilon"]]
+        looks: marks.Looks = {"edge": (2, ink.surface), "name": "measured", "hover": "ε = %{x}: best k = %{y}<extra>measured</extra>"}
+        looks["error_y"] = marks.reach(points, ink.muted, value="k", scale=1, thickness=1.6, width=5)
+        marks.dots(figure, points["epsilon"], points["k"], colours, size=11, **looks)
         summary += ". Measured: " + "; ".join(f"ε = {row.epsilon:g}: {row.k:g}" for row in points.itertuples())
         caption = "Line: a model. Points: the best measured k, chosen on test rows. Band and bars: every k within one point of accuracy."
     figure.update_xaxes(marks.log_axis([0.1, 0.3, 1, 3, 8], "ε (log scale), more privacy to the left"))

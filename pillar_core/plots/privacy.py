@@ -17,16 +17,9 @@ def epsilon_against_steps(table: pd.DataFrame, *, mode: Mode = "light", delta: f
     figure, colours = go.Figure(), categorical(7, mode)
     for place, (name, rows) in enumerate(table.groupby("accountant", sort=False)):
         bound = bool(rows["is_bound"].iloc[0])
-        marks.line(
-            figure,
-            rows["steps"],
-            rows["epsilon"],
-            colours[_PLACES[place % 7]] if bound else INK[mode].text,
-            width=4 if place == 0 else 2,
-            dash=DASHES[place % 6] if bound else "dot",
-            name=str(name),
-            hover="%{fullData.name}: ε ≤ %{y:.4g} after %{x:,} steps",
-        )
+        colour, dash = (colours[_PLACES[place % 7]], DASHES[place % 6]) if bound else (INK[mode].text, "dot")
+        words: marks.Looks = {"name": str(name), "hover": "%{fullData.name}: ε ≤ %{y:.4g} after %{x:,} steps"}
+        marks.line(figure, rows["steps"], rows["epsilon"], colour, width=4 if place == 0 else 2, dash=dash, **words)
     figure.add_vline(x=present, line={"color": INK[mode].muted, "dash": "dash", "width": 1.2})
     last = table[table["steps"] == table["steps"].max()]
     figure.update_xaxes(range=[-0.03, math.log10(table["steps"].max()) + 0.03])  # else a phone shows all that has ticks

@@ -66,16 +66,10 @@ def ranking(
         colour = ink.muted if name in (noise_images, yardstick) else ink.accent
         is_first = name == real[0]
         marks.line(figure, [0, row["value"]], [label, label], theme.fade(colour, 0.28), width=9)
-        marks.dots(
-            figure,
-            [row["value"]],
-            [label],
-            colour,
-            size=15 if is_first else 12,
-            symbol="diamond" if is_first else "circle",
-            error_x=marks.reach(rows.loc[[name]], ink.text, value="value", scale=1, thickness=1.6, width=5),
-            hover=f"<b>{label}</b><br>{form.format(row['value'])}{_ends(row, form)}<br>rank {row['rank']:.0f}",
-        )
+        looks: marks.Looks = {"size": 15, "symbol": "diamond"} if is_first else {"size": 12, "symbol": "circle"}
+        looks["error_x"] = marks.reach(rows.loc[[name]], ink.text, value="value", scale=1, thickness=1.6, width=5)
+        hover = f"<b>{label}</b><br>{form.format(row['value'])}{_ends(row, form)}<br>rank {row['rank']:.0f}"
+        marks.dots(figure, [row["value"]], [label], colour, hover=hover, **looks)
         edge = row["high"] if math.isfinite(row["high"]) else row["value"]
         keywords: marks.Looks = {"weight": 700 if is_first else 500, "bgcolor": ink.surface, "xanchor": "left", "xshift": 12}
         marks.note(figure, edge, label, form.format(row["value"]), ink.text, size=14, **keywords)
@@ -91,19 +85,11 @@ def ranking(
     marks.names_axis(figure, labels, tickfont={"size": 14, "color": ink.text})
     verdict = _verdict(rows.loc[real], [labels[names.index(name)] for name in real], table.attrs.get("rivals"), is_kept)
     budget = float(table["epsilon_upper"].iloc[0])
-    return theme.finish_by_name(
-        figure,
-        "ranking",
-        mode=mode,
-        height=190 + 44 * len(names),
-        verdict=verdict,
-        private=private,
-        cost=f"One release at ε ≤ {budget:.3g} ranks them all. " if math.isfinite(budget) else "Reads private rows without noise. ",
-        intervals="95 % intervals" if rows["low"].notna().all() else "One draw: no interval",
-        rows=int(rows["n_examples"].max()),
-        sets=len(names),
-        summary="; ".join(f"{label} {form.format(rows.loc[name, 'value'])}" for name, label in zip(names, labels, strict=True)),
-    )
+    words: marks.Looks = {"verdict": verdict, "private": private, "rows": int(rows["n_examples"].max()), "sets": len(names)}
+    words["cost"] = f"One release at ε ≤ {budget:.3g} ranks them all. " if math.isfinite(budget) else "Reads private rows without noise. "
+    words["intervals"] = "95 % intervals" if rows["low"].notna().all() else "One draw: no interval"
+    words["summary"] = "; ".join(f"{label} {form.format(rows.loc[name, 'value'])}" for name, label in zip(names, labels, strict=True))
+    return theme.finish_by_name(figure, "ranking", mode=mode, height=190 + 44 * len(names), **words)
 
 
 def angles(table: pd.DataFrame, *, mode: theme.Mode = "light", titles: Mapping[str, str] | None = None) -> go.Figure:
@@ -166,19 +152,10 @@ def score_against_accuracy(
     colours, symbols = theme.categorical(len(rows), mode), theme.class_symbols(len(rows))
     for (_, row), colour, symbol in zip(rows.iterrows(), colours, symbols, strict=True):
         label = (titles or {}).get(row["public"], row["public"])
-        marks.dots(
-            figure,
-            [row["value"]],
-            [100 * means.loc[row["public"], "mean"]],
-            colour,
-            size=13,
-            symbol=symbol,
-            mode="markers+text",
-            text=[f"  {label}"],
-            textposition="middle right",
-            error_y=marks.reach(means.loc[[row["public"]]], theme.fade(colour, 0.7), thickness=1.5),
-            hover=f"{label}<br>score %{{x:.3f}}<br>accuracy %{{y:.1f}} %",
-        )
+        looks: marks.Looks = {"symbol": symbol, "mode": "markers+text", "text": [f"  {label}"], "textposition": "middle right"}
+        looks["error_y"] = marks.reach(means.loc[[row["public"]]], theme.fade(colour, 0.7), thickness=1.5)
+        hover = f"{label}<br>score %{{x:.3f}}<br>accuracy %{{y:.1f}} %"
+        marks.dots(figure, [row["value"]], [100 * means.loc[row["public"], "mean"]], colour, size=13, hover=hover, **looks)
     if baseline is not None:
         figure.add_hline(
             y=100 * baseline, line={"color": theme.INK[mode].muted, "width": 1.5, "dash": "dot"}, annotation_text="no public data"
@@ -202,17 +179,9 @@ def public_rows(table: pd.DataFrame, *, titles: Mapping[str, str] | None = None,
     for _, rows in means.groupby(["public", "epsilon"], sort=False):
         public, epsilon = rows["public"].iloc[0], float(rows["epsilon"].iloc[0])
         colour, name = theme.epsilon_colour(epsilon, mode), f"{words.get(public, public)}, {theme.epsilon_label(epsilon)}"
-        marks.line(
-            figure,
-            rows["n_public"],
-            100 * rows["mean"],
-            colour,
-            dash="solid" if public == private else "dot",
-            mode="lines+markers",
-            name=name,
-            error_y=marks.reach(rows, theme.fade(colour, 0.7), width=3),
-            hover=f"{name}: %{{y:.1f}} % with %{{x:,}} public rows",
-        )
+        looks: marks.Looks = {"mode": "lines+markers", "name": name, "error_y": marks.reach(rows, theme.fade(colour, 0.7), width=3)}
+        looks |= {"dash": "solid" if public == private else "dot", "hover": f"{name}: %{{y:.1f}} % with %{{x:,}} public rows"}
+        marks.line(figure, rows["n_public"], 100 * rows["mean"], colour, **looks)
         ends = rows.iloc[[0, -1]]
         summary.append(
             f"{name}: " + " and ".join(f"{100 * mean:.0f} % with {n:,}" for n, mean in zip(ends["n_public"], ends["mean"], strict=True))

@@ -75,39 +75,22 @@ def _moving(heads: Array, pushes: pd.DataFrame, step: int, reach: float, scale: 
     regions = go.Heatmap(x=side, y=side, z=named, zmin=-0.5, zmax=len(colours) - 0.5, colorscale=bands, showscale=False, hoverinfo="skip")
     push = pushes.iloc[step] * scale
     turn = np.linspace(0, 2 * math.pi, _CIRCLE)
-    around = go.Scatter(
-        x=push["clean_x"] + scale * noise * np.cos(turn),
-        y=push["clean_y"] + scale * noise * np.sin(turn),
-        mode="lines",
-        line={"color": marks.MARKED[mode], "width": 1.4, "dash": "dot"},
-        hoverinfo="skip",
-    )
-    arrows = [
-        go.Scatter(
-            x=[0, push[f"{which}_x"]],
-            y=[0, push[f"{which}_y"]],
-            mode="lines+markers",
-            line={"color": colour, "width": 4},
-            marker={"color": colour, "symbol": "arrow", "size": [0, 15], "angleref": "previous"},
-            hovertemplate=f"{words}<extra></extra>",
-        )
-        for which, colour, words in (("clean", INK[mode].text, "what the rows say"), ("noisy", marks.MARKED[mode], "what the head is told"))
-    ]
+    dotted = {"color": marks.MARKED[mode], "width": 1.4, "dash": "dot"}
+    circle = {"x": push["clean_x"] + scale * noise * np.cos(turn), "y": push["clean_y"] + scale * noise * np.sin(turn)}
+    around = go.Scatter(**circle, mode="lines", line=dotted, hoverinfo="skip")
+    arrows = []
+    for which, colour, words in (("clean", INK[mode].text, "what the rows say"), ("noisy", marks.MARKED[mode], "what the head is told")):
+        ends = {"x": [0, push[f"{which}_x"]], "y": [0, push[f"{which}_y"]], "line": {"color": colour, "width": 4}}
+        marker = {"color": colour, "symbol": "arrow", "size": [0, 15], "angleref": "previous"}
+        arrows.append(go.Scatter(**ends, mode="lines+markers", marker=marker, hovertemplate=f"{words}<extra></extra>"))
     return [regions, around, *arrows]
 
 
 def _lengths(pushes: pd.DataFrame, step: int, mode: Mode) -> go.Bar:
     values = [float(pushes["clean"].iloc[step]), float(pushes["noise"].iloc[step])]
     colours = [INK[mode].text, marks.MARKED[mode]]
-    return go.Bar(
-        x=_BARS,
-        y=values,
-        text=[f"{value:.3g}" for value in values],
-        marker={"color": colours},
-        cliponaxis=False,
-        hoverinfo="skip",
-        textposition="auto",
-    )
+    text, marker = [f"{value:.3g}" for value in values], {"color": colours}
+    return go.Bar(x=_BARS, y=values, text=text, marker=marker, cliponaxis=False, hoverinfo="skip", textposition="auto")
 
 
 def _controls(figure: go.Figure, ink: Ink) -> None:
@@ -121,19 +104,7 @@ def _controls(figure: go.Figure, ink: Ink) -> None:
     ]
     steps = [{"label": frame.name, "method": "animate", "args": [[frame.name], still]} for frame in figure.frames]
     place = {"y": -0.12, "yanchor": "top", "pad": {"t": 26}}
-    figure.update_layout(
-        updatemenus=[
-            {
-                "type": "buttons",
-                "direction": "left",
-                "buttons": buttons,
-                "x": 0,
-                "xanchor": "left",
-                **place,
-                "font": {"color": ink.text},
-                "bgcolor": ink.surface,
-                "showactive": False,
-            }
-        ],
-        sliders=[{"steps": steps, "active": 0, "x": 0.24, "len": 0.76, "currentvalue": {"prefix": "step "}, **place}],
-    )
+    sides: marks.Looks = {"type": "buttons", "direction": "left", "x": 0, "xanchor": "left", "showactive": False}
+    menu = {"buttons": buttons, **sides, **place, "font": {"color": ink.text}, "bgcolor": ink.surface}
+    slider = {"steps": steps, "active": 0, "x": 0.24, "len": 0.76, "currentvalue": {"prefix": "step "}, **place}
+    figure.update_layout(updatemenus=[menu], sliders=[slider])

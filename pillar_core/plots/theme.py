@@ -170,12 +170,8 @@ def finish(figure: go.Figure, *, title: str, caption: str, alt: str, mode: Mode,
     if not alt.strip() or not caption.strip():
         raise SettingError("a figure needs a caption and an alt text.")
     lines = textwrap.wrap(caption, line, break_on_hyphens=False)
-    figure.update_layout(
-        template=template(mode),
-        height=height,
-        title={"text": title, "subtitle": {"text": "<br>".join(lines)}},
-        margin_t=84 + 17 * (len(lines) - 1),
-    )
+    heading = {"text": title, "subtitle": {"text": "<br>".join(lines)}}
+    figure.update_layout(template=template(mode), height=height, title=heading, margin_t=84 + 17 * (len(lines) - 1))
     if any(map(_FOREIGN.search, _texts(figure.to_dict()))):
         figure = type(figure)(_inert(figure.to_dict()))
     return figure.update_layout(meta={"alt": alt, "caption": caption})
@@ -208,18 +204,12 @@ def narrow_copy(figure: go.Figure) -> go.Figure:
         for note in layout.get("annotations", ())
         if "<i>" not in note["text"]
     ]
-    narrow = go.Figure(figure).update_layout(
-        title={
-            "text": "<br>".join(title),
-            "font_size": 16,
-            "pad_t": 6 + 18 * (len(title) - 1),
-            "subtitle": {"text": "<br>".join(lines), "font_size": 12},
-        },
-        margin={"t": 64 + 20 * len(title) + 15 * len(lines), "l": 4, "r": min(layout.get("margin", {}).get("r", 16), 90)},
-        height=layout["height"] + 20 * len(title) + 15 * len(lines) - 30,
-        legend_font_size=11,
-        dragmode=False,
-    )
+    heading = {"text": "<br>".join(title), "font_size": 16, "pad_t": 6 + 18 * (len(title) - 1)}
+    heading["subtitle"] = {"text": "<br>".join(lines), "font_size": 12}
+    taken = 20 * len(title) + 15 * len(lines)
+    margin = {"t": 64 + taken, "l": 4, "r": min(layout.get("margin", {}).get("r", 16), 90)}
+    narrow = go.Figure(figure).update_layout(title=heading, margin=margin, height=layout["height"] + taken - 30)
+    narrow.update_layout(legend_font_size=11, dragmode=False)
     narrow.layout.annotations = notes
     narrow.update_layout(sliders=[{"x": 0, "len": 1, "pad": {"t": 74}} for _ in narrow.layout.sliders])  # below the buttons
     for axis in (*narrow.select_xaxes(), *narrow.select_yaxes()):
@@ -302,17 +292,9 @@ def end_labels(
     sizes = [18 * len(_short_lines(text)) for _, _, text, _ in ends]  # as many lines as on a phone
     places = spread([y * scale for _, y, _, _ in ends], sizes=sizes)
     for (x, y, text, colour), place in zip(ends, places, strict=True):
-        figure.add_annotation(
-            x=math.log10(x),
-            y=y,
-            text=text,
-            showarrow=False,
-            xanchor="left",
-            align="left",
-            xshift=10,
-            yshift=place - y * scale,
-            font={"color": colour, "size": 15 if text == bold else 14, "weight": 700 if text == bold else 600},
-        )
+        font = {"color": colour, "size": 15 if text == bold else 14, "weight": 700 if text == bold else 600}
+        looks: dict[str, Json] = {"xanchor": "left", "align": "left", "xshift": 10, "yshift": place - y * scale, "font": font}
+        figure.add_annotation(x=math.log10(x), y=y, text=text, showarrow=False, **looks)
 
 
 def _short_lines(note: str) -> list[str]:

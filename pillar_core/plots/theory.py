@@ -55,17 +55,9 @@ def mixture_errors(
         words: marks.Looks = {"name": f"{title}, predicted", "hover": "predicted %{y:.2f} % at %{x:,} rows"}
         marks.line(figure, line["n_private"], 100 * line["predicted"], colour, width=2.8, dash=dash, **words)
         means = over_seeds(rows, by=["n_private"], value="error", low=0, high=1)
-        marks.dots(
-            figure,
-            means["n_private"],
-            100 * means["mean"],
-            colour,
-            size=10,
-            edge=(1.6, theme.INK[mode].surface),
-            name=f"{title}, measured",
-            error_y=marks.reach(means, colour, thickness=1.4, width=4),
-            hover="measured %{y:.2f} % at %{x:,} rows",
-        )
+        looks: marks.Looks = {"edge": (1.6, theme.INK[mode].surface), "error_y": marks.reach(means, colour, thickness=1.4, width=4)}
+        looks |= {"name": f"{title}, measured", "hover": "measured %{y:.2f} % at %{x:,} rows"}
+        marks.dots(figure, means["n_private"], 100 * means["mean"], colour, size=10, **looks)
         summary.append(f"{title}: {100 * float(means['mean'].iloc[0]):.1f} to {100 * float(means['mean'].iloc[-1]):.1f} percent")
         ends.append((float(line["n_private"].iloc[-1]), 100 * float(line["predicted"].iloc[-1]), title, colour))
     if floor is not None:
@@ -158,35 +150,19 @@ def component_graph(labels: Array, edges: Array, *, k: int, n_unlabelled: int, m
     for component in range(count):
         rows = np.flatnonzero(component_of == component)
         is_named = component < _MOST_NAMED
-        marks.dots(
-            figure,
-            places[rows, 0],
-            places[rows, 1],
-            colours[component] if is_named else ink.muted,
-            size=11,
-            symbol=symbols[component % len(symbols)] if is_named else "circle-open",
-            edge=(1.4, ink.surface if is_named else ink.muted),
-            text=[f"variable {row + 1}, component {component + 1}" for row in rows],
-            hover="%{text}",
-        )
+        colour, symbol = (colours[component], symbols[component % len(symbols)]) if is_named else (ink.muted, "circle-open")
+        looks: marks.Looks = {"symbol": symbol, "edge": (1.4, ink.surface if is_named else ink.muted), "hover": "%{text}"}
+        looks["text"] = [f"variable {row + 1}, component {component + 1}" for row in rows]
+        marks.dots(figure, places[rows, 0], places[rows, 1], colour, size=11, **looks)
     for x, text in ((0.0, f"in the disjunction: {k}"), (2.7, f"not in it: {len(component_of) - k}")):
         marks.note(figure, x, -1.32, text, ink.muted, size=14)
     first_sizes = ", ".join(map(str, np.bincount(component_of)[:8])) + (" …" if count > 8 else "")
     plural = "s" if count != 1 else ""
-    return theme.finish_by_name(
-        figure,
-        "component_graph",
-        mode=mode,
-        title=f"{count} component{plural}: {count} bit{plural} left to learn in private",
-        unlabelled=n_unlabelled,
-        edges=len(edges),
-        left=f"2{_superscript(count)}",
-        all=f"2{_superscript(len(component_of))}",
-        apart=f" Still apart: {count - 2} too many." if count > 2 else "",
-        variables=len(component_of),
-        components=count,
-        sizes=first_sizes,
-    )
+    words: marks.Looks = {"title": f"{count} component{plural}: {count} bit{plural} left to learn in private", "edges": len(edges)}
+    words |= {"unlabelled": n_unlabelled, "variables": len(component_of), "components": count, "sizes": first_sizes}
+    words |= {"left": f"2{_superscript(count)}", "all": f"2{_superscript(len(component_of))}"}
+    words["apart"] = f" Still apart: {count - 2} too many." if count > 2 else ""
+    return theme.finish_by_name(figure, "component_graph", mode=mode, **words)
 
 
 def _superscript(number: int) -> str:

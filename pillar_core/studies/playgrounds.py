@@ -14,15 +14,8 @@ from pillar_core.runs.splitting import split
 from pillar_core.splits import public_basis
 from pillar_core.types import Values
 
-ONE_RELEASE: Values = {
-    "steps": 1,
-    "learning_rate": 1.0,
-    "l2_clip_norm": 1 / math.sqrt(2.0),
-    "bias": False,
-    "standardise": False,
-    "centre": False,
-    "normalise": True,
-}
+_OFF = dict.fromkeys(("bias", "standardise", "centre"), False)
+ONE_RELEASE: Values = {"steps": 1, "learning_rate": 1.0, "l2_clip_norm": 1 / math.sqrt(2.0), "normalise": True, **_OFF}
 """One full-batch step from zero: every row's gradient has norm 1/√2 exactly, so the clip binds nobody and theory is exact."""
 N_TEST = 4_000
 

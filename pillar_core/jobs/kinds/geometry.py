@@ -19,14 +19,9 @@ def run_separators(task: Task, progress: Progress, cancelled: StopRequested) -> 
     if store.default().has("arrays", key):
         return key
     rows = geometry.rows_of_payload(task)
-    separators = geo.separators(
-        rows,
-        [(int(a), int(b)) for a, b in task["pairs"]],
-        space=rows.space(standardise=bool(task["standardise"])),
-        regularisation=float(task["regularisation"]),
-        progress=progress,
-        cancelled=cancelled,
-    )
+    pairs, space = [(int(a), int(b)) for a, b in task["pairs"]], rows.space(standardise=bool(task["standardise"]))
+    weight = float(task["regularisation"])
+    separators = geo.separators(rows, pairs, space=space, regularisation=weight, progress=progress, cancelled=cancelled)
     store.default().put_arrays(key, weights=separators.weights, offsets=separators.offsets, converged=separators.converged)
     return key
 

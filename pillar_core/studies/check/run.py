@@ -244,23 +244,15 @@ def _problems(counted: Values, passes: float, factor: float, reading: Reading) -
         "automatic": clipping == "automatic",
         "fastdp": reading.library == "fastdp",
     }
-    numbers = {
-        "delta": delta,
-        "product": delta * n,
-        "most": 0.1 / n,
-        "example": 0.01 / n,
-        "whole": with_incomplete,
-        "steps": counted["steps"],
-    }
-    return [words.format(**numbers, passes=math.ceil(passes)) for name, words in SAID["problems"].items() if is_so[name]]
+    numbers = {"delta": delta, "product": delta * n, "most": 0.1 / n, "example": 0.01 / n, "whole": with_incomplete}
+    return [
+        words.format(**numbers, steps=counted["steps"], passes=math.ceil(passes)) for name, words in SAID["problems"].items() if is_so[name]
+    ]
 
 
 def _advice(counted: Values, costs: Mapping[str, EpsilonBounds | None], reported: tuple[Reported, ...], factor: float) -> tuple[str, ...]:
-    certified, claimed, loosest = (
-        costs[RELATIONS[0]],
-        min(figure.epsilon for figure in reported),
-        max(figure.epsilon for figure in reported),
-    )
+    certified, reached = costs[RELATIONS[0]], [figure.epsilon for figure in reported]
+    claimed, loosest = min(reached), max(reached)
     sampler, noise, figures = counted["sampler"], counted["noise_multiplier"], dict[str, dict[str, float]]()
     run, upper = _run(counted, sampler), math.nan if certified is None else certified.upper
     if sampler in ("shuffled", "fixed_size") and 0 < upper < math.inf:

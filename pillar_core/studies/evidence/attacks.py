@@ -181,15 +181,10 @@ def canary_audit(spec: RunSpec, split: SemiPrivateSplit, *, trials: int = 400, s
     by_test = [p for seed, grid in grids.items() for p in noise.p_values(noise_alone(plan, seed), grid=grid).values()]
     finding = fault_injection.finding_of("mislabelled row", worlds[0], worlds[1], claimed=claimed, pilot=pilot)
     delta = plan.guarantee.delta
-    return CanaryAudit(
-        finding,
-        claimed,
-        plan.guarantee.epsilon.upper,
-        auditing.noticed_epsilon(claimed, trials=trials, significance=significance, delta=delta),
-        hypothesis_test.epsilon_lower_bound(finding.counts, delta=delta, significance=significance),
-        significance,
-        min(1.0, len(by_test) * min(by_test)),
-    )
+    noticed = auditing.noticed_epsilon(claimed, trials=trials, significance=significance, delta=delta)
+    shown = hypothesis_test.epsilon_lower_bound(finding.counts, delta=delta, significance=significance)
+    p_value = min(1.0, len(by_test) * min(by_test))
+    return CanaryAudit(finding, claimed, plan.guarantee.epsilon.upper, noticed, shown, significance, p_value)
 
 
 def noise_alone(plan: RunPlan, seed: int | None) -> list[list[Array]]:
