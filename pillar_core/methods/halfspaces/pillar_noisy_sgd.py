@@ -138,17 +138,11 @@ def _printed_runs(
     def slope(margin: float) -> float:
         return float(loss.slope(torch.tensor(margin, dtype=torch.float64)))
 
-    every = []
+    noise, delta, every = float(settings.noise_multiplier or 0.0), _run_delta(settings, view.facts), []
     for run in range(runs(settings)):
         for problem, row_signs in enumerate(signs):
-            mechanism = PrintedNoisySgd(
-                float(settings.noise_multiplier or 0.0),
-                view.facts.n_private,
-                _run_delta(settings, view.facts),
-                streams.secret(f"noise/{run}/{problem}"),
-                streams.secret(f"draws/{run}/{problem}"),
-                ledger,
-            )
+            noisy, drawn = (streams.secret(f"{use}/{run}/{problem}") for use in ("noise", "draws"))
+            mechanism = PrintedNoisySgd(noise, view.facts.n_private, delta, noisy, drawn, ledger)
             every.append(mechanism.run(rows, row_signs, slope, loss.lipschitz))
     return torch.from_numpy(np.stack(every).astype(np.float32)).view(runs(settings), len(signs), -1)
 

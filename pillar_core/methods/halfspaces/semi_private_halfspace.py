@@ -36,15 +36,10 @@ def cost(settings: SemiPrivateHalfspaceSettings, facts: PublicFacts) -> DpEvent:
 def fit_many(view: View, runs: list[Run[SemiPrivateHalfspaceSettings]]) -> list[TrainResult]:
     """The halfspaces of every head; heads that agree on rows and margin are trained together."""
     prepared, loss = halfspaces.project(runs[0][0], view), ramp(runs[0][0].margin)
+    plans, where = [halfspaces.plan_of(settings, view.facts, loss) for settings, _, _ in runs], str(training_device())
     heads = [
-        HalfspaceHead(
-            halfspaces.plan_of(settings, view.facts, loss),
-            streams.secret("noise", device=str(training_device())),
-            streams.sampling(),
-            ledger,
-            streams.identity,
-        )
-        for settings, streams, ledger in runs
+        HalfspaceHead(plan, streams.secret("noise", device=where), streams.sampling(), ledger, streams.identity)
+        for plan, (_, streams, ledger) in zip(plans, runs, strict=True)
     ]
     trained = train_halfspaces(prepared.z, view.y, heads, n_classes=view.facts.n_classes)
     return [halfspaces.result_of(weights, prepared) for weights in trained]

@@ -45,8 +45,8 @@ CLIP = 0.4
 
 
 @dataclasses.dataclass(frozen=True)
-class DescentSettings:
-    """Settings of noisy gradient descent on a linear head."""
+class StepSettings:
+    """Settings of noisy gradient descent on clipped sums."""
 
     weight_decay: ClassVar[float] = 0.0
     steps: int | None = params.setting(params.STEPS)
@@ -55,11 +55,17 @@ class DescentSettings:
     learning_rate: float | None = params.setting(params.LEARNING_RATE)
     l2_clip_norm: float = params.setting(params.L2_CLIP_NORM, default=CLIP)
     momentum: float = params.setting(params.MOMENTUM)
-    bias: bool = params.setting(params.BIAS, default=False)
     standardise: bool | None = params.setting(params.STANDARDISE)
     centre: bool | None = params.setting(params.CENTRE)
     normalise: bool = params.setting(params.NORMALISE)
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
+
+
+@dataclasses.dataclass(frozen=True)
+class DescentSettings(StepSettings):
+    """And whether the linear head has a bias."""
+
+    bias: bool = params.setting(params.BIAS, default=False)
 
 
 def cost(settings: HasDescent, facts: PublicFacts) -> DpEvent:

@@ -89,17 +89,6 @@ class HasProjectedDescent(HasDescent, HasDimension, Protocol):
     """Descent in k directions."""
 
 
-class HasPublicHead(Protocol):
-    """How the head of the labelled public rows is fitted."""
-
-    @property
-    def public_weight_decay(self) -> float: ...
-    @property
-    def public_steps(self) -> int: ...
-    @property
-    def public_learning_rate(self) -> float | None: ...
-
-
 def require(value: V | None, name: str) -> V:
     """The value of a setting that a rule or the budget has filled. Raises SettingError where it is still None."""
     if value is None:

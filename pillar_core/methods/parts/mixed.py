@@ -26,7 +26,7 @@ from pillar_core.errors import DataError, SettingError
 from pillar_core.ledger import DpEvent
 from pillar_core.methods.method import FitMany, Method, Plan, words_of
 from pillar_core.methods.parts import descent, rules
-from pillar_core.methods.parts.fields import HasBatch, HasPreprocessing, HasPublicHead, HasRate, require, toml_setting
+from pillar_core.methods.parts.fields import HasBatch, HasPreprocessing, HasRate, require, toml_setting
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse
 
@@ -54,18 +54,24 @@ class HasPublicClip(Protocol):
 
 
 @dataclasses.dataclass(frozen=True)
-class MixedSettings:
-    """Settings of noisy descent that starts from the public rows' head."""
+class PublicHeadSettings:
+    """Settings of the head that labelled public rows alone decide."""
 
-    steps: int | None = params.setting(params.STEPS)
-    learning_rate: float | None = params.setting(params.LEARNING_RATE, none_means=RATE_RULE)
-    initialisation: str = toml_setting("mixed", "initialisation")
     public_weight_decay: float = toml_setting("mixed", "public_weight_decay")
     public_steps: int = toml_setting("mixed", "public_steps")
     public_learning_rate: float | None = toml_setting("mixed", "public_learning_rate")
     standardise: bool | None = params.setting(params.STANDARDISE)
     centre: bool | None = params.setting(params.CENTRE)
     normalise: bool = params.setting(params.NORMALISE)
+
+
+@dataclasses.dataclass(frozen=True)
+class MixedSettings(PublicHeadSettings):
+    """And of noisy descent that starts from it."""
+
+    steps: int | None = params.setting(params.STEPS)
+    learning_rate: float | None = params.setting(params.LEARNING_RATE, none_means=RATE_RULE)
+    initialisation: str = toml_setting("mixed", "initialisation")
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
 
 
@@ -165,28 +171,19 @@ def public_start(settings: MixedSettings, group: descent.HeadGroup) -> Array:
     return public_head_of(settings, group.view, group.prepared)
 
 
-def public_head_of(settings: HasPublicHead, view: View, prepared: Prepared) -> Array:
+def public_head_of(settings: PublicHeadSettings, view: View, prepared: Prepared) -> Array:
     """(k, C) float32 head of the public rows, by L-BFGS or, where public_learning_rate is set, by plain descent.
 
     Raises SettingError for a public_learning_rate at which descent diverges.
     """
-    classes = view.facts.n_classes
-    if settings.public_learning_rate is None:
-        return public_head(
-            prepared.z_public, labels_of(view), n_classes=classes, weight_decay=settings.public_weight_decay, steps=settings.public_steps
-        )
-    head = descended_head(
-        prepared.z_public,
-        labels_of(view),
-        n_classes=classes,
-        learning_rate=settings.public_learning_rate,
-        steps=settings.public_steps,
-        weight_decay=settings.public_weight_decay,
-    )
+    z, y, classes = prepared.z_public, labels_of(view), view.facts.n_classes
+    rate, decay, steps = settings.public_learning_rate, settings.public_weight_decay, settings.public_steps
+    if rate is None:
+        return public_head(z, y, n_classes=classes, weight_decay=decay, steps=steps)
+    head = descended_head(z, y, n_classes=classes, learning_rate=rate, steps=steps, weight_decay=decay)
     if not np.isfinite(np.linalg.norm(head)):
         raise SettingError(
-            f"public_learning_rate must be so low that descent on the public rows stays finite; got {settings.public_learning_rate:g}. "
-            "Lower it, or leave it out."
+            f"public_learning_rate must be so low that descent on the public rows stays finite; got {rate:g}. Lower it, or leave it out."
         )
     return head
 

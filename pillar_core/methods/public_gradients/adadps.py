@@ -18,7 +18,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from pillar_core import params
 from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step, heavy_ball
 from pillar_core.engine.mixed import gradient_second_moment, head_residuals, preconditioned_norms
@@ -32,24 +31,13 @@ CONDITIONER_FACTOR = 10.0
 
 
 @dataclasses.dataclass(frozen=True)
-class AdaDpsSettings:
+class AdaDpsSettings(descent.StepSettings):
     """DP-SGD's settings without a bias, and how ν is estimated."""
 
     bias: ClassVar[bool] = False
-    weight_decay: ClassVar[float] = 0.0
-    steps: int | None = params.setting(params.STEPS)
-    batch_size: int | None = params.setting(params.BATCH_SIZE)
-    sampling: str = params.setting(params.SAMPLING)
-    learning_rate: float | None = params.setting(params.LEARNING_RATE)
-    l2_clip_norm: float = params.setting(params.L2_CLIP_NORM, default=descent.CLIP)
-    momentum: float = params.setting(params.MOMENTUM)
     conditioner: float | None = toml_setting("adadps", "conditioner")
     public_batch_size: int = toml_setting("adadps", "public_batch_size")
     refresh: int = toml_setting("adadps", "refresh")
-    standardise: bool | None = params.setting(params.STANDARDISE)
-    centre: bool | None = params.setting(params.CENTRE)
-    normalise: bool = params.setting(params.NORMALISE)
-    noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
 
 
 def public_scaling(settings: AdaDpsSettings, z: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:

@@ -106,24 +106,15 @@ def part_factors(rows: torch.Tensor, squared_norms: torch.Tensor, clips: torch.T
 
 
 @dataclasses.dataclass(frozen=True)
-class GepSettings:
+class GepSettings(descent.StepSettings):
     """DP-SGD's settings without a bias, the size of the basis, and how clip and noise are shared."""
 
     bias: ClassVar[bool] = False
-    weight_decay: ClassVar[float] = 0.0
     k: int | None = params.setting(params.K, help="Directions of the basis.")
     anchors: int = toml_setting("gep", "anchors")
     residual_clip_ratio: float = toml_setting("gep", "residual_clip_ratio")
     embedding_share: float = toml_setting("gep", "embedding_share")
-    steps: int | None = params.setting(params.STEPS)
-    batch_size: int | None = params.setting(params.BATCH_SIZE)
-    sampling: str = params.setting(params.SAMPLING)
-    learning_rate: float | None = params.setting(params.LEARNING_RATE)
     l2_clip_norm: float = params.setting(params.L2_CLIP_NORM, help="Largest L2 norm of one row's embedding.")
-    momentum: float = params.setting(params.MOMENTUM)
-    standardise: bool | None = params.setting(params.STANDARDISE)
-    centre: bool | None = params.setting(params.CENTRE)
-    normalise: bool = params.setting(params.NORMALISE)
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER, help="Noise of a step's two releases together.")
 
 
@@ -210,16 +201,8 @@ def _fit(
             basis = _basis(rows, weights, int(settings.k or 0))
             with batches.next() as indices:
                 picked = slice(None) if probability == 1 else torch.from_numpy(indices).to(where)
-                sums = embedded_sums(
-                    rows.z[picked],
-                    rows.squared[picked],
-                    rows.products[picked],
-                    rows.labels[picked],
-                    weights,
-                    basis,
-                    embedding_clip=clips[0],
-                    residual_clip=clips[1],
-                )
+                z, squared, products, labels = (part[picked] for part in (rows.z, rows.squared, rows.products, rows.labels))
+                sums = embedded_sums(z, squared, products, labels, weights, basis, embedding_clip=clips[0], residual_clip=clips[1])
                 embedding, residual = release_joint(sums, mechanisms, label="embedding and residual")
             weights = descend(weights[None], (basis.expand(embedding) + residual).float()[None])[0]
     learned = np.ascontiguousarray(weights.T.cpu().numpy())
