@@ -21,10 +21,10 @@ from sklearn import datasets
 
 import pillar_core as pc
 from pillar_core.accounting import mu_of
-from pillar_core.data.cards import default_backbone
 from pillar_core.data.partition import stratify
 from pillar_core.errors import PillarError
 from pillar_core.memo import Memo
+from pillar_core.runs.splitting import default_backbone
 from pillar_core.studies.advice import free, simulation
 from pillar_core.types import PrivacyBudget, PublicFacts
 

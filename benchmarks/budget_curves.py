@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from pillar_core.data.cards import default_backbone
 from pillar_core.runs.loading import load_features
-from pillar_core.runs.splitting import load_named_features
+from pillar_core.runs.splitting import default_backbone, load_named_features
 from pillar_core.runs.sweep import sweep
 from pillar_core.studies import budget_curves
 

@@ -16,7 +16,7 @@ from scipy.stats import t as student
 
 import pillar_core as pc
 from pillar_core.accounting import mu_of
-from pillar_core.data.cards import default_backbone
+from pillar_core.runs.splitting import default_backbone
 from pillar_core.splits import has_units, view_of
 from pillar_core.types import FeatureSet, PublicUse
 

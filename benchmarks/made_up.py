@@ -32,7 +32,7 @@ from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 import pillar_core as pc
-from pillar_core.data.cards import default_backbone
+from pillar_core.runs.splitting import default_backbone
 from pillar_core.types import Dataset, FeatureSet
 
 FEWEST, MOST, MADE_UP, SEEDS, EPSILONS = 950, 5000, 1000, range(20), (0.3, 1.0, 3.0)

@@ -22,11 +22,10 @@ from keeping import keep
 from pillar_core import metrics
 from pillar_core.accounting import mu_of
 from pillar_core.commands.options import method_settings, printer
-from pillar_core.data.cards import default_backbone
 from pillar_core.methods import METHODS
 from pillar_core.runs import run
 from pillar_core.runs.loading import load_features
-from pillar_core.runs.splitting import load_named_features, split
+from pillar_core.runs.splitting import default_backbone, load_named_features, split
 from pillar_core.studies import papers
 from pillar_core.types import FeatureSet, Progress, SemiPrivateSplit
 

@@ -32,7 +32,7 @@ from standardise import FILES
 from standardise import read as read_r
 
 import pillar_core as pc
-from pillar_core.data.cards import default_backbone
+from pillar_core.runs.splitting import default_backbone
 from pillar_core.types import FeatureSet
 
 MOST, RAREST, PER_CLASS, EPSILONS, DELTA = 2500, 60, (1, 2, 5, 20), (0.3, 1.0, 3.0), 1e-5

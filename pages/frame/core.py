@@ -6,7 +6,6 @@ bounded in number.
 
 import contextlib
 import dataclasses
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -21,7 +20,7 @@ from pillar_core.backbones import is_ready
 from pillar_core.backbones.names import address
 from pillar_core.backbones.text import OPEN_CLIP, text_embeddings, zero_shot_accuracy
 from pillar_core.data import uploads
-from pillar_core.data.cards import default_backbone, number_of
+from pillar_core.data.cards import number_of
 from pillar_core.data.uploads import Upload
 from pillar_core.errors import DataError, PillarError
 from pillar_core.fingerprint import fingerprint
@@ -35,8 +34,6 @@ from pillar_core.types import Dataset, FeatureSet, Form, PublicFacts, RunRecord,
 NOT_EXTRACTED = "are not in the cache yet: open Data & backbone and press Extract."
 T = TypeVar("T")
 _SPLIT = ("data", "backbone", "public", "public_fraction", "seed")
-_MOST_PIXELS = 3 * 64 * 64
-"""Numbers of a brought image that are taken as they are, at most."""
 _MAPPED = 2000
 """Public rows of a map, at most."""
 _LOADED: set[str] = set()
@@ -232,15 +229,8 @@ def may_be_public(upload: Upload, settings: Settings) -> bool:
 
 
 def backbone(settings: Settings) -> str | None:
-    """The backbone's name: the chosen one, else that of the data set's card; None where rows are taken as they are.
-
-    Large images that were brought pass the network that comes along: on their pixels little is learnt, slowly.
-    """
-    if settings.backbone != AUTO:
-        return settings.backbone
-    brought = uploads.card(settings.data)
-    is_large = brought is not None and brought.kind == uploads.IMAGES and math.prod(brought.shape) > _MOST_PIXELS
-    return starter.BACKBONE if is_large else default_backbone(settings.data)
+    """The backbone's name: the chosen one, else the library's default; None where rows are taken as they are."""
+    return splitting.default_backbone(settings.data) if settings.backbone == AUTO else settings.backbone
 
 
 def is_synthetic(name: str) -> bool:

@@ -12,12 +12,11 @@ from pillar_core.arrays import Json
 from pillar_core.backbones.names import literal
 from pillar_core.backbones.text import text_embeddings
 from pillar_core.data import DATASETS, raw
-from pillar_core.data.cards import default_backbone
 from pillar_core.data.raw import Roles
 from pillar_core.errors import SettingError
 from pillar_core.methods import METHODS
-from pillar_core.runs.loading import load_features
-from pillar_core.runs.splitting import load_named_features, public_features, split
+from pillar_core.runs.loading import load_features, read
+from pillar_core.runs.splitting import BACKBONE, default_backbone, load_named_features, public_features, split
 from pillar_core.types import FeatureSet, Progress, PublicUse, SemiPrivateSplit
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -30,7 +29,10 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("data")
     group.add_argument("--dataset", default="digits", help="a registered data set, or a file: npz, csv, parquet, folder or zip of images")
     group.add_argument("--dataset-setting", action="append", default=[], metavar="NAME=VALUE", help="a setting of a generated data set")
-    group.add_argument("--backbone", help="features of images: a registered backbone (default: as the card says, else numbers as they are)")
+    group.add_argument(
+        "--backbone",
+        help="features of images: a registered backbone (default: the card's; of large images in a file the network that comes along)",
+    )
     group.add_argument("--public-fraction", type=float, help="share of the train rows that is public, in (0, 1)")
     group.add_argument("--public-per-class", type=int, help="public rows a class, instead")
     group.add_argument(
@@ -96,18 +98,12 @@ def load_split(options: argparse.Namespace, *, seed: int) -> SemiPrivateSplit:
     options.backbone = options.backbone or default_backbone(options.dataset)
     public_names = [name for name in (options.public, *getattr(options, "candidates", ())) if name is not None]
     features = private_of(options.dataset, options, public_names, settings=assignments(options.dataset_setting))
+    options.backbone = options.backbone or (BACKBONE if features.backbone == BACKBONE else None)  # for all that is read beside it
     public = options.public or _made_up_by_default(options, features)
     pairs = None if public is None else public_of(public, features, options.backbone)
-    drawn = split(
-        features,
-        public_fraction=options.public_fraction,
-        public_per_class=options.public_per_class,
-        public=pairs,
-        text_embeddings=_class_names(options, features),
-        rows_per_person=getattr(options, "rows_per_person", 1),
-        allow_overlap=options.allow_overlap,
-        seed=seed if options.split_seed is None else options.split_seed,
-    )
+    how = {name: getattr(options, name) for name in ("public_fraction", "public_per_class", "allow_overlap")}
+    how |= {"rows_per_person": getattr(options, "rows_per_person", 1), "seed": seed if options.split_seed is None else options.split_seed}
+    drawn = split(features, public=pairs, text_embeddings=_class_names(options, features), **how)
     if is_table_file(options.dataset):
         for note in (*features.notes, *(pairs.notes if pairs else ()), *drawn.notes):
             print(f"note: {note}", file=sys.stderr)
@@ -177,7 +173,8 @@ def private_of(name: str, options: argparse.Namespace, public: Sequence[str], *,
 
 def public_of(name: str, private: FeatureSet, backbone: str | None = None) -> FeatureSet:
     """The features of public rows: a table, or made-up rows, by the private table's recipe, anything else as `features_of`."""
-    return public_features(name, private) if name == raw.MADE_UP or is_table_file(name) else features_of(name, backbone, {})
+    through = backbone or (BACKBONE if private.backbone == BACKBONE else None)
+    return public_features(name, private) if name == raw.MADE_UP or is_table_file(name) else features_of(name, through, {})
 
 
 def is_table_file(name: str) -> bool:
@@ -188,5 +185,6 @@ def is_table_file(name: str) -> bool:
 def features_of(name: str, backbone: str | None, settings: Mapping[str, Json]) -> FeatureSet:
     """A registered data set or a file, through the backbone."""
     if name not in DATASETS and Path(name).exists():
-        return load_features(name, backbone)
+        rows = read(name)
+        return load_features(rows, backbone or default_backbone(name, rows))
     return load_named_features(name, backbone, settings)

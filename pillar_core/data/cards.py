@@ -193,8 +193,3 @@ def local_names() -> list[str]:
         if family in DATASETS.families and name not in names and name in DATASETS and DATASETS[name].is_here():
             names.append(name)
     return names
-
-
-def default_backbone(name: str) -> str | None:
-    """What the images of the data set `name` go through where no backbone is named; None: they are taken as they are."""
-    return DATASETS[name].backbone if name in DATASETS else None

@@ -1,6 +1,7 @@
 """Data by name, and the public face's `split`: any data set or feature set into rows by role, duplicates refused."""
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Any, TypeGuard
 
@@ -10,7 +11,6 @@ from pillar_core import checks
 from pillar_core.arrays import Array
 from pillar_core.backbones import extraction
 from pillar_core.data import DATASETS, duplicates, matching, raw, scratch, uploads
-from pillar_core.data.cards import default_backbone
 from pillar_core.data.images.decoding import resize
 from pillar_core.data.partition import without_drawn_test
 from pillar_core.data.persons import persons_of
@@ -25,6 +25,10 @@ SENT: dict[str, FeatureSet] = {}
 """Features by the fingerprint of name, backbone and settings that another machine sent to this process for its present task."""
 _READ: dict[str, tuple[str, str]] = {}
 """State of the files and content of the rows, by name, backbone and settings, of what this process read last."""
+BACKBONE = "efficientnet_lite0"
+"""The network that comes along."""
+MOST_PIXELS = 3 * 64 * 64
+"""Numbers of an image that somebody brings, beyond which all of them go through it: on the pixels little is learnt, slowly."""
 
 
 def split(
@@ -88,6 +92,18 @@ def load_named_features(name: str, backbone: str | None = None, settings: Values
         return sent
     before = state(name, settings)
     return remember_features(uploads.load_rows(name, settings), name, backbone, settings, state_=before)
+
+
+def default_backbone(name: str, rows: Dataset | FeatureSet | None = None) -> str | None:
+    """What images go through where no backbone is named: that of the set's card, or BACKBONE for large ones that were brought.
+
+    None: rows are taken as they are. rows: those behind a name that is a file's.
+    """
+    if name in DATASETS:
+        return DATASETS[name].backbone
+    brought = uploads.card(name)
+    shape = rows.x_train.shape[1:] if rows is not None else brought.shape if brought is not None else ()
+    return BACKBONE if len(shape) > 1 and math.prod(shape) > MOST_PIXELS else None
 
 
 def lies_in_files(name: object) -> TypeGuard[str]:

@@ -1,7 +1,5 @@
 """What ships in the starter layer, so that the first paint is a real result: features of images, and records on them."""
 
-from __future__ import annotations
-
 import dataclasses
 import shutil
 
@@ -10,11 +8,11 @@ from pillar_core.backbones.extraction import to_ship
 from pillar_core.data import embedded, load_dataset
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import StoreError
+from pillar_core.runs.splitting import BACKBONE
 from pillar_core.runs.sweep import group_specs, run_group, run_key, specs_of, table
 from pillar_core.runs.tables import record_of
 from pillar_core.types import Progress, PublicFacts, RunRecord, RunSpec, Values
 
-BACKBONE = "efficientnet_lite0"
 SHARED: Values = {"dataset": "fashion_mnist_2k", "public_fraction": 0.1, "seed": [0, 1, 2, 3, 4]}
 HERO_EPSILONS = (0.1, 0.3, 1.0, 3.0)
 HERO_K = (3, 5, 10, 20, 40, 80, 160)
@@ -56,7 +54,7 @@ DRAWN, DRAWN_IMAGES = ("drawn_letters", "drawn_textures", "drawn_noise"), 350
 """The drawn sets among Screen's first candidates, and how many images of them it draws, train and test together."""
 
 
-def hero_table() -> pd.DataFrame:
+def hero_table() -> "pd.DataFrame":
     """The starter records as one tidy table: one row per run, columns as `sweep`.
 
     Raises StoreError: a record is missing for the current code.

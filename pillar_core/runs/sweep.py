@@ -1,7 +1,5 @@
 """Grids: every combination of data, split, learner, budget, settings and seed; what one batched call can train goes together."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -12,7 +10,6 @@ import numpy as np
 from pillar_core import accounting, checks, params, store
 from pillar_core.backbones import revision
 from pillar_core.data import DATASETS
-from pillar_core.data.cards import default_backbone
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import BudgetError, DataError, MissingDependencyError, SettingError, UnsupportedError
 from pillar_core.fingerprint import fingerprint
@@ -46,7 +43,7 @@ REFUSALS = (BudgetError, DataError, SettingError, UnsupportedError)
 _splits, _rows = Memo(slots=1), Memo(slots=1)
 
 
-def sweep(grid: Values, *, progress: Progress | None = None) -> pd.DataFrame:
+def sweep(grid: Values, *, progress: Progress | None = None) -> "pd.DataFrame":
     """`jobs.sweep.sweep` in this process."""
     groups, dataset = group_specs(grid), grid.get("dataset")
     source = dataset if isinstance(dataset, FeatureSet | SemiPrivateSplit) else None
@@ -60,7 +57,7 @@ def sweep(grid: Values, *, progress: Progress | None = None) -> pd.DataFrame:
     return table(rows)
 
 
-def table(rows: Sequence[Values]) -> pd.DataFrame:
+def table(rows: Sequence[Values]) -> "pd.DataFrame":
     """The tidy table of records in JSON form."""
     return pd.DataFrame([row_of(row) for row in rows])
 
@@ -280,7 +277,7 @@ def _data(values: Values, dataset_settings: Values) -> Form:
         return {"dataset": f"given:{content}", "backbone": "identity", "dataset_settings": {}}
     return {
         "dataset": dataset,
-        "backbone": values.get("backbone") or default_backbone(str(dataset)),
+        "backbone": values.get("backbone") or splitting.default_backbone(str(dataset)),
         "dataset_settings": dict(dataset_settings),
     }
 

@@ -23,7 +23,7 @@ from pillar_core.ledger import Ledger
 from pillar_core.rng import stream
 from pillar_core.runs import starter
 from pillar_core.runs.run import run, run_many, solve
-from pillar_core.runs.splitting import load_named_features, split
+from pillar_core.runs.splitting import BACKBONE, load_named_features, split
 from pillar_core.runs.sweep import run_group, specs_of, table
 from pillar_core.screening import class_signal
 from pillar_core.studies.evidence import attacks as evidence
@@ -202,7 +202,7 @@ def split_of(seed: int) -> SemiPrivateSplit:
 @functools.lru_cache(maxsize=8)
 def _features(name: str) -> FeatureSet:
     """Features that ship."""
-    return features_of(name, n=starter.DRAWN_IMAGES, seed=1) if name in starter.DRAWN else load_named_features(name, starter.BACKBONE)
+    return features_of(name, n=starter.DRAWN_IMAGES, seed=1) if name in starter.DRAWN else load_named_features(name, BACKBONE)
 
 
 def _rows(name: str, seed: int) -> Array:

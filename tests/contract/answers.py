@@ -18,8 +18,8 @@ from contract.tapes import Recorder
 from pillar_core import rng
 from pillar_core.ledger import Call, Ledger
 from pillar_core.screening import class_signal
+from pillar_core.studies import tuning as selection
 from pillar_core.studies.advice import choice
-from pillar_core.studies.tuning import selection
 from pillar_core.types import Dataset, FeatureSet, NeighboringRelation, PrivacyBudget, RunSpec, SemiPrivateSplit
 
 N, D, CLASSES, EPSILON = 300, 12, 3, 1.0

@@ -39,8 +39,8 @@ from pillar_core.screening import class_signal
 from pillar_core.screening import release as screening_release
 from pillar_core.splits import View
 from pillar_core.splits import split as splits
+from pillar_core.studies import tuning as selection
 from pillar_core.studies.evidence import attacks
-from pillar_core.studies.tuning import selection
 from pillar_core.types import Persons, RunSpec
 
 EXPONENTIAL = importlib.import_module("pillar_core.mechanisms.exponential")

@@ -18,7 +18,7 @@ from pillar_core.data.parts import Parts
 from pillar_core.ledger import Ledger
 from pillar_core.rng import stream
 from pillar_core.runs.run import solve
-from pillar_core.studies.tuning import selection
+from pillar_core.studies import tuning as selection
 from pillar_core.types import FeatureSet, Persons, RunSpec, SemiPrivateSplit
 
 MOST, EPSILON, DELTA, MEAN_TRIALS = 3, 2.0, 1e-5, 3.0

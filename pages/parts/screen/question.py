@@ -17,11 +17,12 @@ from pillar_core import mode
 from pillar_core.backbones.names import address
 from pillar_core.data import uploads
 from pillar_core.errors import PillarError
+from pillar_core.runs.splitting import BACKBONE
 from pillar_core.screening import MODELS, SCORES
 from pillar_core.screening.models import model_of
 from pillar_core.screening.release import LARGEST_PURE_K as PURE_K
 from pillar_core.studies.screening import answers as screening_kept
-from pillar_core.studies.screening.answers import BACKBONE, Ask
+from pillar_core.studies.screening.answers import Ask
 from pillar_core.types import Form
 
 TIMM = "timm"

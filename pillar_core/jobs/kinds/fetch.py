@@ -6,7 +6,7 @@ from pillar_core.data import DATASETS, downloading, uploads
 from pillar_core.jobs import api
 from pillar_core.jobs.kind import JOB_KINDS, JobKind, Task
 from pillar_core.jobs.kinds import extraction
-from pillar_core.runs.starter import BACKBONE
+from pillar_core.runs.splitting import BACKBONE
 from pillar_core.types import Dataset, Progress, StopRequested
 
 KIND = "fetch"

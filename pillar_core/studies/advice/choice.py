@@ -35,21 +35,11 @@ from pillar_core.runs.run import RunPlan, run_many, solve
 from pillar_core.runs.splitting import is_known, load_named_features, match_private, public_features
 from pillar_core.runs.splitting import split as split_of
 from pillar_core.screening import class_signal
-from pillar_core.studies.advice.free import (
-    FITTED,
-    MARGIN,
-    NONE,
-    OWN,
-    Prediction,
-    held_words,
-    kind_of,
-    predict,
-    preferred_prediction,
-    range_words,
-)
+from pillar_core.studies.advice import free
+from pillar_core.studies.advice.free import NONE, OWN, Prediction, kind_of, predict
 from pillar_core.studies.advice.simulation import blind, can_play, mean_play, metric_of, with_own_classes
 from pillar_core.studies.compare.learners import obstacle
-from pillar_core.studies.tuning.selection import guarantee_of, refuse_more_than
+from pillar_core.studies.tuning import guarantee_of, refuse_more_than
 from pillar_core.types import Dataset, FeatureSet, Guarantee, NeighboringRelation, PrivacyBudget, RunRecord, SemiPrivateSplit
 
 SHARE = 0.2
@@ -91,7 +81,7 @@ class Choice:
     def sentence(self) -> str:
         """The choice in one sentence."""
         upper, n_classes = round_up(self.guarantee.epsilon.upper), self.split.features.n_classes
-        expected = range_words(self.predicted, self.expected_accuracy, self.metric, n_classes)
+        expected = free.range_words(self.predicted, self.expected_accuracy, self.metric, n_classes)
         public = {NONE: "no public rows", OWN: "the public rows at hand"}.get(self.public, f"*{self.public}* as public data")
         return f"Use {public}, {METHODS[self.method].title}; expect {expected}. ε ≤ {upper} covers the choice and this training."
 
@@ -158,7 +148,7 @@ def choose(
         first = predict(name, "pillar_kalman", blind(sides[name]), after, seed or 0, metric, "foreign")
     price = f"paid: {SHARE:.0%} of μ² of the total ε = {epsilon:g} went into the choice among {len(sides)}, the rest into training"
     left_out = (f"{candidate} is left out: {reason}" for candidate, reason in refused.items())
-    reasons = (why, *rehearsal, price, held_words(first.held), *left_out)
+    reasons = (why, *rehearsal, price, free.held_words(first.held), *left_out)
     prediction = (first.accuracy, reasons, metric, first.middle, first.held)
     return Choice(name, backbone, record.method, record.settings, record, sides[name], *prediction)
 
@@ -228,7 +218,7 @@ def _rehearsed(
         return backbones[0], f"no candidate has labels enough to rehearse on, so the first backbone was taken: {backbones[0]}"
     means = {backbone: float(np.mean([of_set[name] for name in common])) for backbone, of_set in reached.items()}
     shares = ", ".join(f"{backbone} {100 * means[backbone]:.0f} %" for backbone in sorted(means, key=lambda name: -means[name]))
-    best, needed = max(means, key=lambda name: means[name]), 0.0 if common == [OWN] else MARGIN
+    best, needed = max(means, key=lambda name: means[name]), 0.0 if common == [OWN] else free.MARGIN
     best = best if means[best] > means[backbones[0]] + needed else backbones[0]
     return best, f"free: learners played on labelled public rows ({', '.join(common)}): {shares}; {best} was taken"
 
@@ -284,12 +274,12 @@ def _content(side: SemiPrivateSplit) -> str:
 def _learner(name: str, rows: SemiPrivateSplit, budget: PrivacyBudget, methods: Sequence[str] | None, seed: int, metric: str) -> Prediction:
     """The learner for one public set, from public rows alone."""
     kind = kind_of(rows)
-    known = FITTED[kind]["learners"]
+    known = free.FITTED[kind]["learners"]
     if methods is None and kind == "foreign":
         return predict(name, "pillar_kalman", rows, budget, seed, metric)
     predictions = [predict(name, method, rows, budget, seed, metric) for method in known if methods is None or method in methods]
     if methods is None:
-        return preferred_prediction(predictions, rows)
+        return free.preferred_prediction(predictions, rows)
     if predictions:
         return max(predictions, key=lambda prediction: prediction.middle)
     able = [method for method in methods if not obstacle(METHODS[method], rows)]

@@ -22,6 +22,7 @@ from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.runs import rankings, splitting
 from pillar_core.runs.loading import through_backbone
+from pillar_core.runs.splitting import BACKBONE
 from pillar_core.screening import class_signal
 from pillar_core.screening.batches import MIXTURE, refuse_persons
 from pillar_core.studies.screening import benefit as by_name
@@ -30,8 +31,6 @@ from pillar_core.types import Dataset, FeatureSet, Form, Progress, Values, ignor
 
 R = TypeVar("R", Dataset, FeatureSet)
 OWN_PART, OWN_HALF = "part", "own_half"
-BACKBONE = "efficientnet_lite0"
-"""Through which images go where a score compares features."""
 VERSION = 3
 SEEDS = (0, 1, 2)
 NEEDED = 1.5

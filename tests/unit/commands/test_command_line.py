@@ -13,9 +13,11 @@ import torch
 import pillar_core as pc
 from pillar_core import store
 from pillar_core.__main__ import main
-from pillar_core.commands import listing
+from pillar_core.commands import listing, parser
+from pillar_core.commands.options import load_split
 from pillar_core.runs import starter
 from pillar_core.runs.versions import VERSION
+from unit.image_files import picture, written
 
 
 def test_run_prints_the_record_and_epsilon_and_noise_are_inverse(capsys):
@@ -94,6 +96,18 @@ def test_a_sweep_takes_several_grids_and_files_as_data(tmp_path, capsys, own_cac
     assert "--scheduler" in capsys.readouterr().err
     grid.write_text("- 1\n")
     assert main(["sweep", str(grid)]) == 2
+
+
+@pytest.mark.parametrize(("size", "width"), [((72, 72), 1280), ((64, 64), 3 * 64 * 64)])
+def test_large_images_of_a_file_pass_the_network_unless_a_backbone_is_named(size, width, tmp_path, own_cache):
+    files = {
+        f"{side}/{code}/{number}.png": picture(code, number, size=size) for side in ("a", "b") for code in (1, 2) for number in range(5)
+    }
+    root = written(tmp_path, files)
+    for named in ([], ["--backbone", "raw_pixels"]):
+        options = parser("run").parse_args(["run", "--dataset", str(root / "a"), "--public", str(root / "b"), "--allow-overlap", *named])
+        rows = load_split(options, seed=0)
+        assert rows.features.d == rows.public_x.shape[1] == (3 * size[0] * size[1] if named else width)
 
 
 def test_sweep_counts_before_it_runs(tmp_path, capsys, own_cache):

@@ -15,9 +15,9 @@ from pillar_core.methods import METHODS
 from pillar_core.runs import sweep
 from pillar_core.runs.statement import spent_event, statement
 from pillar_core.screening import mixture, trim
+from pillar_core.studies import tuning as selection
 from pillar_core.studies.screening import answers
 from pillar_core.studies.screening.answers import Ask, _every, answer
-from pillar_core.studies.tuning import selection
 from pillar_core.types import Dataset, Persons, RunSpec
 
 ROWS, PERSONS = 600, 150
