@@ -5,7 +5,7 @@ import streamlit as st
 from pages.frame import failures, history, navigation, receipts
 from pages.parts.explore import curves, release, result, views
 from pages.parts.learn import lesson
-from pillar_core.studies.tuning.ways import Choosing
+from pillar_core.studies.tuning import Choosing
 
 settings = navigation.begin()
 lesson.banner(settings)

@@ -4,8 +4,6 @@
 time (base classes, constants, decorators) must not name it. `import_whole` makes the first use of our own modules safe from threads.
 """
 
-from __future__ import annotations
-
 import importlib
 import time
 from types import ModuleType

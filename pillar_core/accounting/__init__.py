@@ -2,9 +2,9 @@
 
 from pillar_core import checks
 from pillar_core.accounting import auto, basic, gaussian_dp, pillar, pld, rdp
-from pillar_core.accounting.accountant import ACCOUNTANTS, Accountant, forget_epsilons
+from pillar_core.accounting.accountant import ACCOUNTANTS, ANSWERS, Accountant
 from pillar_core.accounting.auto import resolve, resolve_bound
-from pillar_core.accounting.calibration import calibrate, calibration_key, forget_calibrations
+from pillar_core.accounting.calibration import calibrate, calibration_key
 from pillar_core.accounting.elementary import ElementaryEvents as Reading
 from pillar_core.accounting.elementary import ElementaryRelease as Release
 from pillar_core.accounting.elementary import Kind, read

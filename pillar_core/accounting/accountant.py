@@ -15,8 +15,6 @@ from pillar_core.types import EpsilonBounds, NeighboringRelation
 
 Profile = Callable[[ElementaryEvents, Callable[[float], Array]], tuple[Array, Array]]
 
-MEMORY = 8192
-
 
 @dataclasses.dataclass(frozen=True)
 class Accountant:
@@ -65,16 +63,12 @@ class Accountant:
         if events.unsupported:
             return self.bounds(events, delta)
         key = (self.name, self.version, events, delta)
-        return _MEMO.get(key, lambda: self.bounds(events, delta))
+        return ANSWERS.get(key, lambda: self.bounds(events, delta))
 
 
 ACCOUNTANTS: Registry[Accountant] = Registry("accountant", home="pillar_core.accounting")
-_MEMO = Memo(MEMORY)
-
-
-def forget_epsilons() -> None:
-    """Empties the memory of answers, for benchmarks and tests that time them."""
-    _MEMO.clear()
+ANSWERS = Memo(12_288)
+"""Bounds and calibrations that were made; benchmarks and tests that time them clear it."""
 
 
 def unsupported_names(events: ElementaryEvents) -> str:

@@ -4,7 +4,7 @@ import dataclasses
 import math
 from collections.abc import Callable
 
-from pillar_core.accounting.accountant import Accountant
+from pillar_core.accounting.accountant import ANSWERS, Accountant
 from pillar_core.accounting.auto import resolve, resolve_bound
 from pillar_core.accounting.elementary import Kind, read
 from pillar_core.accounting.gaussian_dp import mu_of
@@ -12,7 +12,6 @@ from pillar_core.errors import BudgetError
 from pillar_core.events import PersonSampledEvent, RandomAllocationEvent
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import DpEvent
-from pillar_core.memo import Memo
 from pillar_core.types import PrivacyBudget
 
 Cost = Callable[[float], DpEvent]
@@ -22,7 +21,6 @@ EXACT_TOLERANCE = 1e-9
 PROBES = (0.37, 1.0, 13.0)
 LARGEST = 1e9
 SMALLEST = 1e-9
-MEMORY = 4096
 VERSION = 1
 
 
@@ -46,7 +44,7 @@ def calibrate(cost: Cost, budget: PrivacyBudget, *, accountant: str = "auto", re
         value = _solve(cost, budget, chosen, tolerance)
         return value, read(cost(value), budget.relation).key
 
-    value, spent = _MEMO.get(key, solve)
+    value, spent = ANSWERS.get(key, solve)
     is_same_cost = read(cost(value), budget.relation).key == spent
     return value if is_same_cost else solve()[0]
 
@@ -60,14 +58,6 @@ def calibration_key(cost: Cost, budget: PrivacyBudget, *, accountant: str = "aut
     spent = [read(cost(probe), budget.relation).key for probe in PROBES]
     target = (float(budget.epsilon), budget.delta, budget.relation, float(relative_tolerance))
     return fingerprint("calibration", VERSION, chosen.name, chosen.version, spent, target)
-
-
-_MEMO = Memo(MEMORY)
-
-
-def forget_calibrations() -> None:
-    """Empties the memory, for benchmarks and tests that time or count cold calibrations."""
-    _MEMO.clear()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,27 +13,13 @@ from pillar_core.data.npz import KEYS, SAVED, arrays_of, read_npz, shapes_of
 from pillar_core.data.parts import Parts, open_source, pack
 from pillar_core.data.wording import join
 from pillar_core.errors import DataError
+from pillar_core.registry import toml_tables
 from pillar_core.types import Dataset, FeatureSet
 
 SUFFIXES = (".npz", *frames.SUFFIXES)
-CONVERSIONS = {
-    (".h5", ".hdf5"): "f = h5py.File('{}'); numpy.savez('rows.npz', x_train=f['data'][:], y_train=f['labels'][:])",
-    (".mat",): "m = scipy.io.loadmat('{}'); numpy.savez('rows.npz', x_train=m['X'], y_train=m['y'].ravel())",
-    (".pt", ".pth"): "t = torch.load('{}', weights_only=True); numpy.savez('rows.npz', x_train=t['x'].numpy(), y_train=t['y'].numpy())",
-    (".pkl", ".pickle"): "x, y = pickle.load(open('{}', 'rb')); numpy.savez('rows.npz', x_train=x, y_train=y)  # runs what the file says",
-    (".joblib",): "x, y = joblib.load('{}'); numpy.savez('rows.npz', x_train=x, y_train=y)  # runs what the file says",
-    (".safetensors",): "t = safetensors.numpy.load_file('{}'); numpy.savez('rows.npz', x_train=t['x'], y_train=t['y'])",
-    (".svm", ".libsvm", ".svmlight"): "x, y = sklearn.datasets.load_svmlight_file('{}'); numpy.savez('rows.npz', "
-    "x_train=x.toarray(), y_train=y)",
-    (".arff",): "pandas.DataFrame(scipy.io.arff.loadarff('{}')[0]).to_csv('rows.csv', index=False)",
-    (".xls", ".ods"): "pandas.read_excel('{}').to_csv('rows.csv', index=False)",
-    (".json",): "pandas.read_json('{}').to_csv('rows.csv', index=False)",
-    (".dta",): "pandas.read_stata('{}').to_csv('rows.csv', index=False)",
-    (".sav",): "pandas.read_spss('{}').to_csv('rows.csv', index=False)",
-    (".dcm",): "PIL.Image.fromarray(pydicom.dcmread('{}').pixel_array).save('rows.png')  # one file for each image",
-    (".tar", ".gz", ".tgz", ".rar", ".7z"): "shutil.unpack_archive('{}', 'rows')  # then give the folder",
-}
-"""How files of other endings become files that are read; the names in them are the usual ones."""
+_LINES = toml_tables(Path(__file__).with_name("conversions.toml"))
+CONVERSIONS = {tuple(endings.split()): str(line) for endings, line in _LINES.items()}
+"""How files of other endings become files that are read."""
 ROWS = ("x", "X", "x_test", "x_train")
 
 

@@ -3,8 +3,6 @@
 The process may take as much memory as `room` grants. What it writes lies in a file of the cache folder, which loses its name once mapped.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import functools
@@ -59,7 +57,7 @@ class Reading:
         self._process.kill()
 
     @property
-    def table(self) -> pd.DataFrame:
+    def table(self) -> "pd.DataFrame":
         """The table in the file. Raises DataError: why it cannot be read; or the file is no table."""
         if self._ending not in TABLES:
             raise DataError(f"{self._title} is no table: beside a private table, public rows must be a table, too.")
@@ -162,7 +160,7 @@ def prepare() -> None:
             _READY.append(_start())
 
 
-def _table(path: str) -> pd.DataFrame:
+def _table(path: str) -> "pd.DataFrame":
     import pyarrow
 
     with pyarrow.memory_map(path) as mapped:

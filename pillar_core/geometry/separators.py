@@ -8,8 +8,6 @@ in its primal form where rows outnumber features, else in its dual form.
 Source: PILLAR, Definition 3: ξ_k = 1 − ‖A_kA_kᵀw*‖₂/‖w*‖₂, w* of unit norm without its intercept; ‖AAᵀw‖ = ‖Aᵀw‖.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import warnings
@@ -174,7 +172,7 @@ def xi_of(weights: Array, vectors: Array) -> Array:
     return np.asarray(1.0 - np.sqrt(np.clip(share, 0.0, 1.0)))
 
 
-def xi_table(separators: Separators, basis: Basis, ks: Sequence[int], *, classes: Sequence[str]) -> pd.DataFrame:
+def xi_table(separators: Separators, basis: Basis, ks: Sequence[int], *, classes: Sequence[str]) -> "pd.DataFrame":
     """Columns k, class_a, class_b, xi: one row per pair and k (each at most the basis' rank)."""
     checks.within(ks=(ks, K))
     values = xi_of(separators.weights, basis.vectors)
@@ -183,7 +181,7 @@ def xi_table(separators: Separators, basis: Basis, ks: Sequence[int], *, classes
     return pd.DataFrame(columns, columns=["k", "class_a", "class_b", "xi"])
 
 
-def averaged(table: pd.DataFrame) -> pd.DataFrame:
+def averaged(table: "pd.DataFrame") -> "pd.DataFrame":
     """Mean and extremes over pairs of an ξ table: columns k, mean, low, high, pairs."""
     grouped = table.groupby("k")["xi"].agg(mean="mean", low="min", high="max", pairs="size")
     return grouped.reset_index()

@@ -1,7 +1,5 @@
 """A grid handed to the jobs process of this cache, on this machine or on a cluster, and its records as a table."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from pillar_core import store
@@ -19,7 +17,7 @@ POLL_SECONDS = 0.5
 Answer = str | dict[str, Json]
 
 
-def sweep(grid: Mapping[str, Json], *, scheduler: str | None = None, progress: Progress | None = None) -> pd.DataFrame:
+def sweep(grid: Mapping[str, Json], *, scheduler: str | None = None, progress: Progress | None = None) -> "pd.DataFrame":
     """One row per run, tidy, metrics as columns; runs that are in the cache are not run again.
 
     grid: `dataset` (names, or one FeatureSet or SemiPrivateSplit), `dataset_settings` (a mapping for generators), `backbone`,

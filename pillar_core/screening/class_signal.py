@@ -15,8 +15,6 @@ release, exact; all else is post-processing of it and of public rows. The number
 Source: ours; chosen on one half of the yardstick's sources and confirmed on the other (docs/papers.md).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
@@ -65,7 +63,7 @@ class Candidate:
     total: float
 
     @classmethod
-    def of(cls, rows: Array) -> Candidate:
+    def of(cls, rows: Array) -> "Candidate":
         """From the unit rows (m, d) of a public set. Raises DataError: rows that are all equal."""
         mean = rows.mean(axis=0)
         apart = rows - mean
@@ -140,7 +138,7 @@ def ranking(
     seed: int | None = 0,
     n_private: int | None = None,
     aside: str = "",
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """One row per candidate, best first, columns as `screen`; `attrs` holds the guarantee and the verdict.
 
     attrs: the `rivals` of the first (none: it is clear), the `noise_floor`, above which a score says nothing, and `rows_per_noise`, μN/C,

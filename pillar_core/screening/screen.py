@@ -1,7 +1,5 @@
 """Rank public sets for a private one: every score of every candidate, with intervals, without privacy or from one release."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from pillar_core import checks, params
@@ -34,7 +32,7 @@ def screen(
     delta: float = 1e-5,
     allow_overlap: bool = False,
     progress: Progress | None = None,
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """One row per candidate and score, best first: public, score, value, low, high, rank, n_examples, provenance, epsilon_upper.
 
     value: mean over repeats (new rows, labels and network start each), smaller is closer; low and high: 95 % interval of it

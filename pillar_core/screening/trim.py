@@ -9,8 +9,6 @@ post-processing of it and of public rows. Private labels are not read; the numbe
 Evolution's votes (Lin et al. 2024) and PrivImage (Li et al. 2024).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 
@@ -50,7 +48,7 @@ class Clusters:
     codes: Array
 
     @classmethod
-    def of(cls, x: Array, count: int) -> Clusters:
+    def of(cls, x: Array, count: int) -> "Clusters":
         """k-means of public rows (n, d), under a public seed."""
         from sklearn.cluster import MiniBatchKMeans
 
@@ -74,7 +72,7 @@ class Trimmed:
     """
 
     order: Array
-    votes: pd.DataFrame
+    votes: "pd.DataFrame"
     share: float
     guarantee: str
     ledger: Ledger

@@ -3,8 +3,6 @@
 All of it is a non-private diagnostic: separators and margins are functions of labelled private rows without noise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,7 +23,7 @@ TASK_PAIRS = 8
 Payload = Values
 
 
-def xi(data: FeatureSet | SemiPrivateSplit, k: int | Sequence[int], *, classes: str | Sequence[str | int] | None = None) -> pd.DataFrame:
+def xi(data: FeatureSet | SemiPrivateSplit, k: int | Sequence[int], *, classes: str | Sequence[str | int] | None = None) -> "pd.DataFrame":
     """ξ_k of the separator of each pair of classes: columns k, class_a, class_b, xi in [0, 1]. A non-private diagnostic.
 
     The directions are the principal components of the split's public rows, else of the train rows, centred and not
@@ -39,7 +37,7 @@ def xi(data: FeatureSet | SemiPrivateSplit, k: int | Sequence[int], *, classes: 
     return geometry.xi_table(separators, basis, ks, classes=rows.classes)
 
 
-def margins(data: FeatureSet | SemiPrivateSplit, k: int | Sequence[int], *, quantile: float = 0.01) -> pd.DataFrame:
+def margins(data: FeatureSet | SemiPrivateSplit, k: int | Sequence[int], *, quantile: float = 0.01) -> "pd.DataFrame":
     """Margins in the first k directions: columns k, class, quantile, cosine_margin, distance_margin. A non-private diagnostic.
 
     For each class a separator against the rest is trained in those k directions; the margin is the largest value that a
@@ -61,7 +59,7 @@ def noise_ratio(*, n_private: float, d: float, classes: float, epsilon: float, d
     return float(classes * d**0.5 / (n_private * accounting.mu_of(epsilon, delta)))
 
 
-def projection_gains() -> pd.DataFrame:
+def projection_gains() -> "pd.DataFrame":
     """What projecting gained on real rows: columns set, epsilon, pillar, dp_sgd (accuracy in [0, 1]), gain, low, high (points), ratio.
 
     Means of five seeds with the gain's paired 95 % interval, a tenth of the train rows public, δ = 1e-5, both learners by their own

@@ -29,7 +29,7 @@ from pillar_core.ledger import Ledger, Tape
 from pillar_core.methods import METHODS
 from pillar_core.methods.closed_form import pillar_kalman as kalman
 from pillar_core.methods.public_subspace.pillar import project
-from pillar_core.metrics.classification import accuracy
+from pillar_core.metrics import accuracy
 from pillar_core.params import params_of
 from pillar_core.runs.run import run_many, solve_spec
 from pillar_core.studies.evidence.attacks import descent_run, head_plan_of

@@ -14,7 +14,7 @@ from pillar_core.auditing import Finding, hypothesis_test, one_run
 from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import DpEvent
 from pillar_core.registry import toml_tables
-from pillar_core.studies.tuning.selection import SHAPE, trial_epsilon
+from pillar_core.studies.tuning import SHAPE, trial_epsilon
 from pillar_core.types import NeighboringRelation, Values
 
 QUICK = ("pillar", "rdp", "gdp", "basic")

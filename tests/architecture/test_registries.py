@@ -15,7 +15,7 @@ def _declared() -> dict[str, str]:
     """What each registry of the code holds, and the module that it lies in."""
     modules = sorted((REPOSITORY / "pillar_core").rglob("*.py"))
     return {
-        what: ".".join(path.relative_to(REPOSITORY / "pillar_core").with_suffix("").parts)
+        what: ".".join(path.relative_to(REPOSITORY / "pillar_core").with_suffix("").parts).removesuffix(".__init__")
         for path in modules
         for what in DECLARED.findall(path.read_text(encoding="utf-8"))
     }

@@ -19,7 +19,7 @@ from pages.frame import settings as codec
 from pillar_core.backbones import open_clip_towers
 from pillar_core.backbones.text import text_embeddings, zero_shot_accuracy
 from pillar_core.runs.statement import IN_SIGHT
-from pillar_core.studies.tuning.ways import Choosing
+from pillar_core.studies.tuning import Choosing
 
 
 @pytest.mark.parametrize("choosing", [one for one in Choosing if one is not Choosing.RULES])

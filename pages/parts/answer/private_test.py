@@ -11,7 +11,7 @@ from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pillar_core import mode
 from pillar_core.errors import DataError
-from pillar_core.metrics.classification import threshold_at
+from pillar_core.metrics import threshold_at
 from pillar_core.plots.privacy import private_roc
 from pillar_core.runs import private_tests, use
 from pillar_core.runs.models import model_bytes

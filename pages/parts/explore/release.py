@@ -16,9 +16,8 @@ from pillar_core.runs import rankings
 from pillar_core.runs.models import PAID_WAYS, in_sight
 from pillar_core.runs.receipts import training_on
 from pillar_core.runs.statement import IN_SIGHT
-from pillar_core.studies.tuning import ways as tuned
-from pillar_core.studies.tuning.selection import Tuned
-from pillar_core.studies.tuning.ways import SAID, Choosing
+from pillar_core.studies import tuning as tuned
+from pillar_core.studies.tuning import SAID, Choosing, Tuned
 from pillar_core.types import RunRecord
 
 _choose_rate = core.of_run(tuned.tune_step_size, max_entries=32, show_spinner="Choosing the step size …")

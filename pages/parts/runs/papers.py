@@ -14,7 +14,7 @@ from pillar_core import plots
 from pillar_core.plots.theme import epsilon_label
 from pillar_core.runs import records, starter, sweep
 from pillar_core.studies import papers
-from pillar_core.studies.papers.tables import CLASSES, SOURCES
+from pillar_core.studies.papers import CLASSES, SOURCES
 from pillar_core.types import Form
 
 _WORDS = {"published": "paper, %", "measured": "ours, %", "difference": "difference, %", "order": "order"}

@@ -15,15 +15,9 @@ from pillar_core.errors import DataError
 
 TRAIN, TEST, VALIDATION = "train", "test", "validation"
 SPLITS = {
-    "train": TRAIN,
-    "training": TRAIN,
-    "test": TEST,
-    "testing": TEST,
-    "val": VALIDATION,
-    "valid": VALIDATION,
-    "validation": VALIDATION,
-    "dev": VALIDATION,
-    "eval": VALIDATION,
+    **dict.fromkeys(("train", "training"), TRAIN),
+    **dict.fromkeys(("test", "testing"), TEST),
+    **dict.fromkeys(("val", "valid", "validation", "dev", "eval"), VALIDATION),
 }
 EXTRAS = frozenset({"sample", "samples", "pred", "prediction", "example", "examples", "preview", "unlabeled", "unlabelled", "seg_pred"})
 """Folders beside splits that hold no further rows."""

@@ -138,8 +138,7 @@ def test_keys_depend_on_everything_that_decides_the_answer() -> None:
 
 
 def test_threads_get_the_same_answer() -> None:
-    accounting.forget_calibrations()
-    accounting.forget_epsilons()
+    accounting.ANSWERS.clear()
     answers: list[float] = []
     threads = [
         threading.Thread(target=lambda: answers.append(accounting.noise_multiplier(1.1, sampling_probability=0.01, steps=77)))

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from pillar_core.errors import DataError
-from pillar_core.metrics import METRICS, RAREST, by_class, evaluate, interval, over_runs
-from pillar_core.metrics.classification import threshold_at
+from pillar_core.metrics import METRICS, RAREST, by_class, evaluate, interval, over_runs, threshold_at
 from pillar_core.numerics import wilson
 
 SCORES = np.array([[3, 1, 0], [0, 2, 1], [5, 0, 1], [0, 1, 4]], dtype=np.float32)

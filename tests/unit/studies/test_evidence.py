@@ -15,11 +15,11 @@ from pillar_core.auditing import Finding, Rows, trajectory
 from pillar_core.auditing.hypothesis_test import Counts
 from pillar_core.errors import DataError, LedgerError, SettingError, UnsupportedError
 from pillar_core.runs.run import solve
+from pillar_core.studies import tuning
 from pillar_core.studies.evidence import attacks as evidence
 from pillar_core.studies.evidence import one_run, verdict
 from pillar_core.studies.evidence.attacks import Attack, CanaryAudit, rates_under
 from pillar_core.studies.evidence.one_run import OneRunAudit
-from pillar_core.studies.tuning import selection as tuning
 from pillar_core.types import RunSpec, SemiPrivateSplit
 
 

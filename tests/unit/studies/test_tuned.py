@@ -9,8 +9,8 @@ import pytest
 import pillar_core as pc
 from pillar_core.errors import UnsupportedError
 from pillar_core.runs.models import model_bytes
-from pillar_core.studies.tuning import ways as tuned
-from pillar_core.studies.tuning.ways import Choosing
+from pillar_core.studies import tuning as tuned
+from pillar_core.studies.tuning import Choosing
 from pillar_core.types import RunSpec, SemiPrivateSplit
 
 

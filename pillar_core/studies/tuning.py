@@ -1,20 +1,26 @@
-"""What choosing settings costs by random stopping, on the ledger.
+"""How a run's step size is chosen, by name: by the rules, for free as the papers do, or by random stopping, which pays on the ledger.
 
-Scores are accuracies on *public labelled* rows, so a trial's (model, score) is one release: its model, post-processed.
-The papers tune on test or validation rows and pay nothing; a number found that way is not differentially private.
+Three step sizes around the learner's rule are tried: a quarter of it, the rule, and four times it. Scores of random stopping are accuracies
+on *public labelled* rows, so a trial's (model, score) is one release: its model, post-processed. The papers tune on test or validation rows
+and pay nothing; so does `papers`, which alone breaks its promise: its ε covers one run, not the choice, and a number found that way is not
+differentially private.
 """
 
 import dataclasses
 import enum
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 from pillar_core import accounting, ledger
 from pillar_core.errors import DataError, LedgerError, SettingError, UnsupportedError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import DpEvent, describe
+from pillar_core.registry import toml_tables
 from pillar_core.rng import Stream, Streams
-from pillar_core.runs.run import RunPlan, run_many, solve_spec
+from pillar_core.runs.models import UNPAID
+from pillar_core.runs.run import RunPlan, run_many, run_spec, solve_spec
+from pillar_core.studies.evidence import attacks as evidence
 from pillar_core.types import Guarantee, NeighboringRelation, PrivacyBudget, RunRecord, RunSpec, SemiPrivateSplit, Values
 
 Candidate = Values
@@ -24,6 +30,7 @@ ADDED = NeighboringRelation.ADD_OR_REMOVE_ONE
 SCORED_PUBLICLY = "candidates were scored on public labelled rows"
 PRICED = "the price of a choice is known under adding or removing a row only"
 SCALING_FACTORS = (0.25, 1.0, 4.0)
+MEAN_TRIALS = 10.0
 
 
 class Law(enum.StrEnum):
@@ -63,7 +70,7 @@ def trial_epsilon(epsilon: float, *, delta: float, mean_trials: float) -> float:
     return accounting.epsilon_of_mu(1 / trial_noise(epsilon, delta=delta, mean_trials=mean_trials), delta)
 
 
-def tune(spec: RunSpec, split: SemiPrivateSplit, grid: Sequence[Candidate], *, mean_trials: float = 10.0) -> Tuned:
+def tune(spec: RunSpec, split: SemiPrivateSplit, grid: Sequence[Candidate], *, mean_trials: float = MEAN_TRIALS) -> Tuned:
     """The best of a random number of trials, each of a candidate drawn uniformly from `grid`, by random stopping.
 
     Guarantee: (ε, δ) under add/remove for winner and choice together. Every candidate is a full Gaussian run of the same
@@ -168,3 +175,66 @@ def guarantee_of(
     bounds = accounting.epsilon(event, delta=delta, relation=relation, accountant=accountant)
     chosen = accounting.resolve(event, relation=relation, accountant=accountant)
     return Guarantee(bounds, delta, relation, chosen.name, assumptions, describe(event), rows_per_person=rows_per_person, event=event)
+
+
+class Choosing(enum.StrEnum):
+    """Who chooses the step size, and what for."""
+
+    RULES = "rules"
+    PAPERS = "papers"
+    STOPPING = "stopping"
+
+
+SAID = toml_tables(Path(__file__).with_suffix(".toml"))
+"""By the way's name: its `words` and, where something is tried, its `price`."""
+
+
+def supports(spec: RunSpec, split: SemiPrivateSplit, *, choosing: Choosing) -> str:
+    """Empty where this choice can be made, else the reason why not."""
+    if choosing is Choosing.RULES:
+        return ""
+    reason = evidence.supports(spec.method)
+    if reason:
+        return f"{reason}, and tuning here is for those"
+    if choosing is Choosing.PAPERS:
+        return "" if split.features.x_test is not None and len(split.features.x_test) else "there are no test rows to choose on"
+    if spec.relation != NeighboringRelation.ADD_OR_REMOVE_ONE:
+        return PRICED
+    return "" if split.has_public_labels else "candidates are scored on public labels, and the public rows have none"
+
+
+def tune_step_size(spec: RunSpec, split: SemiPrivateSplit, *, choosing: Choosing) -> Tuned:
+    """One run with its step size chosen that way; what is not asked for follows the learner's rules.
+
+    Guarantee: (ε, δ) for run and choice together, but for `Choosing.PAPERS`, whose record says so.
+    Raises UnsupportedError: `supports` says why. Errors of `tuning` and `run`.
+    """
+    reason = supports(spec, split, choosing=choosing)
+    if reason:
+        raise UnsupportedError(f"the step size cannot be chosen so: {reason}.")
+    epsilon = budget_of(spec)
+    match choosing:
+        case Choosing.STOPPING:
+            each = trial_epsilon(epsilon, delta=spec.delta, mean_trials=MEAN_TRIALS)
+            return tune(spec, split, _grid(dataclasses.replace(spec, epsilon=each), split))
+        case Choosing.PAPERS:
+            return _as_the_papers_do(spec, split, _grid(spec, split))
+    record = run_spec(spec, split)
+    return Tuned(record, {}, record.guarantee, epsilon)
+
+
+def _grid(spec: RunSpec, split: SemiPrivateSplit) -> list[Candidate]:
+    """Three step sizes around the rule at this budget, with the rule's number of steps."""
+    rule = solve_spec(spec, split).settings
+    return [{"learning_rate": rule.learning_rate * factor, "steps": rule.steps} for factor in SCALING_FACTORS]
+
+
+def _as_the_papers_do(spec: RunSpec, split: SemiPrivateSplit, grid: list[Candidate]) -> Tuned:
+    records = run_many([solve_spec(with_settings(spec, candidate), split) for candidate in grid], split)
+    scores = [-1.0 if record.accuracy is None else record.accuracy for record in records]
+    best = max(range(len(grid)), key=scores.__getitem__)
+    if scores[best] < 0:
+        raise DataError("choosing as the papers do needs test rows with labels.")
+    assumptions = (*records[best].guarantee.assumptions, UNPAID)
+    guarantee = dataclasses.replace(records[best].guarantee, assumptions=assumptions, covers_choice=False)
+    return Tuned(dataclasses.replace(records[best], guarantee=guarantee), grid[best], guarantee, budget_of(spec))

@@ -6,6 +6,9 @@ power iterations), whose memory is p·(k + OVERSAMPLING) numbers.
 
 Principal angles and the projection metric made of them: gsd, Definition 3 (Ham & Lee 2008; Edelman et al. 1998),
 d = (Σ sin²θ)^½ = (k − ‖V₁ᵀV₂‖²_F)^½ in [0, √k]; the paper's tables are d/√k in [0, 1], here "normalised".
+
+Of a few anchor gradients G (m, p) with G Gᵀ = U Λ Uᵀ, the columns of V = Gᵀ A, A = U_k Λ_k^(−1/2), are orthonormal and span the top k
+right singular directions. For a linear head g_i = r_i ⊗ z_i, so (G Gᵀ)_ij = (r_i·r_j)(z_i·z_j): p never appears.
 """
 
 from __future__ import annotations
@@ -26,6 +29,8 @@ GRAM_PARAMETERS = 100_000
 OVERSAMPLING = 32
 RANK_TOLERANCE = 1e-7
 """Eigenvalues of the Gram matrix below this fraction of the largest are rounding errors of float32 gradients."""
+ANCHOR_TOLERANCE = 1e-6
+"""Of anchors: directions whose eigenvalue is below this fraction of the largest are dropped: float32 gradients do not resolve them."""
 BLOCK = 512
 
 
@@ -162,3 +167,24 @@ def projection_distance(first: Array, second: Array, *, normalised: bool = True)
 def random_distance(k: int, dimension: int) -> float:
     """The normalised distance that two independent uniform k-subspaces of R^dimension show: √(1 − k/dimension) in root mean square."""
     return math.sqrt(max(0.0, 1.0 - k / dimension))
+
+
+def rank_one_gram(residuals: torch.Tensor, row_products: Array) -> Array:
+    """(m, m) float64 inner products of the gradients r_i ⊗ z_i. residuals: (C, m); row_products: (m, m) float64 z_i·z_j."""
+    wide = residuals.double().numpy()
+    return np.asarray((wide.T @ wide) * row_products)
+
+
+def anchor_coefficients(gram: Array, k: int) -> Array:
+    """A (m, k) float64 with V = Gᵀ A orthonormal, most important first; columns past the rank are 0.
+
+    gram: (m, m) float64, the anchors' inner products; k at most m.
+    """
+    from scipy.linalg import eigh
+
+    m = len(gram)
+    values, vectors = eigh(gram, subset_by_index=[m - k, m - 1], check_finite=False)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    keep = values > ANCHOR_TOLERANCE * max(float(values[0]), np.finfo(np.float64).tiny)
+    scale = np.divide(1.0, np.sqrt(np.maximum(values, 0.0)), out=np.zeros_like(values), where=keep)
+    return np.asarray(vectors * scale)

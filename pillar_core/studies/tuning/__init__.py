@@ -1,1 +1,0 @@
-"""How settings are chosen, and what choosing them costs."""
