@@ -94,8 +94,8 @@ def unpacked_once() -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_xdist_auto_num_workers() -> Iterator[int]:
-    """A worker more than cores: one or two of them wait for a browser or for a job's processes."""
-    return (yield) + 1
+    """Two workers more than cores: some of them wait for a browser or for a job's processes."""
+    return (yield) + 2
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -13,7 +13,7 @@ from streamlit.runtime.scriptrunner import script_cache
 from streamlit.testing.v1 import AppTest, local_script_runner
 
 from pages.frame import memory
-from pillar_core.backbones import shipped
+from pillar_core.backbones import extraction, shipped
 from pillar_core.data import reader
 from pillar_core.data.cards import DatasetCard
 from pillar_core.fingerprint import fingerprint
@@ -88,16 +88,23 @@ def drawn_once() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def computed_once() -> Iterator[None]:
-    """Once a worker: what a learner reaches on public rows alone, most of what Answer computes, and features that ship, unpacked."""
-    play, found = simulation.mean_play, {}
+    """Once a worker: what a learner reaches on public rows alone, most of what Answer computes; what a network makes of images; and
+    features that ship, unpacked."""
+    play, encode, found = simulation.mean_play, extraction._encode_batch, {}
 
     def mean_play(method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int) -> float:
         key = fingerprint(method, rows.public_x, rows.public_y, rows.facts, rows.features.classes, budget, seed)
         found[key] = found[key] if key in found else play(method, rows, budget, seed)
         return found[key]
 
+    def encode_batch(plan: Any, encoder: Any, start: int) -> Any:
+        key = fingerprint(plan.dataset.rows_fingerprint, plan.backbone.name, plan.batch_size, start)
+        found[key] = found[key] if key in found else encode(plan, encoder, start)
+        return found[key]
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(simulation, "mean_play", mean_play)
+        patch.setattr(extraction, "_encode_batch", encode_batch)
         patch.setattr(shipped, "unpack_features", functools.lru_cache(3)(shipped.unpack_features))
         yield
 

@@ -1,13 +1,10 @@
 """Get it: from the card of a set that is not here, over its download and its features, to Explore; from a server on the loopback."""
 
-import json
 import socket
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qsl
 
-import psutil
 import pytest
 import served_files
 import timm
@@ -17,21 +14,14 @@ from streamlit.testing.v1 import AppTest
 
 import pillar_core as pc
 from page_reading import Start, metric, words
-from pillar_core.data.images.cifar import VERSIONS
 from pillar_core.jobs.kinds import fetch
 from unit.image_files import encoded, images_of, written
 
 MNIST = "torchvision:mnist"
-CIFAR, TAR = "torchvision:cifar10", "cifar-10-python.tar.gz"
 MODULE = """
-import json, os, sys
+import os, sys
 if sys.argv[0] == "-c":  # the jobs process and its worker, of which one is enough
     os.cpu_count = lambda: 1
-    if "SERVED_SETS" in os.environ:
-        from torchvision.datasets import CIFAR10
-        from pillar_core.data.images.cifar import VERSIONS
-        CIFAR10.url, CIFAR10.tgz_md5, sums = json.loads(os.environ["SERVED_SETS"])
-        VERSIONS["cifar-10-batches-py"].md5.update(sums)
 """
 SECONDS = 300.0
 HUB, SMALL = "hub:owner/photos", "timm:test_efficientnet.r160_in1k"
@@ -97,38 +87,6 @@ def test_a_hub_set_and_a_backbones_weights_come_with_one_button_each_and_lead_to
     assert done.state == "done", done.cause
     assert pc.jobs.wait(pc.jobs.result(done.job_id)["extraction"], timeout=SECONDS).state == "done"
     assert any("every page uses the features of" in done.value for done in app.run().success)
-
-
-def test_a_killed_download_goes_on(start: Start, one_worker: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Jobs process and worker die while half of the tar is here; the next visit finishes it."""
-    content = served_files.cifar10(*images_of(60, (32, 32, 3), 10))
-    with served_files.serving({TAR: content}) as served:
-        served.has_ranges = True
-        sums = served_files.checksums(content)
-        monkeypatch.setenv("SERVED_SETS", json.dumps([f"{served.address}{TAR}", served_files.md5(content), sums]))
-        for name, checksum in sums.items():
-            monkeypatch.setitem(VERSIONS["cifar-10-batches-py"].md5, name, checksum)
-        served.gate.clear()
-        app, cache = start("data", data=CIFAR), pc.store.default().root
-        app.button(key="get-run").click().run()
-        while not any(path.stat().st_size for path in cache.rglob(f"{TAR}.partial")):
-            time.sleep(0.05)
-        server = psutil.Process(int(json.loads((cache / "jobs" / "server.json").read_bytes())["pid"]))
-        family = [server, *server.children(recursive=True)]
-        for process in family:
-            process.kill()
-        assert not psutil.wait_procs(family, timeout=SECONDS)[1]
-        kept = next(cache.rglob(f"{TAR}.partial")).stat().st_size
-        served.gate.set()
-        try:
-            start("data", data=CIFAR)
-            done = pc.jobs.wait(pc.jobs.find(fetch.specification(CIFAR)).job_id, timeout=SECONDS)
-            assert done.state == "done", done.cause
-            assert pc.jobs.result(done.job_id)["n_train"] == 50
-        finally:
-            assert pc.jobs.stop(timeout=SECONDS)
-        assert 0 < kept < len(content)
-        assert served.sent[TAR] % len(content) == len(content) - kept, "what came before the kill was not sent again"
 
 
 def test_a_link_to_a_set_that_is_not_here_fetches_nothing_before_the_press(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:

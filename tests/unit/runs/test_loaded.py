@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import csv
+import dataclasses
 import io
 import json
 import shutil
@@ -313,11 +314,10 @@ def pictures(folder, shape):
     Image.new("RGB", shape[1::-1], "red").save(folder / "b" / "0.PNG")
 
 
-@pytest.mark.parametrize("shape", [(32, 32, 3), (20, 28)])
-def test_images_go_through_a_network_without_the_library(shape, tmp_path, capsys):
+def test_images_go_through_a_network_without_the_library(tmp_path, capsys):
     """Raw files, onnxruntime, Pillow and numpy alone; grey images become three channels inside the file."""
-    y = np.arange(20) % 2
-    x = (rng.stream(3, "images").integers(100, size=(20, *shape)) + 120 * y.reshape(-1, *[1] * len(shape))).astype(np.uint8)
+    y, shape = np.arange(20) % 2, (20, 28)
+    x = (rng.stream(3, "images").integers(100, size=(20, *shape)) + 120 * y[:, None, None]).astype(np.uint8)
     split = pc.split(pc.load_features(Dataset("bright", x, y, classes=("dark", "bright")), "efficientnet_lite0"), public_fraction=0.2)
     path = pc.save_model(pc.run("pillar_one_shot", split, **RELEASE), tmp_path / "model.zip", split=split, onnx=True)
     pictures(tmp_path / "new", shape)
@@ -337,9 +337,13 @@ def test_images_go_through_a_network_without_the_library(shape, tmp_path, capsys
         assert "licence" in archive.read("README.md").decode().partition("`model.onnx` runs in any language")[2]
 
 
-def test_networks_and_pixels_come_as_onnx_and_the_rest_is_said(images, tmp_path, monkeypatch, capsys):
-    folder, data = images
-    new = folder / "new"
+def test_networks_and_pixels_in_colour_come_as_onnx_and_the_rest_is_said(images, tmp_path, monkeypatch, capsys):
+    data, new = images[1], tmp_path / "new"
+    pixels = np.stack([data.x_train, 255 - data.x_train, data.x_train // 2], axis=-1)
+    new.mkdir()
+    for number, image in enumerate(pixels[:20]):
+        Image.fromarray(image).save(new / f"{number:03}.png")
+    data = dataclasses.replace(data, x_train=pixels, x_test=pixels[:20])
     split = pc.split(data, public_fraction=0.2)
     for method in ("from_scratch", "pillar_one_shot"):
         path = pc.save_model(pc.run(method, split, **RELEASE), tmp_path / "model.zip", split=split)
