@@ -62,7 +62,8 @@ def arrays(axes: str, **values: object) -> tuple[Array, ...]:
         names = wanted.split()
         lengths = [int(axis) if axis.isdigit() else sizes.setdefault(axis, size) for axis, size in zip(names, array.shape, strict=False)]
         if len(names) != array.ndim or lengths != list(array.shape) or not array.size:
-            raise DataError(f"{name} must have the axes ({', '.join(names)}){_lengths(sizes)}; got {shown(array)}.")
+            known = "".join(f", {axis} = {size}" for axis, size in sizes.items())
+            raise DataError(f"{name} must have the axes ({', '.join(names)}){known}; got {shown(array)}.")
         results.append(array)
     return tuple(results)
 
@@ -70,7 +71,3 @@ def arrays(axes: str, **values: object) -> tuple[Array, ...]:
 def public_names(package: str) -> list[str]:
     """The `__all__` of a package: all names that it imported, without modules."""
     return sorted(name for name, item in vars(sys.modules[package]).items() if name[0] != "_" and not inspect.ismodule(item))
-
-
-def _lengths(sizes: dict[str, int]) -> str:
-    return "".join(f", {axis} = {size}" for axis, size in sizes.items())

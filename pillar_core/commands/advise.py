@@ -3,7 +3,6 @@
 import argparse
 import json
 
-from pillar_core.arrays import Json
 from pillar_core.commands import options as shared
 from pillar_core.commands.options import Commands, features_of, is_table_file
 from pillar_core.runs import receipts
@@ -46,13 +45,10 @@ def _advise(options: argparse.Namespace) -> int:
     candidates = {name: name if is_table_file(name) else features_of(name, options.backbone, {}) for name in options.candidates}
     request = {name: getattr(options, name) for name in ("epsilon", "delta", "relation", "alike", "target_accuracy", "seed")}
     advice = advise(split, candidates=candidates or None, **request)
-    print(json.dumps(_plain(advice), indent=2, ensure_ascii=False) if options.json else _words(advice))
-    return 0
-
-
-def _plain(advice: Advice) -> dict[str, Json]:
     names = ("method", "settings", "expected_accuracy", "predicted", "metric", "held", "public", "epsilon", "sentence", "reasons", "price")
-    return {name: getattr(advice, name) for name in names}
+    plain = {name: getattr(advice, name) for name in names}
+    print(json.dumps(plain, indent=2, ensure_ascii=False) if options.json else _words(advice))
+    return 0
 
 
 def _words(advice: Advice) -> str:

@@ -10,8 +10,6 @@ which has the distance's sign, lies in [−1, 1] and is PILLAR's where b = 0. Th
 that at least a share 1 − q of rows reach.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 from collections.abc import Sequence
@@ -63,7 +61,7 @@ def margin_at(values: Array, quantile: float) -> float:
     return float(np.partition(values, place)[place])
 
 
-def refitted_margins(rows: Coordinates, ks: Sequence[int], *, quantile: float | Sequence[float] = 0.01) -> pd.DataFrame:
+def refitted_margins(rows: Coordinates, ks: Sequence[int], *, quantile: float | Sequence[float] = 0.01) -> "pd.DataFrame":
     """One-versus-rest margins of separators trained anew in the first k directions (semi-private learning, Fig. 3).
 
     Columns k, class, quantile, cosine_margin, distance_margin.
@@ -82,7 +80,7 @@ def refitted_margins(rows: Coordinates, ks: Sequence[int], *, quantile: float | 
 
 def projected_margins(
     rows: Coordinates, separators: Separators, basis: Basis, ks: Sequence[int], *, quantile: float | Sequence[float] = 0.01
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """Margins of one separator w*, projected: y⟨A_kᵀx, A_kᵀw*⟩ over lengths (PILLAR, equation 2), at every k at once.
 
     Columns k, class, quantile, cosine_margin, distance_margin; with pairs the class reads "a – b" and only their rows count.
@@ -104,7 +102,7 @@ def projected_margins(
     return pd.DataFrame(lines, columns=["k", "class", "quantile", "cosine_margin", "distance_margin"])
 
 
-def pair_margins(rows: Rows, separators: Separators, basis: Basis, k: int, *, space: Transform | None = None) -> pd.DataFrame:
+def pair_margins(rows: Rows, separators: Separators, basis: Basis, k: int, *, space: Transform | None = None) -> "pd.DataFrame":
     """Cosines of a pair's rows with all features, and projected on k directions (PILLAR, equation 2): columns class, whole, projected.
 
     Above 0 on the first class's side, so that a row of the second class is on the right side below 0.
@@ -127,7 +125,7 @@ def nearest_pair(rows: Rows) -> tuple[int, int]:
     return min(itertools.combinations(present, 2), key=lambda pair: float(np.linalg.norm(means[pair[0]] - means[pair[1]])))
 
 
-def smallest(table: pd.DataFrame) -> pd.DataFrame:
+def smallest(table: "pd.DataFrame") -> "pd.DataFrame":
     """The minimum over classes at each k: columns k, quantile, cosine_margin, distance_margin, class (of the smallest distance)."""
     worst = table.loc[table.groupby("k")["distance_margin"].idxmin()].set_index("k")
     worst["cosine_margin"] = table.groupby("k")["cosine_margin"].min()

@@ -119,11 +119,9 @@ def distance_map(table: pd.DataFrame, *, mode: theme.Mode = "light", titles: Map
 
     square = table.pivot(index="first", columns="second", values="value")
     square = square.loc[square.index, square.index]
-    order = (
-        leaves_list(linkage(squareform(square.to_numpy(), checks=False), "average", optimal_ordering=True))
-        if len(square) > 2
-        else range(len(square))
-    )
+    order = list(range(len(square)))
+    if len(square) > 2:
+        order = leaves_list(linkage(squareform(square.to_numpy(), checks=False), "average", optimal_ordering=True)).tolist()
     names = [square.index[place] for place in order]
     labels = [(titles or {}).get(name, name) for name in names]
     values = square.loc[names, names].to_numpy()

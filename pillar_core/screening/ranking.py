@@ -1,7 +1,5 @@
 """Two rankings: one reads private rows without noise; of the other, one release of their sketched gradients gives every score."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
@@ -49,7 +47,7 @@ class Screening:
     progress: Progress
 
 
-def without_noise(task: Screening, private_side: Side, sides: Mapping[str, Side]) -> pd.DataFrame:
+def without_noise(task: Screening, private_side: Side, sides: Mapping[str, Side]) -> "pd.DataFrame":
     """The table of non-private diagnostics: the private gradients are made once a repeat, each candidate's once a repeat.
 
     Raises SettingError: a score that is a private release. DataError: naming the candidate that cannot be scored.
@@ -105,7 +103,7 @@ def row_of(name: str, score: str, ends: tuple[float, float, float], count: int, 
     }
 
 
-def rank_table(rows: Sequence[Mapping[str, object]], *, null: float | None, width: int) -> pd.DataFrame:
+def rank_table(rows: Sequence[Mapping[str, object]], *, null: float | None, width: int) -> "pd.DataFrame":
     """The table with ranks from 1 within each score, scores in the order of the question; equal values share the smaller rank."""
     table = pd.DataFrame(rows)
     table["rank"] = table.groupby("score")["value"].rank(method="min").astype(int)
@@ -124,7 +122,7 @@ SKETCHES = {"moment": releases.SKETCH, "directions": releases.PURE_SKETCH}
 """Numbers of a sketched gradient in each form of release."""
 
 
-def with_noise(task: Screening, sides: Mapping[str, Side], epsilon: float, delta: float) -> pd.DataFrame:
+def with_noise(task: Screening, sides: Mapping[str, Side], epsilon: float, delta: float) -> "pd.DataFrame":
     """The table from one release at (ε, δ); several kinds of release share ε equally. Candidates cost nothing more.
 
     Raises UnsupportedError: a score without a private form. SettingError: ε not in (0, ∞).
@@ -166,7 +164,7 @@ def with_noise(task: Screening, sides: Mapping[str, Side], epsilon: float, delta
 
 
 def release_rows(
-    task: Screening, form: str, matrix: torch.Tensor, clip: float, epsilon: float, delta: float, ledger: Ledger
+    task: Screening, form: str, matrix: "torch.Tensor", clip: float, epsilon: float, delta: float, ledger: Ledger
 ) -> ReleasedSubspace:
     """One release of the task's private rows at `epsilon`: form "moment" (Gaussian, δ) or "directions" (pure).
 

@@ -15,8 +15,6 @@ Guarantee: as `mechanisms`; the number of private rows is public; sketch, clip a
 were kept and which labels they got stays secret, as the noise does.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable, Sequence
 
@@ -51,13 +49,13 @@ class ReleasedSubspace:
     noise_std: float
 
 
-def sketch_matrix(width: int, *, size: int = SKETCH, seed: int = 0) -> torch.Tensor:
+def sketch_matrix(width: int, *, size: int = SKETCH, seed: int = 0) -> "torch.Tensor":
     """(width, size) float32 public Gaussian projection that keeps squared norms in expectation."""
     draws = stream(seed, "screening sketch").standard_normal((width, size), dtype=np.float32)
     return torch.from_numpy(draws / np.float32(np.sqrt(size)))
 
 
-def narrowing(*, size: int, seed: int = 0) -> torch.Tensor:
+def narrowing(*, size: int, seed: int = 0) -> "torch.Tensor":
     """(SKETCH, size) float32 further public projection, for a form that takes fewer numbers."""
     if size == SKETCH:
         return torch.eye(SKETCH)
@@ -65,7 +63,7 @@ def narrowing(*, size: int, seed: int = 0) -> torch.Tensor:
     return torch.from_numpy(draws / np.float32(np.sqrt(size)))
 
 
-def sketch_rows(chunks: Iterable[torch.Tensor], matrix: torch.Tensor) -> Array:
+def sketch_rows(chunks: "Iterable[torch.Tensor]", matrix: "torch.Tensor") -> Array:
     """(m, s) float64 sketched gradients, not clipped yet."""
     return torch.cat([chunk @ matrix for chunk in chunks]).double().numpy()
 
@@ -98,7 +96,7 @@ def sampling_probability(n_rows: int, n_examples: int) -> float:
     return min(1.0, n_examples / n_rows)
 
 
-def sampled_rows(data: Dataset, model: GradientModel, indices: Array, matrix: torch.Tensor, labels: Stream, start: Start) -> Array:
+def sampled_rows(data: Dataset, model: GradientModel, indices: Array, matrix: "torch.Tensor", labels: Stream, start: Start) -> Array:
     """(m, s) float64 sketched gradients of the private rows `indices`, each under a label of its own drawn from `labels`."""
     if not len(indices):
         return np.zeros((0, matrix.shape[1]))

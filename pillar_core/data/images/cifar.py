@@ -53,7 +53,7 @@ def read_cifar(place: Path, version: Version, *, official: bool = False) -> Part
             raise DataError(f"{path} is missing or has another checksum than the source's: delete {place} and fetch it again.")
     try:
         sides = [_rows(place, files, version) for files in (version.train, version.test)]
-        classes = _names(place, version)
+        classes = [str(name) for name in _read_batch(place / version.names)[version.names_key]]
     except (OSError, ValueError, KeyError, TypeError, IndexError, EOFError, AttributeError, pickle.UnpicklingError) as error:
         raise DataError(f"{place} cannot be read as {version.folder} ({error}): files are missing, cut short or another format.") from error
     (x_train, y_train), (x_test, y_test) = sides
@@ -75,10 +75,6 @@ def _batch(path: Path, version: Version) -> tuple[Array, Array]:
     if rows.ndim != 2 or rows.shape[1] != PIXELS or labels.shape != (len(rows),):
         raise ValueError(f"{path.name}: rows {rows.shape}, labels {labels.shape}")
     return rows, labels
-
-
-def _names(place: Path, version: Version) -> list[str]:
-    return [str(name) for name in _read_batch(place / version.names)[version.names_key]]
 
 
 class _Holder:

@@ -3,8 +3,6 @@
 Guarantee: none; ε is infinite. Source: the paragon of AdaMix, ε = ∞ of PILLAR. Cost: some tens of full gradients.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np
@@ -57,7 +55,7 @@ def fit(settings: NonPrivateSettings, view: View, streams: Streams, ledger: Ledg
     return TrainResult(LinearClassifier(prepared.transform, weights.numpy(), bias.numpy()))
 
 
-def minimise(prepared: Prepared, view: View, settings: NonPrivateSettings) -> tuple[torch.Tensor, torch.Tensor]:
+def minimise(prepared: Prepared, view: View, settings: NonPrivateSettings) -> "tuple[torch.Tensor, torch.Tensor]":
     """(weights (k, C), bias (C,)) float32 minimising mean cross-entropy + weight_decay/2·‖W‖² by L-BFGS."""
     from scipy.optimize import minimize
 
@@ -77,7 +75,7 @@ def minimise(prepared: Prepared, view: View, settings: NonPrivateSettings) -> tu
     return final[:, :k].T.contiguous(), final[:, k].clone()
 
 
-def mean_loss(z: torch.Tensor, y: torch.Tensor, state: torch.Tensor) -> tuple[float, torch.Tensor]:
+def mean_loss(z: "torch.Tensor", y: "torch.Tensor", state: "torch.Tensor") -> "tuple[float, torch.Tensor]":
     """Mean cross-entropy of rows z (n, k), labels y (n,), and its gradient (C, k + 1) at `state` (C, k + 1), bias last."""
     k = z.shape[1]
     total, gradient = 0.0, torch.zeros_like(state)

@@ -8,8 +8,6 @@ rows' principal directions. Source: Golatkar et al., AdaMix, Algorithm 2 and sec
 Cost: two matrix products over all rows a step, and one thin QR where a projection is on.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence
@@ -57,7 +55,7 @@ class AdamixSettings(mixed.MixedSettings):
     text_scale: float = toml_setting("adamix", "text_scale")
 
 
-def both_kinds(settings: Sequence[AdamixSettings], group: descent.HeadGroup, state: torch.Tensor) -> Step:
+def both_kinds(settings: Sequence[AdamixSettings], group: descent.HeadGroup, state: "torch.Tensor") -> Step:
     """w ← w − η(G_pub + U Uᵀ G̃_priv + λw), on sums."""
     public, facts, directions = mixed.PublicRows.of(group), group.view.facts, public_directions(settings, group.view)
     percentiles = [head.clip_percentile for head in settings]
@@ -90,7 +88,7 @@ def longest_public_rate(settings: mixed.MixedSettings, view: View) -> float:
     return float(4.0 * view.facts.n_private / max(view.facts.n_public, 1) * values.sum() / values[0])
 
 
-def public_directions(settings: Sequence[AdamixSettings], view: View) -> torch.Tensor | None:
+def public_directions(settings: Sequence[AdamixSettings], view: View) -> "torch.Tensor | None":
     """(d, r) principal directions of the public rows, None where no head projects."""
     if not any(head.projection for head in settings):
         return None
@@ -98,7 +96,7 @@ def public_directions(settings: Sequence[AdamixSettings], view: View) -> torch.T
     return torch.from_numpy(basis.vectors).to(training_device())
 
 
-def subspace(settings: AdamixSettings, public_sum: torch.Tensor, directions: torch.Tensor | None) -> torch.Tensor | None:
+def subspace(settings: AdamixSettings, public_sum: "torch.Tensor", directions: "torch.Tensor | None") -> "torch.Tensor | None":
     """(d, k) orthonormal directions that a step keeps of the released sum (C, d), None for all."""
     if not settings.projection or settings.k is None or settings.k >= public_sum.shape[1] or directions is None:
         return None

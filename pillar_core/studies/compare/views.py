@@ -91,10 +91,10 @@ _PARTS = {
 
 def ablation_grids(setup: Setup) -> list[Grid]:
     """AdaMix with its two parts on and off; where projection is on, on the (μN)^(2/3) dimensions that the noise allows."""
-    grids = []
+    grids, rank = [], view_of(setup.split, PublicUse.LABELLED).basis(standardise=False, centre=None).rank
     for epsilon in setup.epsilons:
         wanted = round((mu_of(epsilon, float(setup.data.get("delta") or 1e-5)) * setup.split.facts.n_private) ** (2 / 3))
-        k = max(1, min(max(wanted, rules.SMALLEST_K), int(SAFE_RANK * _rank(setup))))
+        k = max(1, min(max(wanted, rules.SMALLEST_K), int(SAFE_RANK * rank)))
         switches = {"adaptive_clip": [False, True], "projection": [False, True]}
         grids.append(setup.grid(method="adamix", k=k, **setup.public, **switches, epsilon=[epsilon]))
     return grids
@@ -110,10 +110,6 @@ def noise_grids(setup: Setup) -> list[Grid]:
     """NGD and AdaMix with the noise multiplier given and the steps solved from ε."""
     shared = setup.grid(method="adamix", preset="fixed_noise", noise_multiplier=list(NOISES), **setup.public)
     return [{**shared, "adaptive_clip": False, "projection": False}, shared]
-
-
-def _rank(setup: Setup) -> int:
-    return view_of(setup.split, PublicUse.LABELLED).basis(standardise=False, centre=None).rank
 
 
 register("ablation", ablation_grids, ablation_places)

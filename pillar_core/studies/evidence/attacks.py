@@ -307,9 +307,8 @@ def _trials(plan: RunPlan, without: View, world: View, canary: tuple[Array, Arra
 
 
 def _score_releases(released: "torch.Tensor", rows: HeadRows, canary: HeadRows, head_plan: HeadPlan) -> tuple[Array, Array]:
-    sums = torch.stack(
-        [trajectory.clipped_gradient(rows, state, head_plan).double() for state in trajectory.states(released, head_plan)[:-1]]
-    )
+    states = trajectory.states(released, head_plan)[:-1]
+    sums = torch.stack([trajectory.clipped_gradient(rows, state, head_plan).double() for state in states])
     next_sums = iter(sums)
     scores = trajectory.canary_scores(released, canary, head_plan, without=lambda state: next(next_sums))
     left_over = (released - sums) / (head_plan.noise_multiplier * head_plan.l2_clip_norm)
