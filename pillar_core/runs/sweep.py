@@ -123,15 +123,13 @@ def run_keys(specs: Sequence[RunSpec], *, rows: Mapping[str, str] | None = None)
 def rows_of(data: Values, split: Values, *, drawn: SemiPrivateSplit | None = None) -> dict[str, str]:
     """What tells rows in files from others under the same names: the private ones' content, and the state of the public ones' files.
 
-    made: the split; without it, the content is that of the rows that this process read last, "" where it did not. Empty for rows that
+    drawn: the split; without it, the content is that of the rows that this process read last, "" where it did not. Empty for rows that
     lie in no files, which a version tells apart.
     """
     states, public = {}, split.get("public")
     if splitting.lies_in_files(data["dataset"]):
-        content = (
-            splitting.content(data["dataset"], data["backbone"], data["dataset_settings"]) if drawn is None else drawn.features.fingerprint
-        )
-        states["private"] = content
+        named = (data["dataset"], data["backbone"], data["dataset_settings"])
+        states["private"] = splitting.content(*named) if drawn is None else drawn.features.fingerprint
     if splitting.lies_in_files(public):
         states["public"] = splitting.state(public)
     return states
