@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import os
 import sys
+from collections import deque
 from collections.abc import Awaitable, Callable, MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from ipaddress import IPv6Address, ip_address
@@ -29,6 +30,8 @@ _MESSAGES = ("rerun_script", "stop_script", "file_urls_request", "app_heartbeat"
 """What a visitor's browser may send; the rest of Streamlit's messages name files of a checkout, and write beside the app."""
 _HUB = b" https://huggingface.co"
 """Shows each of its Spaces in a frame, and sets SPACE_ID there."""
+_OWN: deque[Address] = deque(maxlen=64)
+"""Client ends of your own account, one object for each connection: the kernel takes 8 ms to list whose an end is."""
 _FOLDER = str(Path(__file__).resolve().parents[2]).encode()
 _WAY = "Set PILLAR_TOKEN for the server, and open the address with ?token=... that it then prints."
 
@@ -102,8 +105,10 @@ def _refusal(scope: Scope, headers: dict[str, str]) -> str:
         return ""
     if urlsplit(f"//{host}").hostname not in mode.LOOPBACK or any(name.startswith(_PROXIED) for name in headers):
         return f"This app is for one person at its own machine, asked for as localhost and through no proxy. {_WAY}"
-    if _account(scope["client"], scope["server"]) not in (0, os.getuid()):
-        return f"This app belongs to another account of this machine. {_WAY}"
+    if not any(client is scope["client"] for client in _OWN):
+        if _account(scope["client"], scope["server"]) not in (0, os.getuid()):
+            return f"This app belongs to another account of this machine. {_WAY}"
+        _OWN.append(scope["client"])
     return ""
 
 

@@ -10,21 +10,32 @@ import streamlit as st
 from streamlit.errors import FragmentHandledException
 
 from pages.frame import plain, session, warming
+from pillar_core import errors
 from pillar_core.errors import NO_MEMORY, PillarError, memory_ran_out
 
 _LOG = logging.getLogger(__name__)
 _STREAMLIT = [logging.getLogger(f"streamlit.{name}") for name in ("error_util", "runtime.backend_operation_handler")]
 """Where Streamlit logs, with its message, what a callback or fragment raised, and a download."""
+_TITLES: dict[type[Exception], str] = {
+    errors.MissingDependencyError: "Install one more package.",
+    errors.BudgetError: "Choose another privacy budget.",
+    errors.DataError: "Choose or mend the rows.",
+    errors.UnsupportedError: "This is not possible here.",
+    errors.SettingError: "Change one setting.",
+    errors.UnknownNameError: "Choose another name.",
+}
+"""What you can do about the library's refusals of what you chose."""
 
 
 @contextlib.contextmanager
 def show_refusal(
-    title: str, *, advice: str = "Change the setting that is named, or open the page anew from the bar at the top."
+    title: str = "", *, advice: str = "Change the setting that is named, or open the page anew from the bar at the top."
 ) -> Iterator[None]:
-    """Runs a block of a page; a refusal of the library becomes a message in its place."""
+    """Runs a block of a page; a refusal of the library becomes a message in its place, by default under what you can do about it."""
     try:
         yield
     except (PillarError, MemoryError, RuntimeError) as refusal:
+        title = title or next((words for kind, words in _TITLES.items() if isinstance(refusal, kind)), "This page could not be drawn.")
         with st.container(border=True):
             st.error(f"**{title}**  \n{plain.text(_words(refusal))}", icon=":material/error:")
             st.markdown(advice)
@@ -55,7 +66,7 @@ def catch_errors() -> Iterator[None]:
     for log in _STREAMLIT:
         log.addFilter(_without_message)  # adds it once
     try:
-        with show_refusal("This page could not be drawn."):
+        with show_refusal():
             yield
     except FragmentHandledException:
         raise

@@ -92,7 +92,7 @@ def run(page: Any) -> None:
     token, name = _INSIDE_FRAME.set(True), page.url_path or PAGES[0][0]
     try:
         words.title(name)
-        with failures.show_refusal("This page could not be drawn."):
+        with failures.show_refusal():
             page.run()
         words.explain(name, **dataclasses.asdict(session.current()))
     finally:

@@ -124,7 +124,7 @@ def part_costs(table: pd.DataFrame, *, measure: str = "accuracy", mode: Mode = "
     """
     figure, ink = go.Figure(), INK[mode]
     reached = 100 * float(table["left"].iloc[-1])
-    names = [f"{title}: {-100 * mean:+z.1f}" for title, mean in zip(table["title"], table["mean"], strict=True)]
+    names = [f"{title.replace(', ', ',<br>')}: {-100 * mean:+z.1f}" for title, mean in zip(table["title"], table["mean"], strict=True)]
     colours = [*categorical(len(table), mode), ink.muted]
     ends = (table["high"] - table["mean"]).fillna(0)
     labels, looks = [*names, f"Left: {reached:.1f} %"], marks.Looks(base=[*(100 * table["left"]), 0], marker_cornerradius=0)

@@ -78,9 +78,9 @@ def margin_headline(table: pd.DataFrame, *, k: int, first: str) -> str:
 def spectrum_and_gaps(table: pd.DataFrame, *, mode: theme.Mode = "light", k: int | None = None, rows: int = 0) -> go.Figure:
     """Three panels over k: eigenvalues, cumulative energy, gaps Δ_k; `k` is marked. table: see `geometry.spectrum`."""
     panels = (
-        ("eigenvalue", "direction %{x}: variance %{y:.3g}", "eigenvalue λ_k"),
+        ("eigenvalue", "direction %{x}: variance %{y:.3g}", "eigenvalue λₖ"),
         ("cumulative", "first %{x}: %{y:.1f} % of the energy", "energy held, %"),
-        ("gap", "Δ at k = %{x}: %{y:.3g}", "gap Δ_k = λ_k − λ_k₊₁"),
+        ("gap", "Δ at k = %{x}: %{y:.3g}", "gap Δₖ = λₖ − λₖ₊₁"),
     )
     ink = theme.INK[mode].accent
     figure = make_subplots(cols=3, horizontal_spacing=0.1, subplot_titles=[title for _, _, title in panels])

@@ -74,7 +74,7 @@ def cells(x: Sequence[str], y: Sequence[str], z: Values, *, unit: str = "", hove
 
 def ring(figure: go.Figure, x: float, y: float, colour: str, *, size: float, **style: Json) -> None:
     """An open circle around one point."""
-    dots(figure, [x], [y], colour, size=size, symbol="circle-open", edge=(2.4, None), showlegend=False, **style)
+    dots(figure, [x], [y], colour, size=size, symbol="circle-open", edge=(2.4, None), showlegend=False, cliponaxis=False, **style)
 
 
 def band(figure: go.Figure, x: Iterable[float], low: Iterable[float], high: Iterable[float], colour: str, *, opacity: float) -> None:

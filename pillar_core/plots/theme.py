@@ -220,8 +220,9 @@ def narrow_copy(figure: go.Figure) -> go.Figure:
             ticks = log_ticks(list(axis.tickvals), most=4)
             texts = axis.ticktext and [text for value, text in zip(axis.tickvals, axis.ticktext, strict=True) if value in ticks]
             axis.update(tickvals=ticks, ticktext=texts, tickangle=0)
-            if axis.range is None:  # a label beside the last point would widen it
-                axis.range = [math.log10(min(ticks)) - 0.05, math.log10(max(ticks)) + 0.05]
+            if axis.range is None:  # a label beside the last point would widen it, and is not drawn beyond it
+                ends = [note.x for note in narrow.layout.annotations if note.xshift and note.xref in (None, "x")]
+                axis.range = [math.log10(min(ticks)) - 0.05, max([math.log10(max(ticks)), *ends]) + 0.05]
     return narrow
 
 
@@ -270,13 +271,16 @@ def log_ticks(values: Sequence[float], *, most: int = 9) -> list[float]:
 
 def spread(positions: Sequence[float], *, sizes: Sequence[float]) -> list[float]:
     """`positions`, in their order, moved as little as keeps things of these `sizes`, centred there, apart: places for labels."""
-    from scipy.optimize import isotonic_regression
-
     order = np.argsort(positions, kind="stable")
     ordered = np.asarray(sizes)[order]
     apart = np.cumsum([0.0, *(ordered[1:] + ordered[:-1]) / 2])
+    blocks: list[list[float]] = []  # neighbours that meet move as one, to their mean: importing SciPy's isotonic_regression takes longer
+    for wanted in np.asarray(positions)[order] - apart[: len(order)]:
+        blocks.append([wanted])
+        while len(blocks) > 1 and np.mean(blocks[-2]) > np.mean(blocks[-1]):
+            blocks[-2:] = [blocks[-2] + blocks[-1]]
     moved = np.empty(len(order))
-    moved[order] = isotonic_regression(np.asarray(positions)[order] - apart[: len(order)]).x + apart[: len(order)]
+    moved[order] = [np.mean(block) for block in blocks for _ in block] + apart[: len(order)]
     return list(moved)
 
 
@@ -299,7 +303,8 @@ def end_labels(
 
 def _short_lines(note: str) -> list[str]:
     """A note in the lines that a phone shows."""
-    return [line for part in note.split("<br>") for line in textwrap.wrap(part, _NOTE, break_long_words=False)]
+    parts = note.replace(" = ", "\u00a0=\u00a0").split("<br>")
+    return [line for part in parts for line in textwrap.wrap(part, _NOTE, break_long_words=False)]
 
 
 def seeds_phrase(counts: Iterable[int]) -> str:

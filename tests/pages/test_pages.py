@@ -6,6 +6,7 @@ import math
 import re
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -306,10 +307,16 @@ def test_costs_of_parts_are_trained_when_asked_for_and_drawn_with_a_badge(start,
     assert "experiment" in words(app)
 
 
-def test_costs_open_with_a_figure_where_the_starter_knows_some_stages_alone(start, monkeypatch):
+def test_costs_open_with_a_figure_where_the_starter_knows_some_stages_or_time_allows_some(start, monkeypatch):
     monkeypatch.setattr(jobs, "FIRST_SECONDS", math.inf)
     app = start("explore", view="costs")
     assert [item.proto.id.endswith("chart-part_costs") for item in app.get("plotly_chart")] == [True]
+    moments = iter([0.0, 2.0, 4.0])
+    monkeypatch.setattr(jobs, "time", SimpleNamespace(monotonic=lambda: next(moments, math.inf)))  # two runs, the cheapest
+    app = start("explore", data="digits", seed="70", view="costs")
+    spec = app.get("plotly_chart")[0].proto.spec
+    assert "Features and head,<br>Projection to k,<br>Clipping and steps: " in json.loads(spec)["data"][0]["y"][0]
+    assert app.button(key="costs-run").label == "Run the rest"
 
 
 def test_the_sidebar_stands_on_rows_once_it_acts_and_the_curve_over_budgets_opens_with_three_runs(start, monkeypatch):

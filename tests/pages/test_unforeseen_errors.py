@@ -69,7 +69,7 @@ def test_a_download_leaves_no_message_in_the_log(caplog: pytest.LogCaptureFixtur
 
 def test_refusals_keep_their_words(start: Start, monkeypatch: pytest.MonkeyPatch, log: Any) -> None:
     monkeypatch.setattr(core, "split", _raise(DataError("seven rows are too few")))
-    assert "seven rows are too few" in words(start("explore"))
+    assert "**Choose or mend the rows.**  \nseven rows are too few" in words(start("geometry"))
     assert "DataError" not in log.text
 
 

@@ -90,7 +90,7 @@ def test_other_accounts_of_the_machine_stay_out_but_for_root_and_the_health_chec
     line = "   0: {local}:A1B2 {local}:2135 01 0:0 0:0 0 {account} 0 {inode} 1 0 20 4 30 10 -1\n"
     lists = {name: tmp_path / name for name in ("tcp", "tcp6")}
     monkeypatch.setattr(door, "Path", lambda path: lists[path.rpartition("/")[2]])
-    mapped = "0000000000000000FFFF00000100007F"
+    mapped, foreign = "0000000000000000FFFF00000100007F", line.format(local="0100007F", account=65534, inode=7)
     for local, account, inode, expected in (
         *(("0100007F", 1000, 7, 200), ("0100007F", 0, 7, 200), (mapped, 1000, 7, 200), ("0100007F", 65534, 7, 403)),
         *((mapped, 65534, 7, 403), ("0100007F", 0, 0, 403), ("0200007F", 1000, 7, 403)),
@@ -98,11 +98,14 @@ def test_other_accounts_of_the_machine_stay_out_but_for_root_and_the_health_chec
         of_six = local == mapped
         lists["tcp"].write_text(head + ("" if of_six else line.format(local=local, account=account, inode=inode)))
         lists["tcp6"].write_text(head + (line.format(local=local, account=account, inode=inode) if of_six else ""))
-        assert status(ends, HOST) == expected, (local, account, inode)
+        assert status(((*ends[0],), ends[1]), HOST) == expected, (local, account, inode)
         assert status(ends, HOST, path="/pillar/_stcore/health") == 200
     for path in lists.values():
         path.unlink()
     assert status(ends, HOST) == 200, "a system without such lists"
+    lists["tcp"].write_text(head + foreign)
+    lists["tcp6"].write_text(head)
+    assert (status(ends, HOST), status(((*ends[0],), ends[1]), HOST)) == (200, 403), "once a connection, and anew for the next"
     assert status((("192.0.2.1", 5), ends[1]), HOST) == 403
 
 

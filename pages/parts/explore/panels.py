@@ -180,7 +180,7 @@ def cost_panel(record: RunRecord, settings: Settings) -> None:
     grids = {part: {**shared, **axes} for part, axes in stages(record).items()}
     runs = _runs(grids)
     if core.ships(settings) and any(None in forms[:1] for forms in runs.values()):
-        jobs.train_first(group for grid in grids.values() for group in sweep.group_specs(grid | {"seed": settings.seed}))
+        jobs.train_first(group for grid in reversed(grids.values()) for group in sweep.group_specs(grid | {"seed": settings.seed}))
         runs = _runs(grids)
     found = [form for forms in runs.values() for form in forms]
     title = f"What did each part cost? {len(grids)} runs, {_SEEDS} seeds each"
@@ -189,12 +189,14 @@ def cost_panel(record: RunRecord, settings: Settings) -> None:
     if errors:
         st.info(plain.text(f"A part could not be left out: {errors[0]}"), icon=":material/block:")
         return
-    seeds = [forms for forms in zip(*runs.values(), strict=True) if None not in forms]
-    if not seeds:
+    ends = [place for place, forms in enumerate(runs.values()) if forms[0] is not None]  # a part without a run is counted with the next
+    seeds = [forms for forms in zip(*(list(runs.values())[end] for end in ends), strict=True) if None not in forms]
+    if len(runs) - 1 not in ends:
         return
     metric = "accuracy" if core.metric(settings) == "accuracy" else "auc"  # no learner's threshold is in it
-    table = accuracy_costs({part: [forms[place]["metrics"][metric] for forms in seeds] for place, part in enumerate(runs)})
-    table.insert(1, "title", [TITLES[part] for part in table["part"]])
+    parts = [list(runs)[first : end + 1] for first, end in zip([0, *(end + 1 for end in ends)], ends, strict=False)]
+    table = accuracy_costs({part[-1]: [forms[place]["metrics"][metric] for forms in seeds] for place, part in enumerate(parts)})
+    table.insert(1, "title", [", ".join(map(TITLES.__getitem__, part)) for part in parts])
     figure = part_costs(table, measure=metric.replace("auc", "AUC"), mode=theme.mode())
     show_figure(figure, table, FigureInfo("part_costs", settings, seeds=len(seeds)))
     words.say("part_costs")

@@ -18,6 +18,7 @@ from pillar_core.studies.papers import CLASSES, SOURCES
 from pillar_core.types import Form
 
 _WORDS = {"published": "paper, %", "measured": "ours, %", "difference": "difference, %", "order": "order"}
+_NAMES = {"epsilon": "ε", "public_fraction": "public share"}
 _LIKE = {"Pneumonia": "pneumonia_mnist", "MNIST": "mnist"}
 """The set that ships and is most like a paper's; of the others it is that of the starter."""
 _MARKS = {"run": "▶", "page": "↗", "no": "–"}
@@ -111,12 +112,12 @@ def _figure(name: str, runs: pd.DataFrame, table: pd.DataFrame, settings: Settin
     if is_own and "published" in table and not shares:
         first = table[table["backbone"] == table["backbone"].iloc[0]].drop_duplicates(["method", "epsilon"])
         lines = lines.merge(first[["method", "epsilon", "published"]], on=["method", "epsilon"], how="left")
-    drawn = plots.effect(lines, mode=theme.mode(), title=papers.TABLES[name].title, x_title="ε" if x == "epsilon" else x, x_log=True)
+    drawn = plots.effect(lines, mode=theme.mode(), title=papers.TABLES[name].title, x_title=_NAMES.get(x, x), x_log=True)
     show_figure(drawn, lines, FigureInfo("papers", settings, is_synthetic=is_synthetic))
 
 
 def _series(row: Mapping[Hashable, Any], more: list[str]) -> str:
-    return ", ".join([pc.METHODS[row["method"]].title, *(f"{name} {row[name]:g}" for name in more)])
+    return ", ".join([pc.METHODS[row["method"]].title, *(f"{_NAMES.get(name, name)} = {row[name]:g}" for name in more)])
 
 
 def _show(table: pd.DataFrame) -> None:

@@ -105,3 +105,7 @@ def test_a_narrow_figure_keeps_its_marks_and_lines_names_apart() -> None:
     lines = sum(1 + note.text.count("<br>") for note in (high, low))
     assert high.yshift - low.yshift >= 15 * lines / 2  # of 15 pixels is a line at the font of 11
     assert lines == 3
+    figure.update_xaxes(type="log", tickvals=[1, 10])
+    narrow = theme.narrow_copy(theme.finish(figure, title="a", caption="b", alt="c", mode="light"))
+    assert narrow.layout.xaxis.range[1] > 2, "names at 100 are drawn, where the last tick is 10"
+    assert "ε\u00a0=\u00a00.3" in {note.text for note in narrow.layout.annotations}
