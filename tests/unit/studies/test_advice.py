@@ -214,7 +214,9 @@ def images():
 
 
 def _cut(data, n):
-    return dataclasses.replace(data, x_train=data.x_train[:n], y_train=data.y_train[:n], x_test=data.x_test[:60], y_test=data.y_test[:60])
+    """The first images, every second pixel each way."""
+    train, test = (x[:, ::2, ::2].copy() for x in (data.x_train[:n], data.x_test[:60]))
+    return dataclasses.replace(data, x_train=train, y_train=data.y_train[:n], x_test=test, y_test=data.y_test[:60])
 
 
 def test_labelled_public_rows_choose_the_backbone_and_no_private_row_does(images, monkeypatch):
