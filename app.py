@@ -11,7 +11,7 @@ import streamlit as st
 from pages.frame import warming
 
 if __name__ == "__main__":
-    from pages.frame import failures, navigation, report, session, shares, sidebar, theme
+    from pages.frame import exports, failures, navigation, session, shares, sidebar, theme
 
     st.set_page_config(page_title="PILLAR explorer", page_icon=theme.ICON, layout="wide")
     with failures.catch_errors():
@@ -23,7 +23,7 @@ if __name__ == "__main__":
         navigation.bar(page.url_path or navigation.PAGES[0][0])
         if has_sidebar and not missing:
             sidebar.draw(are_near=theme.is_narrow() and page.url_path in navigation.NEAR)
-        report.panel()
+        exports.report_panel()
         session.publish()
         session.show_notes()
         shares.words()

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.frame import navigation, receipts
 from pages.frame import settings as codec
-from pages.parts.answer import private_test, question, train, views
+from pages.parts.answer import model, question, views
 from pages.parts.data import upload
 from pillar_core import mode
 
@@ -29,13 +29,13 @@ settings = question.following(settings, advice, names)
 ways = ["Free: train this", "Paid: let private rows choose", "Diagnostic: what test rows say"]
 free, paid, diagnostic = st.tabs(ways, default=ways[advice.public is None])
 with free:
-    train.offer_free(settings, advice)
+    model.offer_free(settings, advice)
 with paid:
-    train.offer_paid(settings, names)
+    model.offer_paid(settings, names)
 with diagnostic:
     views.diagnostic(settings, advice, names)
 if not mode.binds():
     receipts.show(settings)
-    private_test.threshold_panel(settings)
-private_test.panel(settings, advice)
+    model.threshold_panel(settings)
+model.test_panel(settings, advice)
 views.figures_of(advice, settings, names, similar)

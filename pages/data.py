@@ -21,6 +21,3 @@ if not is_waiting:
         with failures.show_refusal("This data set could not be opened."):
             if not receipts.is_locked(settings, reads_rows=False):
                 rows.panel(settings)
-
-with st.expander("All backbones in a table", icon=":material/table_rows:"):
-    extraction.table()

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.frame import failures, history, navigation, receipts
-from pages.parts.explore import curves, release, result, views
+from pages.parts.explore import curves, result, views
 from pages.parts.learn import lesson
 from pillar_core.studies.tuning import Choosing
 
@@ -12,8 +12,8 @@ lesson.banner(settings)
 with failures.show_refusal("This run could not be trained."):
     if not receipts.look(settings):
         st.stop()
-    record = release.record(settings)
-    if release.chosen_by() is Choosing.RULES:
+    record = result.record(settings)
+    if result.chosen_by() is Choosing.RULES:
         history.add(settings, record)
     odds_place = result.summary(record, settings)
     view = views.choice(settings)
@@ -25,5 +25,5 @@ with failures.show_refusal("This run could not be trained."):
         if len(measured.table):
             curves.take_along(settings)
     if record.guarantee.covers_choice:
-        release.panel(settings)
-release.switch()
+        result.panel(settings)
+result.switch()

@@ -3,19 +3,18 @@
 import streamlit as st
 
 from pages.frame import badges, local, navigation, receipts, words
-from pages.parts.geometry import shapes
-from pages.parts.geometry import views as geometry_views
+from pages.parts.geometry import views
 from pillar_core import geometry as geo
 
 settings = navigation.begin()
 if not receipts.look(settings):
     st.stop()
-separation = shapes.Separation(settings)
-basis = shapes.basis(separation, geo.BasisKind.PUBLIC_PCA)
+separation = views.Separation(settings)
+basis = views.basis(separation, geo.BasisKind.PUBLIC_PCA)
 spectrum = geo.spectrum(basis)
-hyperplanes, is_complete = shapes.separators(separation)
-best = geo.best_k(shapes.predicted_curves(settings, (settings.epsilon,)))
-k = shapes.present_k(settings, basis.rank)
+hyperplanes, is_complete = views.separators(separation)
+best = geo.best_k(views.predicted_curves(settings, (settings.epsilon,)))
+k = views.present_k(settings, basis.rank)
 missed = geo.xi_of(hyperplanes.weights, basis.vectors)[:, k - 1].mean()
 badges.show_row(badges.NON_PRIVATE)
 numbers = {
@@ -26,7 +25,7 @@ numbers = {
 }
 of = f"{len(hyperplanes.pairs)} pairs{'' if is_complete else ', a preview'}"
 words.metrics("geometry", numbers, k=k, of=of, epsilon=settings.epsilon, percent=100 * best["accuracy"].iloc[0])
-ratio, kind = shapes.collapse(settings)
+ratio, kind = views.collapse(settings)
 if ratio is not None:
     words.say("collapse", ratio=ratio, kind=kind)
-geometry_views.VIEWS[local.choice("geometry-view")](settings)
+views.VIEWS[local.choice("geometry-view")](settings)

@@ -31,7 +31,7 @@ with left:
         seeds = int(table["seed"].nunique())
         grids = "\n---\n".join(map(json.dumps, starter.GRIDS))
         again = f"cat > start.yaml <<'END'\n{grids}\nEND\npython -m pillar_core sweep start.yaml --output start.csv"
-        show_figure(figure, table, FigureInfo("hero", settings, [*badges.DIAGNOSTIC, badges.REAL], seeds, key="hero", command=again))
+        show_figure(figure, table, FigureInfo("hero", settings, [*badges.DIAGNOSTIC, badges.REAL], seeds, command=again))
 with right:
     with st.container(key=f"door-{door['name']}"):
         navigation.link(door["page"], door["action"], icon=door["icon"], changes=door["changes"])

@@ -9,11 +9,10 @@ from pages.parts.screen import views as screening_views
 from pages.parts.screen.sets import is_table, is_text
 
 settings = navigation.begin()
-screening.restore(settings)
+screening.take_link(settings)
 lesson.banner(settings)
 with st.container(border=True, key="screen-controls"):
     choice = screening.controls(settings)
-screening.publish(settings, choice)
 cost = "Spends no ε: a non-private diagnostic." if choice.epsilon is None else f"One release at ε = {choice.epsilon:g} ranks them all."
 cost += " Its noise is secret, and models trained on these rows add this ε to theirs." if choice.is_paid else ""
 table = screening.answer(choice.ask("ranking"), "Compare every set", cost=cost)

@@ -68,7 +68,7 @@ def split_key(settings: Settings) -> str:
     return key(settings, _SPLIT)
 
 
-@memory.of_rows(max_entries=6, show_spinner="Setting public rows apart and finding their directions …", by=split_key, is_free=True)
+@memory.cache(max_entries=6, show_spinner="Setting public rows apart and finding their directions …", by=split_key, is_free=True)
 def split(settings: Settings) -> SemiPrivateSplit:
     """Private, public and test rows."""
     data = features(settings)
@@ -103,7 +103,7 @@ def run(settings: Settings) -> RunRecord:
 def of_run(make: Callable[..., T], *, max_entries: int, show_spinner: str) -> Callable[..., T]:
     """What `make` finds out about a run from its specification, its split and named arguments, kept by the run's key and those."""
 
-    @memory.of_rows(max_entries=max_entries, show_spinner=show_spinner, by=lambda settings, **named: (run_key(settings), *named.values()))
+    @memory.cache(max_entries=max_entries, show_spinner=show_spinner, by=lambda settings, **named: (run_key(settings), *named.values()))
     def read(settings: Settings, **named: Any) -> T:
         return make(spec(settings), split(settings), **named)
 
@@ -118,7 +118,7 @@ def spec(settings: Settings) -> RunSpec:
 
 def k_axis(settings: Settings) -> Form:
     """k as an axis of a grid, where the learner has one and no rule chooses it."""
-    return {"k": settings.k} if has_k(settings.method) and not settings.is_rule_k else {}
+    return {"k": settings.k} if has_k(settings.method) and settings.k != RULE else {}
 
 
 def find_runs(grids: Sequence[Form]) -> dict[str, tuple[RunSpec, Form | None]]:
@@ -188,14 +188,14 @@ def largest_k(settings: Settings) -> int:
     return len(spectrum(settings))
 
 
-@memory.of_rows(max_entries=8, by=split_key, is_free=True)
+@memory.cache(max_entries=8, by=split_key, is_free=True)
 def spectrum(settings: Settings) -> pd.DataFrame:
     """Eigenvalues of the public rows, in the learners' own preprocessing: columns component, eigenvalue. Public only."""
     values = _basis(settings).eigenvalues
     return pd.DataFrame({"component": range(1, len(values) + 1), "eigenvalue": values})
 
 
-@memory.of_rows(max_entries=8, by=split_key, is_free=True)
+@memory.cache(max_entries=8, by=split_key, is_free=True)
 def public_map(settings: Settings) -> pd.DataFrame:
     """Public rows in their first two directions: columns x, y, class, and text where texts became numbers. Public only."""
     parts = split(settings)
@@ -275,7 +275,7 @@ def measures(record: RunRecord, settings: Settings) -> dict[str, tuple[float, fl
     return by_class(record.metrics, test_counts(settings), split(settings).features.classes)
 
 
-@memory.of_rows(max_entries=8, by=split_key, is_free=True)
+@memory.cache(max_entries=8, by=split_key, is_free=True)
 def class_counts(settings: Settings) -> pd.DataFrame:
     """Rows by class and part: columns class, part, rows. A non-private diagnostic."""
     parts = split(settings)
@@ -300,12 +300,12 @@ def hero_table() -> pd.DataFrame | None:
     return table if len(table) else None
 
 
-@memory.of_rows(max_entries=3, show_spinner="Reading the data set …", is_free=True)
+@memory.cache(max_entries=3, show_spinner="Reading the data set …", is_free=True)
 def _raw(name: str, state: str) -> Dataset | FeatureSet:
     return uploads.load_rows(name)
 
 
-@memory.of_rows(max_entries=3, show_spinner="Reading features …", is_free=True)
+@memory.cache(max_entries=3, show_spinner="Reading features …", is_free=True)
 def _features(data: str, name: str | None, state: str) -> FeatureSet:
     source = _raw(data, state)
     if name is not None and isinstance(source, Dataset) and not is_ready(source, backbone=name):
@@ -313,7 +313,7 @@ def _features(data: str, name: str | None, state: str) -> FeatureSet:
     return splitting.remember_features(source, data, name, state_=state)
 
 
-@memory.of_rows(max_entries=8, show_spinner="Reading the class names …")
+@memory.cache(max_entries=8, show_spinner="Reading the class names …")
 def _zero_shot(data: str, name: str, state: str) -> float | None:
     try:
         rows, weights = _features(data, name, state), pc.BACKBONES[name].weights_file()

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pandas as pd
 import streamlit as st
 
-from pages.frame import browser, core, exports, plain, report, session, shares, theme, words
+from pages.frame import browser, core, exports, plain, session, shares, theme, words
 from pages.frame.badges import DIAGNOSTIC, REAL, SYNTHETIC, Seeds, line, show_row
 from pages.frame.settings import EPSILONS, Settings, Value
 from pillar_core import plots
@@ -31,7 +31,7 @@ Table = pd.DataFrame | Callable[[], pd.DataFrame]
 class FigureInfo:
     """What a page says of a figure, and what its exports are made of.
 
-    name: part of file names and element keys, in snake_case, unique on a page. key: another key of the chart.
+    name: part of file names and element keys, in snake_case, unique on a page.
     badges: from `badges`. "synthetic" joins them where rows of the settings' private set were read and are generated, by `is_synthetic`.
     is_accuracy: test accuracy on a page that does not say the share of the largest class: it is written below.
     command: the shell command that repeats it, by default that of the settings' run. sets: further data sets that it shows.
@@ -43,14 +43,13 @@ class FigureInfo:
     seeds: Seeds = None
     is_synthetic: bool | None = None
     is_accuracy: bool = False
-    key: str = ""
     command: str = ""
     sets: Iterable[str] = ()
 
     @property
     def chart(self) -> str:
         """The key of the chart."""
-        return self.key or f"chart-{self.name}"
+        return f"chart-{self.name}"
 
     @property
     def all_badges(self) -> list[str]:
@@ -128,16 +127,10 @@ def _show_exports(figure: Figure, runs: Mapping[str, object] | None, table: Tabl
         show_row(*info.all_badges, seeds=info.seeds)
         st.caption(plain.text(figure.layout.meta["alt"]))
         browser.save_buttons(info.chart, info.name, light_twins(theme.mode(), EPSILONS))
-        files: dict[str, tuple[str, bytes | Callable[[], bytes]]] = {
-            "CSV": ("csv", exports.csv(frame)),
-            "Settings": ("yaml", exports.settings_yaml(info.settings).encode()),
-            "HTML": ("html", shares.charge(lambda: exports.page(figure))),
-        }
+        text, drawn = exports.settings_yaml(info.settings).encode(), shares.charge(lambda: exports.page(figure))
         with st.container(horizontal=True):
-            for label, (ending, data) in files.items():
-                key, icon = f"download-{info.name}.{ending}", ":material/download:"
-                st.download_button(label, data, f"{info.name}.{ending}", f"text/{ending}", key=key, on_click="ignore", icon=icon)
-            report.button(figure, frame, info.name, info.settings, info.all_badges, info.sets)
+            exports.download_buttons(info.name, {"CSV": ("csv", exports.csv(frame)), "Settings": ("yaml", text), "HTML": ("html", drawn)})
+            exports.report_button(figure, frame, info.name, info.settings, info.all_badges, info.sets)
         st.dataframe(frame, hide_index=True, key=f"table-{info.name}", height=min(38 + 35 * max(len(frame), 1), 320))
         is_own = uploads.names_in([info.settings.data, info.settings.public])
         st.caption(f"The same run from a terminal{', beside the files that Data & backbone saves' if is_own else ''}:")

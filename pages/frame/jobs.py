@@ -64,7 +64,7 @@ def panel(specs: Sequence[Spec], work: Work, *, key: str = "job") -> None:
         amount = f"{missing:,} {work.unit}{'' if missing == 1 else 's'}."
         line.markdown(f"**{plain.text(work.title)}** · {amount}{in_cache} {work.cost}")
         style = local.element("run", key=f"{key}-run", label="Run the rest" if work.cached else work.button)
-        place.button(**style, on_click=_submit, args=([dict(spec) for spec in specs],))
+        place.button(**style, on_click=submit, args=([dict(spec) for spec in specs],))
 
 
 def sweeps(*grids: Spec, forms: Sequence[object], title: str, cost: str = f"{RELEASES}.", key: str = "job") -> None:
@@ -90,16 +90,9 @@ def status_of(spec: Spec) -> JobStatus | None:
         return None
 
 
-def show_unfinished() -> None:
-    """Draws the sidebar's list of jobs that are queued or running."""
-    live = [status for status in _all() if status.state in UNFINISHED]
-    if not live:
-        return
-    label = f"{len(live)} job{'' if len(live) == 1 else 's'} running"
-    with st.popover(label, icon=":material/sync:", help="Jobs go on when you leave the page, in this and every other tab."):
-        for status in live:
-            st.progress(share_of(status), text=f"{plain.text(status.kind)}: {share_of(status):.0%}")
-            st.button(**local.element("unfinished-stop", of=status.job_id), on_click=_stop, args=(status.job_id,))
+def n_unfinished() -> int:
+    """How many jobs are queued or running, in this and every other tab."""
+    return sum(status.state in UNFINISHED for status in _all())
 
 
 def line(size: str, n_bytes: int | None) -> str:
@@ -131,7 +124,7 @@ def _running(job_ids: str, title: str, when_drawn: tuple[int, int], key: str) ->
         now = f" · {live[0].message}" if live and live[0].message and not waiting else ""
         bar.progress(share, text=plain.text(f"{title}: {share:.0%}{waiting}{left}{now}"))
         if ids := " ".join(status.job_id for status in live if mode.JOBS.is_own(status.job_id)):
-            button.button(**local.element("unfinished-stop", key=f"{key}-stop", icon=":material/stop:"), on_click=_stop, args=(ids,))
+            button.button(**local.element("stop", key=f"{key}-stop"), on_click=stop, args=(ids,))
 
 
 def _waiting(live: Sequence[JobStatus]) -> str:
@@ -145,14 +138,16 @@ def _waiting(live: Sequence[JobStatus]) -> str:
     return " · starting the workers" if all(status.state == "queued" for status in live) else ""
 
 
-def _submit(specs: Sequence[Spec]) -> None:
+def submit(specs: Sequence[Spec]) -> None:
+    """A callback: starts jobs, or goes on with what is missing of them."""
     with failures.note_refusal("The job could not be started"):
         shares.ask("job")
         for spec in specs:
             pc.jobs.submit(spec)
 
 
-def _stop(job_ids: str) -> None:
+def stop(job_ids: str) -> None:
+    """A callback: stops jobs, blanks between their ids."""
     for job_id in job_ids.split():
         with failures.note_refusal("The job was not stopped"):
             pc.jobs.cancel(job_id)

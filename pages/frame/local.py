@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from pages.frame import controls, plain, session
+from pages.frame import plain, session
+from pages.frame import settings as codec
 from pillar_core.arrays import Json
 from pillar_core.params import Param
 from pillar_core.registry import toml_tables
@@ -28,25 +29,25 @@ _CONTROLS = toml_tables(Path(__file__).with_suffix(".toml"))
 
 def value(name: str, default: T) -> T:
     """The value stored under `name`, else `default`."""
-    return controls.parse_value(st.session_state.get(controls.LOCAL + name, default), default)
+    return codec.parse_value(st.session_state.get(session.LOCAL + name, default), default)
 
 
 def put(name: str, new: object) -> None:
     """Stores a value that links do not carry; its widget shows it in the next run."""
-    st.session_state[controls.LOCAL + name] = new
+    st.session_state[session.LOCAL + name] = new
 
 
 def linked_value(name: str, default: T) -> T:
     """The value of a control that links carry, as the link or the user left it, else `default`."""
-    controls.claim(name, st.session_state)
+    session.claim(name)
     return value(name, default)
 
 
 def link(name: str, new: object) -> None:
     """A callback's way to set a control that links carry."""
     put(name, new)
-    controls.claim(name, st.session_state)
-    session.touch()
+    session.claim(name)
+    session.change()
 
 
 def unlinked_key(key: str, why: str) -> str:
@@ -103,7 +104,7 @@ def choices(
     options, title = _titles(entry["options"] if options is None else options, title, entry)
     usual: list[str] = list(entry["default"] if default is None else default)
     codes = str(_read(name, _SEPARATOR.join(usual), entry.get("unlinked", ""))).split(_SEPARATOR)
-    current = [option for item in codes for option in options if item in (option, controls.code(option))]
+    current = [option for item in codes for option in options if item in (option, codec.code(option))]
     session.fill(_WIDGET + name, current or usual)
     shared = {"help": entry.get("help"), **_widget(name, entry.get("unlinked", ""))}
     if entry.get("are_many"):
@@ -115,23 +116,9 @@ def toggle(name: str, default: bool = False, *, of: str = "") -> bool:
     """A switch. of: what a further one of this name is for."""
     entry = _CONTROLS[name]
     name, why = f"{name}-{of}" if of else name, entry.get("unlinked", "")
-    is_on = bool(_read(name, default, why))
-    session.fill(_WIDGET + name, is_on)
+    is_on = bool(_current(name, [False, True], default, why))
     st.toggle(entry["label"], help=entry.get("help"), **_widget(name, why))
     return is_on
-
-
-def text(name: str) -> str:
-    """A line of text, or with a height in pixels several, under a hidden label; out of links."""
-    entry = _CONTROLS[name]
-    current = value(name, str(entry.get("default", "")))
-    session.fill(_WIDGET + name, current)
-    shared = {"help": entry.get("help"), "placeholder": entry.get("placeholder", ""), **_widget(name, entry["unlinked"])}
-    if "height" in entry:
-        st.text_area(entry["label"], height=entry["height"], label_visibility="collapsed", **shared)
-    else:
-        st.text_input(entry["label"], **shared)
-    return current.strip()
 
 
 def field(param: Param, *, name: str, placeholder: str = "") -> Option:
@@ -142,7 +129,7 @@ def field(param: Param, *, name: str, placeholder: str = "") -> Option:
         st.selectbox(options=list(param.choices), format_func=str, **shared)
         return current
     stored = _read(name, "" if param.none_means else param.kind(param.default), "")
-    current = None if stored == "" else controls.parse_value(stored, param.kind(param.default))
+    current = None if stored == "" else codec.parse_value(stored, param.kind(param.default))
     session.fill(_WIDGET + name, current)
     shape: dict[str, Json] = {"step": 1} if param.kind is int else {"step": None, "format": "%.6g"}
     st.number_input(placeholder=placeholder, **shared, **shape)
@@ -180,7 +167,7 @@ def _read(name: str, default: T, why: str) -> T:
 def _current(name: str, options: list[Option], default: Option, why: str) -> Option:
     """The stored value if it is among the options, else the default; the widget shows it."""
     current = _read(name, default, why)
-    current = current if current in options else next((option for option in options if controls.code(option) == current), default)
+    current = current if current in options else next((option for option in options if codec.code(option) == current), default)
     session.fill(_WIDGET + name, current)
     return current
 

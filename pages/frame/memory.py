@@ -24,14 +24,12 @@ MEMOS: list[Memo] = []
 
 
 def cache(
-    *,
-    max_entries: int,
-    show_spinner: str = "",
-    is_free: bool = False,
-    by: Callable[..., Hashable] | None = None,
-    keys_of: Callable[[tuple[object, ...]], frozenset[str]] = lambda _: frozenset(),
+    *, max_entries: int, show_spinner: str = "", by: Callable[..., Hashable] | None = None, of_files: bool = False, is_free: bool = False
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Keeps what a function makes of its arguments, `by` a key of them or by all but those whose names begin with an underscore."""
+    """Keeps what a function makes of its arguments, `by` a key of them or by all but those whose names begin with an underscore.
+
+    It goes with the brought sets that those arguments name, or with the files on view (`of_files`).
+    """
 
     def decorate(make: Callable[P, T]) -> Callable[P, T]:
         are_left = [name.startswith("_") for name in inspect.signature(make).parameters]
@@ -48,24 +46,14 @@ def cache(
                 tuple(None if is_left else item for item, is_left in zip(arguments, are_left, strict=False)),
                 tuple(sorted(named.items())),
             )
-            key = keys_of(arguments), inputs if by is None else by(*arguments, **named)
+            sets = frozenset([FILES] if of_files else map(uploads.key_of, uploads.names_in(inputs)))
+            key = sets, inputs if by is None else by(*arguments, **named)
             with contextlib.nullcontext() if key in memo else shares.turn(is_asked=not is_free):
                 return memo.get(key, make_value)
 
         return read
 
     return decorate
-
-
-def of_rows(
-    *, max_entries: int, show_spinner: str = "", is_free: bool = False, by: Callable[..., Hashable] | None = None, of_files: bool = False
-) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """As `cache`, for results made from the sets that the arguments name, or from the files on view (`of_files`)."""
-
-    def keys_of(arguments: tuple[object, ...]) -> frozenset[str]:
-        return frozenset([FILES] if of_files else map(uploads.key_of, uploads.names_in(arguments)))
-
-    return cache(max_entries=max_entries, show_spinner=show_spinner, is_free=is_free, by=by, keys_of=keys_of)
 
 
 def forget(*keys: str) -> None:

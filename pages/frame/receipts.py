@@ -148,7 +148,7 @@ def last_choice(settings: Settings) -> Any:
     return next((json.loads(content) for name in names if (content := store.default().get_bytes(name)) is not None), None)
 
 
-@memory.of_rows(max_entries=8, by=core.split_key, is_free=True)
+@memory.cache(max_entries=8, by=core.split_key, is_free=True)
 def contents(settings: Settings) -> tuple[str, str]:
     """The content of the rows that trainings read, and of those that private tests read."""
     features = core.features(settings)

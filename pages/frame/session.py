@@ -3,6 +3,10 @@
 A widget's own key lives as long as the widget is drawn, so the settings are kept under keys of their own (`set.*`): no
 page change and no hidden control resets them. A query string that the app did not write itself is a link, Back or
 Forward, and wins; after a widget was touched the widget wins, because the browser may still send the older address.
+
+Controls of single pages, those that you moved, are one word of a link, `name:value;name:value`. Their values live under `local.<name>`, and
+what a link says of them under `link.<name>`, as text. A control says itself whether it belongs in links (see `local`), so a name that a
+link brings is read by the control that claims it, or by nobody: it reaches no state of a page but through that control.
 """
 
 import dataclasses
@@ -15,12 +19,13 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import pillar_core as pc
-from pages.frame import controls, plain
+from pages.frame import plain
 from pages.frame import settings as codec
 from pages.frame.settings import AUTO, PARAMS, PART, Settings, Value
 from pillar_core import mode
 from pillar_core.data import uploads
 
+LOCAL, _LINK = "local.", "link."
 _SET, _WIDGET = "set.", "control."
 _WRITTEN, _TOUCHED, _NOTES, _OWN = "url.written", "url.touched", "url.notes", "url.own"
 _BEGAN, _TOKEN = "run.began", "session.token"
@@ -80,23 +85,36 @@ def began() -> float:
 def current() -> Settings:
     """The settings of this run."""
     values = {name: st.session_state[_SET + name] for name in PARAMS if _SET + name in st.session_state}
-    return Settings(**values | {"controls": controls.link_word(st.session_state)})
+    names = sorted(str(key).removeprefix(_LINK) for key in st.session_state if str(key).startswith(_LINK))
+    return Settings(**values | {"controls": ";".join(f"{name}:{st.session_state[_LINK + name]}" for name in names)})
 
 
 def put(settings: Settings) -> None:
-    """Stores settings; the sidebar shows them in the next run."""
+    """Stores settings; the sidebar shows them in the next run. Linked controls that they do not name go back to their defaults."""
     for name, value in dataclasses.asdict(settings).items():
         st.session_state[_SET + name] = value
-    controls.take(settings.controls, st.session_state)
+    for key in [key for key in st.session_state if str(key).startswith(_LINK)]:
+        del st.session_state[key]
+        st.session_state.pop(LOCAL + str(key).removeprefix(_LINK), None)
+    for part in settings.controls.split(";"):
+        name, mark, value = part.partition(":")
+        if mark and name:
+            st.session_state[_LINK + name] = value
 
 
-def touch() -> None:
-    """A callback's way to say that what the session holds wins over the address that the browser still shows."""
-    st.session_state[_TOUCHED] = True
+def claim(name: str) -> None:
+    """Connects a control with the link: it takes the link's value, and from then on the link carries the control's."""
+    if LOCAL + name in st.session_state:
+        st.session_state[_LINK + name] = codec.code(st.session_state[LOCAL + name])
+    elif _LINK + name in st.session_state:
+        st.session_state[LOCAL + name] = st.session_state[_LINK + name]
 
 
 def change(**values: Value) -> None:
-    """A callback for buttons and charts: sets some settings and leaves all others as they are."""
+    """A callback for buttons and charts: sets some settings, or none, and leaves all others as they are.
+
+    What the session holds then wins over the address that the browser still shows.
+    """
     for name, value in values.items():
         allowed, message = codec.check_value(name, value)
         st.session_state[_SET + name] = allowed

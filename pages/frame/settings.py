@@ -9,12 +9,11 @@ import dataclasses
 import difflib
 import math
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import pillar_core as pc
-from pages.frame import controls
 from pillar_core import params, plots
 from pillar_core.data import uploads, visitors
 from pillar_core.errors import SettingError
@@ -38,11 +37,17 @@ BUDGETS = "budgets"
 """The view of Compare that lays every learner at every budget side by side; the others are `COMPARE_VIEWS`."""
 _LONGEST_SHOWN = 40
 _LONGEST_NAME = 1000
-_UNSAFE_SCREEN, _LONGEST_SCREEN = re.compile(r"[^A-Za-z0-9_.:;,+~-]"), 2000
-_RUNS = re.compile(r"(?<![^;])(view|dataset|method|k|epsilon):([^;]*)")
-"""What links carried of the page Runs in a parameter of its own, before its controls were in `controls`."""
+_LONGEST_WORD = 2000
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.:;,+-]")
+"""What no link carries of a control."""
+_FORMER = {
+    "runs": {name: name for name in ("view", "dataset", "method", "k", "epsilon")},
+    "screen": dict(zip("mnkesvpcx", ("model", "rows", "k", "epsilon", "score", "view", "private", "public", "mixtures"), strict=True)),
+}
+"""What links carried of two pages in parameters of their own, as of Learners in `learners`, and how each control is called now."""
 
 Value = str | int | float
+T = TypeVar("T")
 
 
 def _field(name: str) -> Any:
@@ -68,22 +73,10 @@ class Settings:
     target: int = _field("target")
     view: str = _field("view")
     compare: str = _field("compare")
-    learners: str = _field("learners")
-    screen: str = _field("screen")
     controls: str = _field("controls")
     a: str = _field("a")
     hide: str = _field("hide")
     lesson: int = _field("lesson")
-
-    @property
-    def is_rule_k(self) -> bool:
-        """Whether k is left to the rule."""
-        return self.k == RULE
-
-    @property
-    def chosen_k(self) -> int | None:
-        """k, None where it is left to the rule."""
-        return None if self.k == RULE else self.k
 
     @property
     def hidden(self) -> frozenset[str]:
@@ -94,9 +87,7 @@ class Settings:
 PARAMS: dict[str, Param] = params.params_of(Settings)
 PINS, _NEXT_PIN = "ABC", "!"
 """The letters of pinned settings, and what stands between their words in the parameter `a`."""
-PINNED = tuple(
-    name for name in PARAMS if name not in ("controls", "target", "view", "compare", "learners", "screen", "a", "hide", "lesson")
-)
+PINNED = tuple(name for name in PARAMS if name not in ("controls", "target", "view", "compare", "a", "hide", "lesson"))
 
 
 def choices(name: str) -> tuple[str, ...]:
@@ -129,19 +120,42 @@ def from_query(query: Mapping[str, str], *, chosen_names: Container[str] | None 
     chosen_names: names that you chose in this session, which may be files (None: all names).
     """
     notes: list[str] = []
-    if runs := _RUNS.findall(query.get("runs", "")[:600]):
-        query = {**query, "controls": ";".join([query.get("controls", ""), *(f"runs-{name}:{values}" for name, values in runs)])}
+    query = _with_former(query)
     version = query.get("v", "")
     if version and version not in LEFT_OUT:
         notes.append(
             f"This link was made for version {_quote(version)} of the settings, this app reads version {VERSION}: values may differ."
         )
-    unknown = [name for name in query if name not in PARAMS and name not in ("v", "runs") and not name.startswith("embed")]
+    unknown = [name for name in query if name not in PARAMS and name not in ("v", "learners", *_FORMER) and not name.startswith("embed")]
     if unknown:
         notes.append(f"Ignored in the link: {', '.join(map(_quote, unknown[:5]))}{' …' if len(unknown) > 5 else ''}.")
     values_ = {**LEFT_OUT.get(version, {}), **query}
     values: dict[str, Any] = {name: _read(name, values_[name], notes, chosen_names) for name in PARAMS if name in values_}
     return Settings(**values), notes
+
+
+def _with_former(query: Mapping[str, str]) -> Mapping[str, str]:
+    parts = [(page, *part.partition(":")[::2]) for page in _FORMER for part in query.get(page, "")[:_LONGEST_WORD].split(";")]
+    words = [f"{page}-{_FORMER[page][name]}:{value}" for page, name, value in parts if name in _FORMER[page]]
+    words += [f"compare-learners:{query['learners']}"] if query.get("learners") else []
+    return {**query, "controls": ";".join([query.get("controls", ""), *words])} if words else query
+
+
+def code(value: object) -> str:
+    """A control's value as links write it; different options of a control have different codes."""
+    return _UNSAFE.sub("", f"{value:.12g}" if isinstance(value, float) else str(value)).replace(";", "")
+
+
+def parse_value(value: object, default: T) -> T:
+    """What a link brought, in the type of the control's default; the default where it cannot be read."""
+    if not isinstance(value, str) or isinstance(default, str):
+        return cast(T, value)
+    if isinstance(default, bool):
+        return cast(T, value in ("True", "1"))
+    try:
+        return cast(Callable[[float], T], type(default))(float(value))
+    except (ValueError, OverflowError):
+        return default
 
 
 def pin(settings: Settings) -> str:
@@ -227,12 +241,8 @@ def _read(name: str, text: str, notes: list[str], chosen_names: Container[str] |
     if name == "a" and any(word and unpin(word, chosen_names=chosen_names) is None for word in text.split(_NEXT_PIN)):
         notes.append("The pinned settings in the link could not be read: nothing is pinned.")
         return ""
-    if name == "learners":
-        return ",".join(part for part in dict.fromkeys(str(value)[:800].split(",")) if part in pc.METHODS)
-    if name == "screen":
-        return _UNSAFE_SCREEN.sub("", str(value)[:_LONGEST_SCREEN])
     if name == "controls":
-        return controls.UNSAFE.sub("", str(value)[: controls.LONGEST])
+        return _UNSAFE.sub("", str(value)[:_LONGEST_WORD])
     if name == "hide":
         return ",".join(sorted(part for part in str(value)[:400].split(",") if part in PARAMS))
     value, note = check_value(name, value)

@@ -3,13 +3,12 @@
 import contextlib
 import dataclasses
 import math
-import os
 from collections.abc import Callable, Iterable, Sequence
 
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import browser, core, jobs, local, odds, plain, session, theme
+from pages.frame import browser, core, jobs, local, navigation, odds, plain, session, theme
 from pages.frame import settings as codec
 from pages.frame.settings import EPSILONS, KS, PARAMS, PART, PUBLIC_TITLES, RULE, Settings, choices
 from pillar_core import plots
@@ -123,7 +122,7 @@ def _ladder(values: Sequence[float], now: float, limit: float | None) -> list[fl
 
 
 def _draw_footer(settings: Settings) -> None:
-    """Odds, pins, copy link, jobs, device and cache."""
+    """Odds, pins, copy link, jobs and cache."""
     st.html(f'<div class="pillar-odds">{odds.sentence(settings)}</div>')
     pins = codec.pins(settings)
     free = next((letter for letter in codec.PINS if letter not in pins), codec.PINS[-1])
@@ -139,8 +138,10 @@ def _draw_footer(settings: Settings) -> None:
         st.caption(f"Changed since {letter}: {plain.text('; '.join(changed) or 'nothing yet')}")
     hint = "It shows the same view on any machine that has the data, and holds the seed: runs that it shows are experiments, not releases."
     browser.copy_button("Copy link", settings, key="copy-link", hint=hint)
-    jobs.show_unfinished()
-    cores, cache = os.cpu_count() or 1, pc.store.default()
-    st.caption(f":material/memory: {cores} CPU core{'' if cores == 1 else 's'} · :material/folder: cache `{cache.root.name}/`")
+    if n_jobs := jobs.n_unfinished():
+        label, changes = f"{n_jobs} job{'' if n_jobs == 1 else 's'} running", {"controls": f"{settings.controls};runs-view:jobs"}
+        navigation.link("runs", label, icon=":material/sync:", changes=changes)
+    cache = pc.store.default()
+    st.caption(f":material/folder: cache `{cache.root.name}/`")
     if cache.unkept:
         st.warning(plain.text(cache.unkept), icon=":material/warning:")

@@ -9,12 +9,8 @@ from collections.abc import AsyncIterator
 
 import streamlit as st
 
-_FIRST = (
-    "pages.frame.sidebar",
-    "pages.frame.figures",
-    "pages.parts.explore.release",
-    "pages.parts.explore.views",
-)
+_FIRST = "pages.parts.explore.views"
+"""It imports what the frame draws, too: sidebar and figures."""
 _LATER = "torch"
 _PAUSE = 2.0
 """Seconds that a browser on the same machine gets to draw the page first."""
@@ -23,8 +19,7 @@ _PAUSE = 2.0
 @contextlib.asynccontextmanager
 async def ahead(_: st.App) -> AsyncIterator[None]:
     """Around the server's life: before it answers, imports what Home and Explore draw their first results with."""
-    for name in _FIRST:
-        _import(name)
+    _import(_FIRST)
     yield
 
 

@@ -138,5 +138,5 @@ def test_the_command_serves_the_app(installed, tmp_path):
         tab = chromium.new_page()
         tab.set_default_timeout(browser.PATIENCE_MS)
         browser.opened(tab, address)
-        browser.expect(tab.locator(".st-key-hero .js-plotly-plot")).to_be_visible()
+        browser.expect(tab.locator(".st-key-chart-hero .js-plotly-plot")).to_be_visible()
         browser.expect_no_error(tab)

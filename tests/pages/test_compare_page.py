@@ -72,7 +72,7 @@ def test_public_rows_from_elsewhere_are_sets_of_the_same_width(start: Start) -> 
 @pytest.mark.parametrize("name", [BUDGETS, "noise", "shift"])
 def test_the_command_under_a_figure_asks_for_the_same_runs(start: Start, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     data, other = ("drawn_digits", "drawn_letters") if name == "shift" else ("digits", None)
-    settings = Settings(data=data, seed=2, seeds=1, epsilon=2.0, relation="replace_one", compare=name, learners="pillar,dp_sgd")
+    settings = Settings(data=data, seed=2, seeds=1, epsilon=2.0, relation="replace_one", compare=name)
     more = ("--methods", "pillar,dp_sgd") if name == BUDGETS else ("--view", name, *(("--other", other) if other else ()))
     line = shlex.split(comparison.command(settings, {"public_fraction": 0.1}, [2.0], *more))
     asked: list[str] = []

@@ -15,7 +15,7 @@ from PIL import Image
 
 import pillar_core as pc
 from page_reading import Start, bring_on_data, linked
-from pages.frame import core, exports, figures, report
+from pages.frame import core, exports, figures
 from pages.frame.settings import Settings
 from pages.parts.runs import results as runs_exports
 from pillar_core import rng
@@ -56,10 +56,10 @@ def left(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
             [whole.to_json().encode(), exports.csv(frame), exports.settings_yaml(info.settings).encode(), frame.to_html().encode()]
         )
 
-        report._add(whole, frame, info.name, info.settings, info.all_badges, info.sets)
+        exports._add(whole, frame, info.name, info.settings, info.all_badges, info.sets)
 
     monkeypatch.setattr(figures, "_show_exports", keep)
-    monkeypatch.setattr(report, "script", str)  # Plotly's own
+    monkeypatch.setattr(exports, "script", str)  # Plotly's own
     return files
 
 
@@ -97,7 +97,7 @@ def test_no_private_row_is_in_a_file_that_leaves(start: Start, left: list[bytes]
         for key in {"train-possible", "lira-run"} & {button.key for button in app.button}:
             app.button(key=key).click().run()
         entries = [app.session_state[f"report.{place:04}"] for place in range(1, 1 + (len(left) - before) // 4)]
-        for content in (*left[before:], report.page(entries).encode()):
+        for content in (*left[before:], exports.report_page(entries).encode()):
             assert not numbers_in(content, private), (page, link)
     assert len(left) > 4 * 12
     (folder := tmp_path / "files").mkdir()

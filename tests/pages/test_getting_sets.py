@@ -62,7 +62,7 @@ def test_a_hub_set_and_a_backbones_weights_come_with_one_button_each_and_lead_to
     """The size is asked for by a press and said before the next; Screen offers the set; weights hand on to the extraction."""
     app = start("data")
     app.selectbox(key="local-widget.paper-set").set_value("by name").run()
-    app.text_input(key="local-widget.paper-name").set_value(HUB).run()
+    app.text_input(key="paper-name").set_value(HUB).run()
     assert not hub.asked
     assert "get-run" not in [button.key for button in app.button]
     app.button(key="get-ask").click().run()

@@ -50,7 +50,7 @@ def test_every_step_is_answered_by_what_is_measured(start: Start, lesson: Lesson
     for place, step, expected in zip(lesson.numbers, lesson.steps, EXPECTED[lesson.first], strict=True):
         app.session_state["set.lesson"] = place
         app.session_state["url.touched"] = True
-        app.session_state[f"local.lesson-guess-{place}"] = expected
+        app.session_state[f"lesson-radio-{place}"] = expected
         app.session_state[f"local.lesson-shown-{place}"] = 1
         app.run()
         assert app.query_params["lesson"] == str(place)
@@ -85,7 +85,7 @@ def test_the_ending_tells_the_score_and_starting_again_forgets_it(start: Start, 
     monkeypatch.setattr(warming, "begin", lambda: None)  # scipy looks into torch, and meets half of it while it is imported ahead
     app = start("learn", lesson="6")
     for place, guess in enumerate((1, 2, 2, 0, 0, 0), 1):
-        app.session_state[f"local.lesson-guess-{place}"] = guess
+        app.session_state[f"lesson-radio-{place}"] = guess
         app.session_state[f"local.lesson-shown-{place}"] = 1
     app.run()
     assert "You guessed 4 of 6 right" in words(app)
@@ -144,7 +144,7 @@ def test_the_questions_come_before_and_after_and_the_class_sees_the_shares(start
         assert "They come again" in words(app)
         assert "**2 of 3 right**" not in words(app), "nothing is told before the lesson"
         for place in lesson.numbers:
-            app.session_state[f"local.lesson-guess-{place}"] = 0
+            app.session_state[f"lesson-radio-{place}"] = 0
             app.session_state[f"local.lesson-shown-{place}"] = 1
         app.session_state["set.lesson"] = 6
         app.session_state["url.touched"] = True
@@ -182,7 +182,7 @@ def test_the_class_s_link_is_drawn_under_the_address_that_the_browser_shows_wher
 @pytest.mark.parametrize("url", ["http://class.example:8501/learn", "http://["])
 def test_a_link_that_no_code_holds_leaves_the_page(start: Start, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setattr(type(st.context), "url", url)
-    app = opened(start("learn", v="2", screen="p:digits;c:" + "a," * 900, controls="z:" + "a" * 1900))
+    app = opened(start("learn", v="2", controls="z:" + "a," * 900))
     assert not app.error
     assert any("too long for a QR code" in caption.value for caption in app.caption)
 

@@ -4,11 +4,12 @@ import urllib.parse
 from typing import Any
 
 import pytest
+import streamlit as st
 from streamlit.runtime.state.common import TESTING_KEY
 from streamlit.testing.v1 import AppTest
 
 from page_reading import Start
-from pages.frame import controls, navigation
+from pages.frame import navigation, session
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
 
@@ -27,23 +28,25 @@ def test_what_nobody_moved_stays_out_of_the_link_and_hostile_controls_fall_back(
     assert "local.lesson-guess-1" not in app.session_state
 
 
-def test_the_word_is_read_back_as_written() -> None:
+def test_the_word_is_read_back_as_written(monkeypatch: pytest.MonkeyPatch) -> None:
     state: dict[str, object] = {"local.mixture.sigma": 0.3, "local.graph.d": 40, "local.bases": "random,identity"}
+    monkeypatch.setattr(st, "session_state", state)
     for name in ("mixture.sigma", "graph.d", "bases"):
-        controls.claim(name, state)
+        session.claim(name)
     state["local.evidence-lira"] = "x"
-    word = controls.link_word(state)
+    word = session.current().controls
     assert word == "bases:random,identity;graph.d:40;mixture.sigma:0.3"
     other: dict[str, object] = {"local.mixture.d": 8, "local.lesson-shown": 1}
-    controls.claim("mixture.d", other)
-    controls.take(word, other)
-    assert controls.link_word(other) == word
+    monkeypatch.setattr(st, "session_state", other)
+    session.claim("mixture.d")
+    session.put(Settings(controls=word))
+    assert session.current().controls == word
     for name in ("bases", "graph.d", "mixture.sigma", "mixture.d"):
-        controls.claim(name, other)
+        session.claim(name)
     mine = {key: value for key, value in other.items() if key.startswith("local.")}
     assert mine == {"local.lesson-shown": 1, "local.bases": "random,identity", "local.graph.d": "40", "local.mixture.sigma": "0.3"}
-    assert controls.parse_value(other["local.graph.d"], 10) == 40
-    assert controls.parse_value("x", 0.5) == 0.5
+    assert codec.parse_value(other["local.graph.d"], 10) == 40
+    assert codec.parse_value("x", 0.5) == 0.5
     found, notes = codec.from_query(codec.to_query(Settings(controls=word)))
     assert (found.controls, notes) == (word, [])
 

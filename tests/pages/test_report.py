@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from page_reading import Start
-from pages.frame import report
+from pages.frame import exports
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pillar_core import plots
@@ -25,14 +25,14 @@ EVIL = '</script><img src="https://evil.example/x.png" onerror="alert(1)">'
 def session(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     state: dict[str, Any] = {}
     monkeypatch.setattr(st, "session_state", state)
-    monkeypatch.setattr(report.theme, "mode", lambda: "light")
+    monkeypatch.setattr(exports.theme, "mode", lambda: "light")
     return state
 
 
 def added(name: str = "bars", data: str = "digits", sets: tuple[str, ...] = ()) -> None:
     table = pd.DataFrame({"source": [EVIL, "b"], "set": name, "seed": [0, 0], "accuracy": [0.5, 0.25], EVIL: [1, 2]})
     figure = plots.accuracy_by(table, x="source", label="k", title="A figure", words={EVIL: EVIL, "b": "b"})
-    report._add(figure, table, name, Settings(data=data, screen="<b>"), [Provenance.NON_PRIVATE], sets)
+    exports._add(figure, table, name, Settings(data=data, controls="<b>"), [Provenance.NON_PRIVATE], sets)
 
 
 def counted(app: AppTest) -> list[str]:
@@ -42,7 +42,7 @@ def counted(app: AppTest) -> list[str]:
 def test_the_report_is_text_that_loads_nothing_and_takes_the_pins(session: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     added()
     added("more")
-    page = report.page(list(session.values()))
+    page = exports.report_page(list(session.values()))
     own = page.replace(re.search(r"<script>(/\*\*.*?)</script>", page, re.DOTALL)[1], "", 1)  # type: ignore[index]  # without Plotly itself
     assert "<img" not in own
     assert own.count("</script>") == own.count("<script")
@@ -54,8 +54,8 @@ def test_the_report_is_text_that_loads_nothing_and_takes_the_pins(session: dict[
     assert "2 of 2 rows" in own
     assert all(isinstance(value, str) for value in session.values())
     settings = Settings(data="digits", a=codec.pin(Settings(k=7)))
-    monkeypatch.setattr(report.exports, "pins", lambda _: pd.DataFrame({"pin": ["A", "C"], "k": [7, 0], "data": EVIL}))
-    report._add(
+    monkeypatch.setattr(exports, "pins", lambda _: pd.DataFrame({"pin": ["A", "C"], "k": [7, 0], "data": EVIL}))
+    exports._add(
         plots.accuracy_by(pd.DataFrame({"s": [1.0], "seed": 0, "accuracy": 0.5}), x="s", label="k", title="T"),
         pd.DataFrame(),
         "x",
@@ -63,7 +63,7 @@ def test_the_report_is_text_that_loads_nothing_and_takes_the_pins(session: dict[
         [],
         (),
     )
-    page = report.page(list(session.values())).rpartition("<section>")[2]
+    page = exports.report_page(list(session.values())).rpartition("<section>")[2]
     assert "Pinned settings" in page
     assert "<td>7</td>" in page
     assert "<img" not in page
@@ -96,6 +96,6 @@ def test_a_report_forgets_figures_of_rows_that_were_brought(
     added()
     for name, count in ((private, 3), (candidate, 2), (listed, 1)):
         uploads.forget(name)
-        assert len(report._figures()) == count
+        assert len(exports._figures()) == count
     added()
-    assert report._names() == ["0004", "0005"]
+    assert exports._names() == ["0004", "0005"]

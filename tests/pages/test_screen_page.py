@@ -14,9 +14,12 @@ from pillar_core.studies.screening.answers import OWN_PART
 QUICK = "m:linear_head;n:100;k:4;e:no;s:gsd;p:digits;c:drawn_digits,drawn_letters,drawn_noise"
 
 
-def choice_of(app) -> str:
-    """The candidates, as the link has them."""
-    return app.session_state["set.screen"].partition("c:")[2].partition(";")[0]
+def candidates(app) -> list[str]:
+    return next(item.value for item in app.button_group if item.label == "Candidates")
+
+
+def private(app) -> str:
+    return next(item.value for item in app.selectbox if item.label == "Private set")
 
 
 def spent(app) -> str:
@@ -27,7 +30,7 @@ def test_the_page_opens_with_a_private_answer_keeps_rows_of_a_pool_and_says_what
     app = start("screen", data="fashion_mnist")
     assert spent(app) == "ε ≤ 0.3"
     # rows that are declared private are not set aside as public unasked
-    assert OWN_PART not in choice_of(app)
+    assert OWN_PART not in candidates(app)
     assert "Best choice: " in words(app)
     assert "one row added or removed" in words(app)
     assert "licence: CC BY-SA 3.0" in words(app)
@@ -57,12 +60,12 @@ def test_the_page_opens_with_a_private_answer_keeps_rows_of_a_pool_and_says_what
 
 def test_the_first_answer_takes_no_image_through_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(efficientnet_lite0, "network", lambda path: pytest.fail("the network ran"))
-    candidates = tuple(name for name in USUAL if name != "fashion_mnist")
-    ask = Choice("fashion_mnist", candidates, SCORE, "linear_head", 16, 200, float(EPSILON), 0).ask("ranking")
-    assert len(candidates) == 4
+    public = tuple(name for name in USUAL if name != "fashion_mnist")
+    ask = Choice("fashion_mnist", public, SCORE, "linear_head", 16, 200, float(EPSILON), 0).ask("ranking")
+    assert len(public) == 4
     assert answers.rows_to_extract(ask) == 0
     table = answers.answer(ask)
-    assert set(table["public"]) == set(candidates)
+    assert set(table["public"]) == set(public)
     assert (table["epsilon_upper"] <= float(EPSILON)).all()
 
 
@@ -76,13 +79,12 @@ def test_without_epsilon_a_card_says_how_many_of_its_images_are_private(start: S
 def test_every_view_draws(start: Start) -> None:
     app = start("screen", screen=QUICK)
     app.session_state["screen-closer"] = True
+    app.run()
     for view in VIEWS:
-        app.session_state["set.screen"] = f"{QUICK};v:{view}"
-        app.session_state["url.touched"] = True
-        app.run()
+        app.segmented_control(key="local-widget.screen-view").set_value(view).run()
         assert not app.error
         assert len(app.get("plotly_chart")) == 2
-        assert f"v:{view}" in app.query_params["screen"]
+        assert f"screen-view:{view}" in app.query_params["controls"]
 
 
 def test_a_link_restores_the_choice_and_the_exported_command_is_its_own(start: Start) -> None:
@@ -94,7 +96,10 @@ def test_a_link_restores_the_choice_and_the_exported_command_is_its_own(start: S
         "python -m pillar_core screen --private digits --public drawn_digits drawn_letters drawn_noise --score gsd --model linear_head "
         "--k 4 --examples 100 --seed 0"
     )
-    assert app.session_state["set.screen"] == QUICK
+    assert app.query_params["controls"] == (
+        "screen-epsilon:no;screen-k:4;screen-model:linear_head;screen-private:digits;"
+        "screen-public:drawn_digits,drawn_letters,drawn_noise;screen-rows:100;screen-score:gsd"
+    )
 
 
 def test_a_hostile_link_falls_back_to_what_is_allowed(start: Start) -> None:
@@ -110,13 +115,13 @@ def test_a_first_visit_sees_a_clear_winner(start: Start) -> None:
     assert "may do as well" not in words(app)
     assert "Nothing stands out" not in words(app)
     assert "Noise** alone seems to keep 4 %" in words(app), "in the figure's unit"
-    assert OWN_PART not in choice_of(app)
+    assert OWN_PART not in candidates(app)
     app.switch_page("pages/accounting.py").run()
     app.selectbox(key="control.data").set_value("fashion_mnist").run()
     app.switch_page("pages/screen.py").run()
-    assert ";p:fashion_mnist;" in app.session_state["set.screen"]
+    assert private(app) == "fashion_mnist"
     lesson = start("screen", data="fashion_mnist_2k", lesson="24")
-    assert "p:fashion_mnist_2k" in lesson.session_state["set.screen"], "a lesson has data of its own"
+    assert private(lesson) == "fashion_mnist_2k", "a lesson has data of its own"
 
 
 def test_the_page_says_how_many_public_rows_are_enough(start: Start) -> None:

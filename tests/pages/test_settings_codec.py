@@ -24,7 +24,7 @@ names = st.sampled_from([*PARAMS, "v", "surprise"])
 def test_a_link_holds_the_version_and_what_differs_from_its_table_that_never_changes() -> None:
     changed = Settings(k=12, epsilon=math.inf, data="digits")
     assert codec.to_query(changed) == {"v": "2", "data": "digits", "k": "12", "epsilon": "inf"}
-    frozen = """fashion_mnist_2k part 0.1 auto pillar 0 0.3 1e-05 0 5 auto add_or_remove_one 75 k budgets - - - - - 0"""
+    frozen = """fashion_mnist_2k part 0.1 auto pillar 0 0.3 1e-05 0 5 auto add_or_remove_one 75 k budgets - - - 0"""
     found, notes = codec.from_query({"v": "2"})
     assert notes == []
     assert [str(getattr(found, name)) or "-" for name in PARAMS] == frozen.split()
@@ -33,6 +33,9 @@ def test_a_link_holds_the_version_and_what_differs_from_its_table_that_never_cha
     found, notes = codec.from_query({"v": "2", **dict(parse_qsl(old, keep_blank_values=True))})
     assert notes == []
     assert found == Settings(data="digits", public_fraction=0.2, k=7, epsilon=1.0, seed=4, seeds=3, relation="replace_one", view="odds")
+    found, notes = codec.from_query({"runs": "view:plan;x:1", "screen": "p:digits;c:mnist,drawn_digits~0.5", "learners": "pillar,dp_sgd"})
+    words = "runs-view:plan;screen-private:digits;screen-public:mnist,drawn_digits0.5;compare-learners:pillar,dp_sgd"
+    assert (found, notes) == (Settings(controls=f";{words}"), [])
 
 
 @given(

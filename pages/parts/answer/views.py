@@ -10,7 +10,7 @@ import pillar_core as pc
 from pages.frame import badges, core, history, jobs, local, navigation, plain, receipts, theme, words
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import PART, RULE, Settings
-from pages.parts.answer import private_test, question
+from pages.parts.answer import model, question
 from pages.parts.explore import panels
 from pillar_core import metrics, plots
 from pillar_core.studies.advice import Advice, free
@@ -76,7 +76,7 @@ def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
     """What test rows say of the advice, of other learners and of other candidates, when the switch is on; with Stop while they train."""
     if receipts.is_locked(settings):
         return
-    if not local.toggle(private_test.LOOK):
+    if not local.toggle(model.LOOK):
         st.caption("Nothing was read so far.")
         return
     history.look(settings)

@@ -5,7 +5,6 @@ import dataclasses
 import hashlib
 import math
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import streamlit as st
 
 import pillar_core as pc
 from pages.frame import badges, failures, local, memory, odds, plain
-from pages.parts.answer import private_test
+from pages.parts.answer import model
 from pillar_core import mode
 from pillar_core.numerics import round_up
 from pillar_core.runs.loaded import load_model, states
@@ -48,7 +47,7 @@ def _private_test(file: Any) -> None:
     """Rows with labels as they were before the model's recipe or backbone, ε and figure, and the button that spends it."""
     with st.expander("Test it privately on rows with labels", icon=":material/lock:"):
         rows = st.file_uploader(**local.element("check-rows"))
-        epsilon, metric = private_test.controls(len(load_model(file).classes), of="check")
+        epsilon, metric = model.controls(len(load_model(file).classes), of="check")
         person = st.text_input(**local.element("check-person")).strip()
         most = st.number_input(**local.element("check-most"), value=None)
         request = {"epsilon": epsilon, "metric": metric, "person": person or None, "rows_per_person": most}
@@ -115,7 +114,7 @@ def check_numbers(script: str, sampler: str | None, **numbers: Any) -> check.Run
 def answer(result: check.RunCheck, script: str) -> None:
     """What is wrong, certified ε by relation, what the library says and what to change; of a script once its run is confirmed."""
     if result.problems:
-        _show_lines(result.problems, st.warning, ":material/warning:")
+        st.warning("\n".join(f"- {plain.text(line)}" for line in result.problems), icon=":material/warning:")
     if not (script and any(result.epsilon.values())):
         _numbers(result)
         with st.expander("What this ε takes for granted", icon=":material/rule:"):
@@ -137,10 +136,6 @@ def _is_confirmed(result: check.RunCheck, script: str) -> bool:
         return st.checkbox("Yes: my run has these numbers and meets these conditions. Show its ε.", key=local.unlinked_key(key, why))
 
 
-def _show_lines(words: tuple[str, ...], show: Callable[..., object], icon: str) -> None:
-    show("\n".join(f"- {plain.text(line)}" for line in words), icon=icon)
-
-
 def _numbers(result: check.RunCheck) -> None:
     for column, (relation, bounds) in zip(st.columns(2), result.epsilon.items(), strict=True):
         value = "none proven" if bounds is None else f"≤ {round_up(bounds.upper)}" if math.isfinite(bounds.upper) else "∞"
@@ -148,7 +143,7 @@ def _numbers(result: check.RunCheck) -> None:
     for column, figure in zip(st.columns(max(len(result.reported), 1)), result.reported, strict=False):
         column.metric(plain.text(f"{figure.library} says"), f"{figure.epsilon:.4g}", help=figure.why, border=True)
     if result.advice:
-        _show_lines(result.advice, st.info, ":material/lightbulb:")
+        st.info("\n".join(f"- {plain.text(line)}" for line in result.advice), icon=":material/lightbulb:")
     with st.expander("What was counted", icon=":material/table_view:"):
         counted = [(name, str(value)) for name, value in result.counted.items()]
         st.dataframe(pd.DataFrame(counted, columns=["counted", "value"]), hide_index=True, key="check-counted")

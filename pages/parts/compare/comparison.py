@@ -33,10 +33,8 @@ def choose(settings: Settings) -> list[str]:
     """The learners to compare, chosen by the user among those that can run here; part of the link."""
     reasons = compare.applicable(core.split(settings))
     able = [name for name, reason in reasons.items() if not reason]
-    chosen = [name for name in settings.learners.split(",") if name in able] or [name for name in starter.COMPARED if name in able]
-    st.session_state.setdefault("compare-learners", chosen)
-    style: Values = local.element("compare-learners") | {"format_func": lambda name: pc.METHODS[name].title}
-    st.multiselect(**style, options=able, on_change=lambda: session.change(learners=",".join(st.session_state["compare-learners"])))
+    usual = [name for name in starter.COMPARED if name in able]
+    chosen = local.choices("compare-learners", able, usual, title=lambda name: pc.METHODS[name].title)
     unable: dict[str, list[str]] = {}
     for name, reason in reasons.items():
         if reason:
@@ -45,7 +43,7 @@ def choose(settings: Settings) -> list[str]:
         st.caption(
             "Left out here: " + "; ".join(f"**{', '.join(titles)}**: {plain.text(reason)}" for reason, titles in unable.items()) + "."
         )
-    return list(st.session_state["compare-learners"]) or chosen
+    return chosen
 
 
 def read(settings: Settings, learners: list[str]) -> tuple[Form, pd.DataFrame, pd.DataFrame, str]:
@@ -155,15 +153,10 @@ def _with_published(runs: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 def _table(lines: pd.DataFrame) -> None:
     st.header("Every learner, every budget", anchor=False)
     percent = lines.assign(accuracy=100 * lines["mean"], low=100 * lines["low"], high=100 * lines["high"])
-    percent["epsilon_upper"] = percent["epsilon_upper"].map(_epsilon)
+    percent["epsilon_upper"] = percent["epsilon_upper"].map("{:.4g}".format).replace({"nan": "", "inf": "∞"})  # what never ran spent none
     columns = words.columns("learners")
     filled = percent[list(columns)].dropna(axis=1, how="all")
     st.dataframe(filled, hide_index=True, key="compare-table", column_config=columns)
-
-
-def _epsilon(value: float) -> str:
-    """ε in the table; a line where nothing ran spent none."""
-    return "" if math.isnan(value) else "∞" if math.isinf(value) else f"{value:.4g}"
 
 
 _SEVERAL = (0.3, 1.0, 3.0)

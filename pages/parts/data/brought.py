@@ -35,6 +35,7 @@ PART_OF = "public part of {}"
 """The title of a share of a private table's rows that became a public set, by the table's own."""
 MADE_UP_FOR = "made up for {}"
 """The title of made-up public rows, by the private table's own."""
+_MADE_UP = "Rows made up from what you declared (recommended)"
 _SHARE, _NONE = "A random share of them is public: ε does not protect it", "None: public rows are made up, or come from another data set"
 
 
@@ -106,7 +107,7 @@ def _stop(read: weakref.ref[Reading | Encoding]) -> None:
         reading.stop()
 
 
-@memory.of_rows(max_entries=64, of_files=True)
+@memory.cache(max_entries=64, of_files=True)
 def _reading(fingerprint_: str, _file: File, as_written: tuple[str, ...]) -> Reading:
     return Reading(_file.content, _file.name, as_written=as_written, keys=_file.keys)
 
@@ -220,11 +221,12 @@ def offer_share(file: File, problems: Sequence[str]) -> None:
         if share is not None:
             style = local.element("upload-larger-share", label=f"Make {share:.0%} of them public")
             st.button(**style, on_click=session.change, kwargs={"public_fraction": share})
-        st.button(**local.element("upload-elsewhere"), on_click=_take_none)
+        st.button(**local.element("upload-elsewhere"), on_click=answer_with, args=("upload-public", _NONE))
 
 
-def _take_none() -> None:
-    st.session_state["upload-public"] = _NONE
+def answer_with(key: str, answer: str | list[str]) -> None:
+    """A callback: gives the question with this key an answer."""
+    st.session_state[key] = answer
 
 
 def other_public(*, is_images: bool, dims: tuple[int, ...], can_make_up: bool = False) -> str | None:
@@ -233,14 +235,11 @@ def other_public(*, is_images: bool, dims: tuple[int, ...], can_make_up: bool = 
     fitting = [name for name in visitors.names_here() if pc.DATASETS[name].kind != other_kind]
     fitting += [upload.name for upload in uploads.list_uploads(kind) if is_images or upload.shape == dims]
     options, style = [*([raw.MADE_UP] if can_make_up else []), *fitting], local.element("upload-other", unlinked=FILE)
-    chosen = st.selectbox(**style, options=options, index=0 if can_make_up else None, format_func=_title_of)
+    style |= {"format_func": lambda name: _MADE_UP if name == raw.MADE_UP else uploads.title_of(name)}
+    chosen = st.selectbox(**style, options=options, index=0 if can_make_up else None)
     if chosen == raw.MADE_UP:
         badges.show(badges.MADE_UP)
     return chosen
-
-
-def _title_of(name: str) -> str:
-    return "Rows made up from what you declared (recommended)" if name == raw.MADE_UP else uploads.title_of(name)
 
 
 def consequence(meaning: str, *, is_shared: bool) -> None:

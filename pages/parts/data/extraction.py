@@ -3,13 +3,12 @@
 import dataclasses
 from collections.abc import Sequence
 
-import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, failures, jobs, local, plain, session, words
+from pages.frame import core, failures, jobs, local, plain, session
 from pages.frame.settings import AUTO, PUBLIC_TITLES, Settings
-from pillar_core import mode, texts
+from pillar_core import mode
 from pillar_core.backbones import Backbone, is_ready, names
 from pillar_core.backbones.weights import keep_upload
 from pillar_core.data import matching
@@ -47,15 +46,6 @@ def panel(settings: Settings, *, public_sets: Sequence[str] = ()) -> bool:
             if is_allowed:
                 raise
     return False
-
-
-def table() -> None:
-    """Every backbone that is listed, with what its pre-training may have seen."""
-    words.say("backbones", st.markdown)
-    columns = words.columns("backbones")
-    cards = [*pc.BACKBONES.values(), pc.BACKBONES[f"{texts.FAMILY}:<model>"]]
-    rows = [{field: getattr(backbone, field) for field in columns} for backbone in cards]
-    st.dataframe(pd.DataFrame(rows), hide_index=True, key="backbones", column_config=columns)
 
 
 def _choice(settings: Settings) -> bool:

@@ -1,6 +1,5 @@
 """The data sets: those that come with the app as cards, those of the papers with what they need to be here."""
 
-import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
@@ -27,19 +26,17 @@ def cards(settings: Settings) -> None:
 
 
 def papers(settings: Settings) -> None:
-    """The papers' data sets: a table of all, and one in detail with how to get it and where it lies."""
+    """The papers' data sets, one in detail with how to get it and where it lies."""
     names = [name for name, card in pc.DATASETS.items() if card.needs_files]
     offered = [*names, *(name for name in visitors.names_here() if name not in tuple(pc.DATASETS)), _OWN]
     titles = {name: "Another one, by its name …" if name == _OWN else pc.DATASETS[name].title for name in offered}
     name = local.select("paper-set", titles, settings.data if settings.data in offered else names[0])
     if name == _OWN:
-        name = local.text("paper-name")
+        name = st.text_input(**local.element("paper-name")).strip()
     if name in pc.DATASETS:
         _detail(name, settings)
     elif name:
         st.caption(f"There is no data set {plain.text(name)}: check its spelling.")
-    with st.expander(f"All {len(names)} in a table", icon=":material/table_rows:"):
-        st.dataframe(pd.DataFrame([_facts(set_name) for set_name in names]), hide_index=True, key="paper-sets")
 
 
 def place(name: str) -> int:
@@ -50,9 +47,6 @@ def place(name: str) -> int:
 def _card(name: str, settings: Settings) -> None:
     card = pc.DATASETS[name]
     _head(card, "synthetic" if card.synthetic else "real data", settings, is_green=not card.synthetic)
-    n_train, n_test, d, n_classes = (fact_text(fact, in_short=True) for fact in (card.n_train, card.n_test, card.d, card.n_classes))
-    st.caption(f"{n_train} train and {n_test} test rows · {d} features · {n_classes} classes")
-    st.caption(f"{card.source}. Licence: {card.licence}.")
     if settings.data != name:
         _use(name)
 
@@ -63,6 +57,12 @@ def _head(card: DatasetCard, words: str, settings: Settings, *, is_green: bool) 
         st.badge(words, color="green" if is_green else "gray")
         if settings.data == card.name:
             st.badge("in use", color="violet", icon=":material/check:")
+    is_shipped, facts = not card.needs_files, (card.n_train, card.n_test, card.d, card.n_classes)
+    n_train, n_test, d, n_classes = (fact_text(fact, in_short=is_shipped) for fact in facts)
+    size = f"{d} features · {n_classes} classes" if is_shipped else f"{d} · {n_classes} classes · {card.size}"
+    st.caption(f"{n_train} train and {n_test} test rows · {size}")
+    used = f" Used in: {', '.join(card.papers)}." if card.papers else ""
+    st.caption(f"{card.source}. Licence: {card.licence}.{used}")
 
 
 def _use(name: str) -> None:
@@ -74,10 +74,6 @@ def _detail(name: str, settings: Settings) -> None:
     is_here = visitors.is_offered("data", name) and card.is_here()
     with st.container(border=True, key=f"card-{name}"):
         _head(card, "on this machine" if is_here else "not on this machine", settings, is_green=is_here)
-        n_train, n_test, d, n_classes = map(fact_text, (card.n_train, card.n_test, card.d, card.n_classes))
-        st.caption(f"{n_train} train and {n_test} test rows · {d} · {n_classes} classes · {card.size}")
-        used = f" Used in: {', '.join(card.papers)}." if card.papers else ""
-        st.caption(f"{card.source}. Licence: {card.licence}.{used}")
         getting = jobs.status_of(fetch.specification(name)) if card.can_fetch else None
         is_coming = getting is not None and getting.state in UNFINISHED
         if mode.binds():
@@ -135,17 +131,3 @@ def _from_place(name: str) -> None:
         with failures.note_refusal("The data set could not be read"):
             mode.refuse("path")
             session.change(data=uploads.keep(pc.load_dataset(name, root=place)), public=PART, backbone=AUTO)
-
-
-def _facts(name: str) -> dict[str, str]:
-    card = pc.DATASETS[name]
-    return {
-        "data set": card.title,
-        "train rows": fact_text(card.n_train),
-        "test rows": fact_text(card.n_test),
-        "classes": fact_text(card.n_classes),
-        "image or row": fact_text(card.d),
-        "files": card.size,
-        "licence": card.licence,
-        "papers": ", ".join(card.papers),
-    }

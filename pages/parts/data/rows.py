@@ -13,6 +13,8 @@ from pillar_core.data import uploads
 from pillar_core.errors import DataError
 from pillar_core.types import Provenance
 
+_IMAGES, _ROWS, _COLUMNS = 20, 6, 12
+
 
 def panel(settings: Settings) -> None:
     """The rows by role, and figures of them with their provenance; of rows that were brought the exact ones once they are asked for."""
@@ -26,8 +28,7 @@ def panel(settings: Settings) -> None:
 
     if facts.n_public:
         spectrum = pc.geometry.spectrum_of(core.spectrum(settings)["eigenvalue"].to_numpy())
-        k = None if settings.is_rule_k else settings.k
-        figure = plots.spectrum_and_gaps(spectrum, mode=theme.mode(), k=k, rows=facts.n_public)
+        figure = plots.spectrum_and_gaps(spectrum, mode=theme.mode(), k=settings.k or None, rows=facts.n_public)
         show_figure(figure, spectrum, FigureInfo("spectrum", settings, [Provenance.PUBLIC]))
 
     left, right = st.columns(2)
@@ -49,30 +50,22 @@ def panel(settings: Settings) -> None:
             if images is not None and len(images):
                 browser.hover_pictures(info.chart, images)
     if is_exact:
-        _samples(settings)
+        with st.container(border=True, key="samples"):
+            st.markdown("**The first rows, as they are**")
+            badges.show(Provenance.NON_PRIVATE)
+            data = core.raw(settings)
+            numbers = range(min(len(data.x_train), _IMAGES if data.x_train.ndim > 2 else _ROWS))
+            names = [] if data.y_train is None else [data.classes[data.y_train[row]] for row in numbers]
+            show_rows(data.x_train, list(numbers), names, data.texts)
 
 
-@memory.of_rows(max_entries=8, show_spinner="Asking a private model about the public rows …", by=core.run_key)
+@memory.cache(max_entries=8, show_spinner="Asking a private model about the public rows …", by=core.run_key)
 def _answers(settings: Settings) -> list[str]:
     """What the settings' model says of each public row; a function of the model, so it spends nothing more."""
     classifier, parts = core.train_run(settings).classifier, core.split(settings)
     if classifier is None:
         raise DataError("This learner gives no model.")
     return [parts.features.classes[label] for label in classifier.predict(parts.public_x)]
-
-
-_IMAGES, _ROWS, _COLUMNS = 20, 6, 12
-
-
-def _samples(settings: Settings) -> None:
-    """The first train rows."""
-    with st.container(border=True, key="samples"):
-        st.markdown("**The first rows, as they are**")
-        badges.show(Provenance.NON_PRIVATE)
-        data = core.raw(settings)
-        numbers = range(min(len(data.x_train), _IMAGES if data.x_train.ndim > 2 else _ROWS))
-        names = [] if data.y_train is None else [data.classes[data.y_train[row]] for row in numbers]
-        show_rows(data.x_train, list(numbers), names, data.texts)
 
 
 def show_rows(x: Array, numbers: list[int], names: list[str], texts: tuple[str, ...] = ()) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import streamlit as st
 
-import pillar_core as pc
 from pages.frame import core, failures, local, memory, plain, session, words
 from pages.frame import settings as codec
 from pages.frame.settings import AUTO, PART, Settings
@@ -22,16 +21,6 @@ from pillar_core.errors import DataError
 from pillar_core.runs import splitting
 from pillar_core.runs.repeated import file_of
 from pillar_core.types import Dataset, FeatureSet
-
-
-def brought_panel(settings: Settings) -> None:
-    """The sets that are kept, with their buttons."""
-    for upload in uploads.list_uploads():
-        with st.container(border=True, key=f"kept-{uploads.key_of(upload.name)}"):
-            st.text(upload.title)
-            st.caption(plain.text(upload.understood))
-            with st.container(horizontal=True, gap="small"):
-                _buttons(upload, settings)
 
 
 def _buttons(upload: Upload, settings: Settings) -> None:
@@ -72,38 +61,33 @@ def panel(settings: Settings) -> bool:
     words.say("where_rows_lie")
     if codec.is_stored("data", settings.data):
         st.success("**Your rows are the private data** of every page now: **Explore** trains on them.", icon=":material/lock:")
-    brought_panel(settings)
+    for upload in uploads.list_uploads():
+        with st.container(border=True, key=f"kept-{uploads.key_of(upload.name)}"):
+            st.text(upload.title)
+            st.caption(plain.text(upload.understood))
+            with st.container(horizontal=True, gap="small"):
+                _buttons(upload, settings)
     with failures.show_refusal(
         "This file cannot be read.", advice="Bring another file. A public table of words needs the private one beside it."
     ):
-        private, public = _private_file(), _public_files()
-        if private is not None:
-            _judge(private, public, settings)
-        elif public:
-            _judge_public(public, settings)
-        return private is not None or bool(public)
+        private, public = _files("upload", brought.PATHS[0]), _files("upload-candidates", brought.PATHS[1], are_many=True)
+        if private:
+            _judge(private[0], public, settings)
+        elif public:  # kept beside the private data that the settings name
+            fitting = _candidates(public, uploads.load(settings.data) if uploads.is_here(settings.data) else None)
+            st.button(**local.element("use-public"), on_click=_keep_public, args=(fitting,), disabled=not fitting)
+        return bool(private or public)
     return True
 
 
-def _private_file() -> File | None:
+def _files(widget: str, path_widget: str, *, are_many: bool = False) -> list[File]:
+    """What was sent, then what a path on this machine names, or the name of a data set."""
     left, right = st.columns(2)
-    left.file_uploader(**local.element("upload"), accept_multiple_files=False)
-    path = right.text_input(**local.element("upload-path", unlinked=FILE)).strip()
-    return next(iter(brought.new_files("upload")), None) or _on_this_machine(path)
-
-
-def _public_files() -> list[File]:
-    left, right = st.columns(2)
-    left.file_uploader(**local.element("upload-candidates"), accept_multiple_files=True)
-    path = right.text_input(**local.element("upload-candidate-path", unlinked=FILE)).strip()
-    named = File(None, path) if path in pc.DATASETS else _on_this_machine(path)
-    return [*brought.new_files("upload-candidates"), *([named] if named is not None else [])]
-
-
-def _on_this_machine(path: str) -> File | None:
+    left.file_uploader(**local.element(widget), accept_multiple_files=are_many)
+    path = right.text_input(**local.element(path_widget, unlinked=FILE)).strip()
     if path:
         mode.refuse("path")
-    return File(None, path) if path else None
+    return [*brought.new_files(widget), *([File(None, path)] if path else [])]
 
 
 def _judge(brought_file: File, public: list[File], settings: Settings) -> None:
@@ -198,12 +182,6 @@ def _candidates(public: list[File], private: FeatureSet | Dataset | None) -> lis
         count = f":material/public: {plain.text(file.name)}: {used:,} public rows, {len(report.classes)} classes."
         st.caption(" ".join([count, *map(plain.text, notes)]))
     return fitting
-
-
-def _judge_public(public: list[File], settings: Settings) -> None:
-    """Public rows alone: kept beside the private data that the settings name."""
-    fitting = _candidates(public, uploads.load(settings.data) if uploads.is_here(settings.data) else None)
-    st.button(**local.element("use-public"), on_click=_keep_public, args=(fitting,), disabled=not fitting)
 
 
 def _keep(private: File, candidates: list[File], public: str, by_coin: bool) -> None:

@@ -212,7 +212,7 @@ def is_readable(private: File) -> bool:
     return True
 
 
-@memory.of_rows(max_entries=4, of_files=True, by=lambda private: private.key)
+@memory.cache(max_entries=4, of_files=True, by=lambda private: private.key)
 def has_questions(private: File) -> bool:
     """Whether a table holds columns other than numbers, labels that may be one, or a column that names persons with several rows."""
     frame = _table(private)
@@ -280,12 +280,8 @@ def _left_out_key(label: str, text: str | None) -> str:
 def _offer_to_leave_out(reasons: dict[str, str], left_out: list[str], key: str) -> None:
     st.info("**Some columns cannot be used as they are.**", icon=":material/help:")
     brought.list_lines([f"{name} {why}" for name, why in reasons.items()])
-    arguments = (key, [*left_out, *reasons])
-    st.button(plain.text(f"Leave out {join(reasons)}"), key="upload-leave-out", type="primary", on_click=_answer_with, args=arguments)
-
-
-def _answer_with(key: str, names: list[str]) -> None:
-    st.session_state[key] = names
+    label, arguments = plain.text(f"Leave out {join(reasons)}"), (key, [*left_out, *reasons])
+    st.button(label, key="upload-leave-out", type="primary", on_click=brought.answer_with, args=arguments)
 
 
 def _person(frame: pd.DataFrame, label: str) -> tuple[str | None, int]:
@@ -325,12 +321,12 @@ def _text(private: File, label: str, person: str | None) -> str | None:
     return st.selectbox(**local.element("upload-text", of=label, unlinked=FILE), options=names, index=0 if is_alone else None)
 
 
-@memory.of_rows(max_entries=2, of_files=True)
+@memory.cache(max_entries=2, of_files=True)
 def _features(fingerprint_: str, _frame: pd.DataFrame, _recipe: Recipe, name: str, caveats: tuple[str, ...]) -> Encoding:
     return Encoding(functools.partial(raw.private_features, _frame, _recipe, name=name, caveats=caveats))
 
 
-@memory.of_rows(max_entries=8, of_files=True)
+@memory.cache(max_entries=8, of_files=True)
 def _kinds(fingerprint_: str, _frame: pd.DataFrame, label: str) -> dict[str, str]:
     return {column.name: column.kind for column in encoding.columns_of(_frame, label)}
 
@@ -384,11 +380,11 @@ def _table(file: File, *as_written: str | None) -> pd.DataFrame:
     return without_row_numbers(file.reading(*filter(None, as_written)).table, [])
 
 
-@memory.of_rows(max_entries=4, show_spinner="Reading the names …", of_files=True)
+@memory.cache(max_entries=4, show_spinner="Reading the names …", of_files=True)
 def _person_names(fingerprint_: str, _frame: pd.DataFrame, person: str) -> tuple[Array, Array]:
     return persons.names_of_persons(_frame[person])
 
 
-@memory.of_rows(max_entries=8, show_spinner="Reading the names …", of_files=True)
+@memory.cache(max_entries=8, show_spinner="Reading the names …", of_files=True)
 def _names_in(fingerprint_: str, _frame: pd.DataFrame, person: str) -> tuple[frozenset[str], bool]:
     return persons.named_in(_frame, person)

@@ -55,7 +55,7 @@ def leak(settings: Settings) -> None:
         navigation.link("screen", "Screen with a paid score")
 
 
-@memory.of_rows(max_entries=8, show_spinner="Attacking the score …", by=core.split_key)
+@memory.cache(max_entries=8, show_spinner="Attacking the score …", by=core.split_key)
 def _score_leak(settings: Settings) -> ScoreLeak:
     split = core.split(settings)
     return score_leak.score_leak(split.features.x_train[split.private], split.public_x, seed=settings.seed)
@@ -99,7 +99,7 @@ def image(settings: Settings) -> None:
     )
 
 
-@memory.of_rows(max_entries=16, show_spinner="Taking off all other rows …")
+@memory.cache(max_entries=16, show_spinner="Taking off all other rows …")
 def _reconstruct(row: int, settings: Settings) -> Reconstruction:
     epsilons = sorted({*_SHOWN, settings.epsilon}, reverse=True)
     counted: Form = {"delta": settings.delta, "relation": settings.relation, "seed": settings.seed}
@@ -122,7 +122,11 @@ def attack(settings: Settings) -> None:
     shared |= {"members": len(attacks[0].members), "non_members": len(attacks[0].others)}
     figure = plots.membership_roc(roc, bands, bound, mode=theme.mode(), **shared)
     show_figure(figure, roc, FigureInfo("membership", settings))
-    _lira_button(settings, is_done=len(attacks) > 1)
+    if reason := evidence.supports(settings.method):
+        st.caption(f"The stronger attack with shadow models is for descent on one head: {reason}.")
+    elif len(attacks) == 1:
+        style = local.element("lira-run", label=f"Attack harder: train {evidence.SHADOWS} shadow heads")
+        st.button(**style, on_click=local.put, args=("evidence-lira", core.run_key(settings)))
     rates = evidence.rates_under(attacks, ceiling)
     st.markdown("**Members found at few false alarms**, with exact 95 % intervals, beside the most that the guarantee allows")
     words.say("attack_rates")
@@ -179,15 +183,6 @@ def _numbers(record: RunRecord, attacks: list[Attack], ceiling: accounting.Trade
     words.metrics("attack", numbers, **fields)
 
 
-def _lira_button(settings: Settings, *, is_done: bool) -> None:
-    reason = evidence.supports(settings.method)
-    if reason:
-        st.caption(f"The stronger attack with shadow models is for descent on one head: {reason}.")
-    elif not is_done:
-        style = local.element("lira-run", label=f"Attack harder: train {evidence.SHADOWS} shadow heads")
-        st.button(**style, on_click=local.put, args=("evidence-lira", core.run_key(settings)))
-
-
 def _most_exposed(losses: Individuals, settings: Settings) -> None:
     worst = losses.table.nlargest(_SHOWN_IMAGES, "epsilon")
     with st.container(border=True, key="most-exposed"):
@@ -200,6 +195,6 @@ def _most_exposed(losses: Individuals, settings: Settings) -> None:
         st.dataframe(worst, hide_index=True, key="exposed-rows", column_config=words.columns("exposed_rows"), height=215)
 
 
-@memory.of_rows(max_entries=16, by=core.run_key)
+@memory.cache(max_entries=16, by=core.run_key)
 def _loss(settings: Settings) -> Attack:
     return evidence.loss_attack(core.train_run(settings), core.split(settings))

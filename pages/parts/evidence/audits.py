@@ -12,6 +12,7 @@ from pages.frame.shares import UsedUpError
 from pages.parts.evidence import attacks as evidence_attacks
 from pillar_core import accounting, auditing, plots
 from pillar_core.auditing import Audit, Fault
+from pillar_core.auditing.fault_injection import Finding
 from pillar_core.errors import UnsupportedError
 from pillar_core.numerics import round_up
 from pillar_core.studies import privacy_tables
@@ -22,6 +23,8 @@ from pillar_core.studies.evidence.one_run import OneRunAudit, one_run_audit
 
 _CANARIES = 1000
 _audit_once = core.of_run(one_run_audit, max_entries=8, show_spinner="Training once, with canaries …")
+_with_fault = memory.cache(max_entries=64, show_spinner="Running trials …")(auditing.audit)
+_reach = memory.cache(max_entries=8)(privacy_tables.one_run_reach)
 _audit_many = core.of_run(evidence.canary_audit, max_entries=8, show_spinner="Training with the canary and without …")
 
 
@@ -45,29 +48,21 @@ def audit(settings: Settings) -> None:
     else:
         label = f"Now audit: train {2 * (trials + max(evidence.FEWEST_PILOT, trials // 4)):,} heads"
         st.button(**local.element("audit-run", label=label), on_click=local.put, args=("evidence-audit", wanted))
-    reach = _reach(settings.delta)
+    reach = _reach(canaries=_CANARIES, delta=settings.delta)
     figure = plots.one_run_reach(reach, mode=theme.mode(), canaries=_CANARIES)
     show_figure(figure, reach, FigureInfo("one_run", settings, [badges.THEORY]))
     if not reason:
         _one_run(_audit_once(settings))
 
 
-def audits_so_far(settings: Settings) -> tuple[OneRunAudit, CanaryAudit | None]:
-    """The audit of one training of the sidebar's run, and that of many trainings if you ran it.
-
-    Raises UnsupportedError: a learner or a run that is not audited.
-    """
-    wanted, _, trials = local.value("evidence-audit", "").rpartition("-")
-    return _audit_once(settings), _audit_many(settings, trials=int(trials)) if wanted == core.run_key(settings) else None
-
-
 def verdict(settings: Settings) -> str:
     """One sentence on the sidebar's run over all views; it waits for one training with canaries, and for what you asked for already."""
     if math.isinf(settings.epsilon):
         return verdicts.without_claim()
-    record = core.run(settings)
+    record, (wanted, _, trials) = core.run(settings), local.value("evidence-audit", "").rpartition("-")
     try:
-        single, many = audits_so_far(settings)
+        single = _audit_once(settings)
+        many = _audit_many(settings, trials=int(trials)) if wanted == core.run_key(settings) else None
     except UsedUpError:
         raise
     except UnsupportedError as reason:
@@ -82,14 +77,10 @@ def fault_injection(settings: Settings) -> None:
     name = local.choice("fault", titles, str(Fault.SPENT_TWICE))
     left, right = st.columns([2.4, 1], vertical_alignment="center")
     claim = local.slider("claim", place=right)
-    outcome = _with_fault(name, claim, settings.seed)
+    outcome = _with_fault(Fault(name), epsilon=claim, seed=settings.seed)
     left.markdown(f"## {auditing.FAULT_WORDS[outcome.fault]}")
     _verdict(outcome, claim)
-    worst = outcome.worst
-    table = privacy_tables.worlds(worst)
-    title = f"Canary “{worst.canary}”: {worst.counts.hits} alarms with it, {worst.counts.false_alarms} without, of {worst.counts.trials}"
-    figure = plots.two_worlds(table, mode=theme.mode(), threshold=worst.threshold, claimed_mu=outcome.claimed.mu, title=title)
-    show_figure(figure, table, FigureInfo("fault_injection", settings, [badges.EXPERIMENT, badges.SYNTHETIC]))
+    _show_worlds(outcome.worst, outcome.claimed.mu, FigureInfo("fault_injection", settings, [badges.EXPERIMENT, badges.SYNTHETIC]))
     st.markdown(f"**Every fault, same audit, claimed ε = {claim:g}**")
     st.dataframe(_all_faults(claim, settings.seed), hide_index=True, key="faults")
     words.say("faults")
@@ -115,10 +106,14 @@ def _result(outcome: CanaryAudit, settings: Settings) -> None:
         "p": f"{outcome.finding.p_value:.2g}",
     }
     words.metrics("trials", numbers)
-    finding, table = outcome.finding, privacy_tables.worlds(outcome.finding)
-    title = f"{finding.counts.hits} alarms with the canary, {finding.counts.false_alarms} without, of {finding.counts.trials}"
-    figure = plots.two_worlds(table, mode=theme.mode(), threshold=finding.threshold, claimed_mu=outcome.claimed.mu, title=title)
-    show_figure(figure, table, FigureInfo("audit_worlds", settings))
+    _show_worlds(outcome.finding, outcome.claimed.mu, FigureInfo("audit_worlds", settings))
+
+
+def _show_worlds(finding: Finding, claimed_mu: float, info: FigureInfo) -> None:
+    table, counts = privacy_tables.worlds(finding), finding.counts
+    title = f"Canary “{finding.canary}”: {counts.hits} alarms with it, {counts.false_alarms} without, of {counts.trials}"
+    figure = plots.two_worlds(table, mode=theme.mode(), threshold=finding.threshold, claimed_mu=claimed_mu, title=title)
+    show_figure(figure, table, info)
 
 
 def _one_run(trial: OneRunAudit) -> None:
@@ -156,7 +151,7 @@ def _small(p: float) -> str:
 def _all_faults(claim: float, seed: int) -> pd.DataFrame:
     rows = []
     for fault in Fault:
-        outcome = _with_fault(str(fault), claim, seed)
+        outcome = _with_fault(fault, epsilon=claim, seed=seed)
         worst = outcome.worst
         seen = "caught" if outcome.is_caught else "no alarm"
         counts = f"{worst.counts.hits} / {worst.counts.false_alarms}"
@@ -172,17 +167,7 @@ def _low_bits(seed: int) -> tuple[pd.DataFrame, float]:
     return pd.DataFrame(rows, columns=["noise of the release", "right guesses"]), next(iter(results.values())).bound
 
 
-@memory.cache(max_entries=64, show_spinner="Running trials …")
-def _with_fault(fault: str, claim: float, seed: int) -> Audit:
-    return auditing.audit(Fault(fault), epsilon=claim, seed=seed)
-
-
 @memory.cache(max_entries=16)
 def _power(_claimed: accounting.TradeOff, delta: float, epsilon: float, trials: int) -> pd.DataFrame:
     several = sorted({50, trials, 4 * trials})
     return privacy_tables.power(_claimed, trials=several, significance=evidence.SIGNIFICANCE, delta=delta, top=2.2 * epsilon)
-
-
-@memory.cache(max_entries=8)
-def _reach(delta: float) -> pd.DataFrame:
-    return privacy_tables.one_run_reach(canaries=_CANARIES, delta=delta)

@@ -35,11 +35,6 @@ class Curves:
     seeds: tuple[int, int] | None
     key: str
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether every run of the grid is there."""
-        return None not in self.forms
-
 
 def read(settings: Settings) -> Curves:
     """The curves that these settings ask for, as far as they are in the cache of runs; what was found once is kept in memory."""
@@ -100,7 +95,7 @@ def ladder(settings: Settings) -> list[int]:
 
 def panel(curves: Curves, settings: Settings) -> None:
     """The state of the grid's jobs, where anything is missing; of rows that somebody brought, the first curve by itself."""
-    if curves.is_complete:
+    if None not in curves.forms:
         return
     cost = f"{jobs.RELEASES}; only what nobody else sees costs nothing."
     if codec.is_stored("data", settings.data) and math.isfinite(settings.epsilon):

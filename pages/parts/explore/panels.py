@@ -99,7 +99,7 @@ def _recalls(record: RunRecord, settings: Settings) -> tuple[pd.DataFrame, list[
     return pd.DataFrame(table, columns=["model", "seed", "class", "recall"]), forms
 
 
-@memory.of_rows(max_entries=16, show_spinner="Training the run again, for what it says of each test row …", by=core.run_key)
+@memory.cache(max_entries=16, show_spinner="Training the run again, for what it says of each test row …", by=core.run_key)
 def answers(settings: Settings) -> tuple[Array, Array, Array]:
     """(the test rows as they are, their labels, what the run says of each): records hold no classifier."""
     classifier, data, tested = core.train_run(settings).classifier, core.features(settings), core.raw(settings).x_test
@@ -162,7 +162,7 @@ def _one_row(offered: list[int], tested: Array, labels: Array, settings: Setting
     show_figure(plots.possible_answers(table, label=label, mode=theme.mode()), table, FigureInfo("possible_answers", settings))
 
 
-@memory.of_rows(max_entries=1)
+@memory.cache(max_entries=1)
 def _features_of(drawn: str, shape: tuple[int, ...], settings: Settings) -> Array:
     return one_training.read_drawing(drawn, shape, backbone=core.features(settings).backbone)
 
@@ -211,9 +211,8 @@ def noise_panel(settings: Settings) -> None:
     pillar = settings if settings.method == "pillar" else dataclasses.replace(settings, method="pillar")
     if pillar is not settings:
         st.caption("Shown for PILLAR, whose steps are sums over rows in few public directions.")
-    key = core.run_key(pillar)
     parts = _steps(pillar)
-    figure = _figure(key, theme.mode(), parts, pillar)
+    figure = _figure(pillar, theme.mode(), parts)
     info = FigureInfo("training_steps", pillar, [badges.NON_PRIVATE, badges.PRIVATE, badges.EXPERIMENT])
     show_figure(figure, parts.pushes, info)
     numbers = [int(step) for step in parts.pushes["step"]]
@@ -223,7 +222,7 @@ def noise_panel(settings: Settings) -> None:
     words.say("noise", pushed=plain.text(parts.pushed), k=parts.k, noise=parts.noise)
 
 
-@memory.of_rows(max_entries=8, is_free=True)
-def _figure(run_key: str, mode: Mode, _parts: one_training.TrainingSteps, _settings: Settings) -> Figure:
-    of: Values = {"noise": _parts.noise, "pushed": _parts.pushed, "classes": core.split(_settings).features.classes}
+@memory.cache(max_entries=8, by=lambda settings, mode, _: (core.run_key(settings), mode), is_free=True)
+def _figure(settings: Settings, mode: Mode, _parts: one_training.TrainingSteps) -> Figure:
+    of: Values = {"noise": _parts.noise, "pushed": _parts.pushed, "classes": core.split(settings).features.classes}
     return training_in_steps(_parts.points, _parts.heads, _parts.pushes, mode=mode, **of)

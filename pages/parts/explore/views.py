@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, history, jobs, memory, navigation, odds, plain, session, theme, words
+from pages.frame import badges, core, history, jobs, memory, navigation, odds, plain, session, sidebar, theme, words
 from pages.frame import settings as codec
 from pages.frame.figures import FigureInfo, show_answer, show_figure, take_point
 from pages.frame.settings import Settings
@@ -39,7 +39,7 @@ def _budgets(record: RunRecord, settings: Settings) -> None:
     grid |= core.k_axis(settings)
     grid["seed"] = list(range(settings.seed, settings.seed + settings.seeds))
     first = grid | {"epsilon": list(RUNS), "seed": settings.seed}
-    if core.ships(settings) and settings.is_rule_k:  # each move of k would train three more
+    if core.ships(settings) and settings.k == codec.RULE:  # each move of k would train three more
         jobs.train_first(sweep.group_specs(first))
     forms = [form for _, form in core.find_runs([grid]).values()]
     trained = [form for form in forms if form is not None]
@@ -92,7 +92,7 @@ def choice(settings: Settings) -> str:
         style, titles = session.widget("view") | {"label": "View"}, words.WORDS["views"]
         st.segmented_control(options=list(titles), format_func=titles.__getitem__, **style)
     with right:
-        result.learner()
+        sidebar.select("method", lambda name: pc.METHODS[name].title)
     return settings.view
 
 

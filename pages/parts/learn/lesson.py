@@ -41,12 +41,6 @@ def ask(lesson: Lesson, when: str) -> None:
         st.caption(_SOURCE)
 
 
-def forget(lesson: Lesson) -> None:
-    """Clears the answers."""
-    for when in classroom.WHEN:
-        local.put(_done_key(lesson, when), 0)
-
-
 def _show_answers(lesson: Lesson, when: str) -> None:
     if when == "before":
         st.markdown("Noted. They come again at the end of the lesson.")
@@ -87,7 +81,7 @@ def choose(settings: Settings) -> None:
     key = local.unlinked_key("lesson-choice", "The link has the number of the lesson's step.")
     session.fill(key, now.name)
     options = [lesson.name for lesson in LESSONS]
-    st.segmented_control("Lesson", options, key=key, on_change=_choose_lesson, args=(key,), label_visibility="collapsed")
+    st.segmented_control("Lesson", options, key=key, required=True, on_change=_choose_lesson, args=(key,), label_visibility="collapsed")
 
 
 def contents(settings: Settings) -> None:
@@ -153,7 +147,7 @@ def _ending(lesson: Lesson) -> None:
     if not all(local.value(f"lesson-shown-{place}", 0) for place in lesson.numbers):
         return
     with st.spinner("Counting …"):
-        hits = [local.value(f"lesson-guess-{place}", -1) == right(place) for place in lesson.numbers]
+        hits = [st.session_state.get(f"lesson-radio-{place}") == right(place) for place in lesson.numbers]
     with st.container(border=True, key="lesson-ending"):
         score = f"{sum(hits)} of {len(hits)}"
         st.header(f"You guessed {score} right", anchor=False)
@@ -164,37 +158,28 @@ def _ending(lesson: Lesson) -> None:
 
 
 def _choose_lesson(key: str) -> None:
-    chosen = next((lesson for lesson in LESSONS if lesson.name == st.session_state[key]), None)
-    if chosen is not None:
-        session.change(lesson=chosen.first)
+    session.change(lesson=next(lesson.first for lesson in LESSONS if lesson.name == st.session_state[key]))
 
 
 def _reset(lesson: Lesson) -> None:
     for place in lesson.numbers:
-        local.put(f"lesson-guess-{place}", -1)
+        st.session_state[f"lesson-radio-{place}"] = None
         local.put(f"lesson-shown-{place}", 0)
-    forget(lesson)
+    for when in classroom.WHEN:
+        local.put(_done_key(lesson, when), 0)
     session.change(lesson=lesson.first)
 
 
 def _guess(this: Step, place: int) -> int | None:
     """The option that was guessed, None before."""
-    name = f"lesson-guess-{place}"
-    guess = int(local.value(name, -1))
     with st.container(border=True, key="lesson-question"):
         st.markdown(f"**Guess first.** {this.question}")
         style: dict[str, Any] = local.element("lesson-radio", of=str(place)) | {"format_func": this.options.__getitem__}
-        index = guess if guess >= 0 else None
-        st.radio(**style, options=range(len(this.options)), index=index, on_change=_keep_guess, args=(place,))
+        guess: int | None = st.radio(**style, options=range(len(this.options)), index=None)
         if not local.value(f"lesson-shown-{place}", 0):
             hint = "Measures it now: a few models are trained." if this.kind == "measured" else "Computes it now."
-            st.button(**local.element("lesson-reveal", help=hint), disabled=guess < 0, on_click=_reveal, args=(place, guess))
-    return guess if guess >= 0 else None
-
-
-def _keep_guess(place: int) -> None:
-    chosen = st.session_state[f"lesson-radio-{place}"]
-    local.put(f"lesson-guess-{place}", -1 if chosen is None else int(chosen))
+            st.button(**local.element("lesson-reveal", help=hint), disabled=guess is None, on_click=_reveal, args=(place, guess))
+    return guess
 
 
 def _reveal(place: int, guess: int) -> None:

@@ -16,7 +16,6 @@ from pillar_core.jobs.state import UNFINISHED, JobStatus
 from pillar_core.runs import records
 from pillar_core.types import Form
 
-_EPSILON_WORDS = {f"{value:g}": value for value in EPSILONS}
 _SEEDS = [1, 2, 3, 5, 10, 20]
 
 
@@ -56,12 +55,12 @@ def _builder(settings: Settings) -> Form:
             fraction = local.slider("plan-share")
         with right:
             ks = local.choices("plan-k", [str(k) for k in KS])
-            budgets = local.choices("plan-epsilon", list(_EPSILON_WORDS))
+            budgets = local.choices("plan-epsilon", [f"{value:g}" for value in EPSILONS])
             seeds = local.slider("plan-seeds", _SEEDS, min(_SEEDS, key=lambda count: abs(count - settings.seeds)))
     grid = {
         "dataset": data,
         "method": methods,
-        "epsilon": ["inf" if word == "inf" else _EPSILON_WORDS[word] for word in budgets],
+        "epsilon": [word if word == "inf" else float(word) for word in budgets],
         "public_fraction": fraction,
         "delta": settings.delta,
         "relation": settings.relation,
@@ -104,8 +103,10 @@ def _list(statuses: tuple[JobStatus, ...]) -> None:
             line, button = st.columns([5, 1], vertical_alignment="center")
             with line:
                 _state(status)
-            with button:
-                _action(status)
+            if status.state in UNFINISHED:
+                button.button(**local.element("stop", of=status.job_id), on_click=jobs.stop, args=(status.job_id,))
+            elif status.state in ("failed", "cancelled"):
+                button.button(**local.element("retry", of=status.job_id), on_click=jobs.submit, args=([_spec(status.job_id)],))
     if len(statuses) > _SHOWN:
         st.caption(f"and {len(statuses) - _SHOWN} older ones.")
 
@@ -123,35 +124,14 @@ def _state(status: JobStatus) -> None:
         st.error(plain.text(f"{status.cause}\n{status.advice}"), icon=":material/error:")
 
 
-def _action(status: JobStatus) -> None:
-    if status.state in UNFINISHED:
-        st.button(**local.element("cancel", of=status.job_id), on_click=_do, args=("cancel", status.job_id))
-    elif status.state in ("failed", "cancelled"):
-        st.button(**local.element("retry", of=status.job_id), on_click=_do, args=("retry", status.job_id))
-
-
-def _do(action: str, job_id: str) -> None:
-    with failures.note_refusal("The job stays as it is"):
-        if action == "cancel":
-            pc.jobs.cancel(job_id)
-        else:
-            shares.ask("job")
-            pc.jobs.retry(job_id)
-
-
-def _names(grid: Form, axis: str) -> list[str]:
-    value = grid.get(axis, "")
-    return [str(item) for item in (value if isinstance(value, list) else [value])]
-
-
 def _title(status: JobStatus) -> str:
     try:
         spec = _spec(status.job_id)
-        grid = spec.get("grid")
-        if not isinstance(grid, dict):
-            return str(pc.jobs.JOB_KINDS[spec["kind"]].title)
-        learners = ", ".join(pc.METHODS[name].title for name in _names(grid, "method") if name in pc.METHODS)
-        data = ", ".join(records.data_words(name) for name in _names(grid, "dataset"))
-        return f"Sweep: {learners} on {data}"[:120]
     except PillarError:
         return str(status.kind)
+    if not isinstance(spec.get("grid"), dict):
+        return str(pc.jobs.JOB_KINDS[spec["kind"]].title)
+    axes = (spec["grid"].get(axis, []) for axis in ("method", "dataset"))
+    learners, data = (axis if isinstance(axis, list) else [axis] for axis in axes)
+    titles = ", ".join(pc.METHODS[name].title for name in learners if name in pc.METHODS)
+    return f"Sweep: {titles} on {', '.join(map(records.data_words, data))}"[:120]

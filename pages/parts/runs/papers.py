@@ -1,8 +1,5 @@
 """The papers' tables: published numbers, the same grid over our learners, differences and rank order."""
 
-from collections.abc import Hashable, Mapping
-from typing import Any
-
 import pandas as pd
 import streamlit as st
 
@@ -105,8 +102,10 @@ def _figure(name: str, runs: pd.DataFrame, table: pd.DataFrame, settings: Settin
     by = list(dict.fromkeys(["method", "epsilon", *shares, *axes]))
     lines = plots.over_seeds(runs.dropna(subset=["accuracy"]), by=by, value="accuracy", low=0, high=1)
     lines = lines[lines["epsilon"] < float("inf")] if x == "epsilon" else lines
+    more = [*shares, *axes[1:], *(["epsilon"] if x != "epsilon" else [])]
     lines["series"] = [
-        _series(row, [*shares, *(axis for axis in axes[1:]), *(["epsilon"] if x != "epsilon" else [])]) for row in lines.to_dict("records")
+        ", ".join([pc.METHODS[row["method"]].title, *(f"{_NAMES.get(axis, axis)} = {row[axis]:g}" for axis in more)])
+        for row in lines.to_dict("records")
     ]
     lines["x"] = lines[x]
     if is_own and "published" in table and not shares:
@@ -114,10 +113,6 @@ def _figure(name: str, runs: pd.DataFrame, table: pd.DataFrame, settings: Settin
         lines = lines.merge(first[["method", "epsilon", "published"]], on=["method", "epsilon"], how="left")
     drawn = plots.effect(lines, mode=theme.mode(), title=papers.TABLES[name].title, x_title=_NAMES.get(x, x), x_log=True)
     show_figure(drawn, lines, FigureInfo("papers", settings, is_synthetic=is_synthetic))
-
-
-def _series(row: Mapping[Hashable, Any], more: list[str]) -> str:
-    return ", ".join([pc.METHODS[row["method"]].title, *(f"{_NAMES.get(name, name)} = {row[name]:g}" for name in more)])
 
 
 def _show(table: pd.DataFrame) -> None:

@@ -14,12 +14,13 @@ from pages.frame.settings import Settings
 from pillar_core import plots
 from pillar_core.runs import records
 from pillar_core.runs import versions as made
-from pillar_core.types import Form
 
 
 def grids(runs: pd.DataFrame) -> str:
-    """The runs as grids, one document of YAML per setting, for `python -m pillar_core sweep`."""
-    plain_grids = map(_plain, records.grid_of(list(runs["key"])))
+    """The runs as grids, one document of YAML per setting, for `python -m pillar_core sweep`; ∞ is a word in it."""
+    plain_grids = (
+        {name: "inf" if value == float("inf") else value for name, value in grid.items()} for grid in records.grid_of(list(runs["key"]))
+    )
     return "---\n".join(yaml.safe_dump(grid, sort_keys=False, allow_unicode=True) for grid in plain_grids)
 
 
@@ -29,11 +30,6 @@ def command(runs: pd.DataFrame) -> str:
     lines = [*(f"# made with {packages}" for packages in versions), f"# here are {made.in_words(made.made_with())}"]
     again = "python -m pillar_core sweep runs.yaml --output runs.csv"
     return "\n".join([*lines, "cat > runs.yaml <<'END'", f"{grids(runs)}END", again])
-
-
-def _plain(grid: Form) -> Form:
-    """With ∞ in words, as YAML and JSON carry it everywhere."""
-    return {name: "inf" if value == float("inf") else value for name, value in grid.items()}
 
 
 FILTERS = {"dataset": "Data", "method": "Learner", "k": "k", "epsilon": "ε"}
@@ -75,8 +71,8 @@ def _filter_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """The runs that the filters keep."""
     visible = runs
     for column, (name, label) in zip(st.columns(len(FILTERS)), FILTERS.items(), strict=True):
-        texts = runs[name].map(_code) if name in runs else pd.Series("", index=runs.index)
-        options = sorted(set(texts) - {""}, key=_order)
+        values = runs[name] if name in runs else pd.Series(index=runs.index, dtype=object)
+        texts, options = values.map(_code), dict.fromkeys(values.dropna().sort_values().map(_code))
         titles = {learner: method.title for learner, method in pc.METHODS.items()} if name == "method" else {}
         titles |= dict(zip(runs["dataset"], runs["data"], strict=True)) if name == "dataset" else {}
         labels = {code: titles.get(code, _word(code)) for code in options}
@@ -145,14 +141,9 @@ def _exports(runs: pd.DataFrame) -> None:
         if len(runs) > _MOST_EXPORTED:
             st.caption(f"The grids hold at most {_MOST_EXPORTED} runs: choose lines or filters to say which.")
         few = runs.head(_MOST_EXPORTED)
-        files = {
-            "CSV": (lambda: exports.csv(runs), "runs.csv", "text/csv"),
-            "YAML": (lambda: grids(few).encode(), "runs.yaml", "text/yaml"),
-        }
+        table, plan = shares.charge(lambda: exports.csv(runs)), shares.charge(lambda: grids(few).encode())
         with st.container(horizontal=True):
-            for label, (make, name, mime) in files.items():
-                data, icon = shares.charge(make), ":material/download:"
-                st.download_button(label, data, name, mime, key=f"runs-{name}", on_click="ignore", icon=icon)
+            exports.download_buttons("runs", {"CSV": ("csv", table), "YAML": ("yaml", plan)})
         st.caption("The same from a terminal, with the versions at hand:")
         st.code(command(few.head(20)), language="bash")
 
@@ -171,10 +162,3 @@ def _text(value: object) -> str:
 
 def _word(code: str) -> str:
     return "∞" if code == "inf" else code
-
-
-def _order(text: str) -> tuple[int, float, str]:
-    try:
-        return 0, float(text), ""
-    except ValueError:
-        return 1, 0.0, text

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from pages.frame import failures, jobs, local, plain, session, shares
+from pages.frame import failures, jobs, local, plain, shares, sidebar
 from pages.frame.settings import Settings
 from pages.parts.data import upload
 from pages.parts.screen import sets as screening_sets
@@ -36,12 +36,9 @@ _SECONDS_TRAINED = 0.7
 """Of a private model, on one core."""
 _SECONDS_EXTRACTED, _SECONDS_OF_FEATURES = 0.012, 0.3
 """Of an image through the backbone, and of a candidate whose features are at hand, on one core."""
-_DEFAULTS = {"screen-model": "linear_head", "screen-rows": 200, "screen-k": 16, "screen-epsilon": EPSILON, "screen-score": SCORE}
-_LINK = {"m": "screen-model", "n": "screen-rows", "k": "screen-k", "e": "screen-epsilon", "s": "screen-score", "v": "screen-view"}
-_WHOLE = ("screen-rows", "screen-k")
+_SETS = ("screen-private", "screen-public", "screen-mixtures")
 SEEN = "screen-seen"
 """Sets that were brought and are among the candidates unasked, once."""
-IN_SCREEN = "In the link as `screen`, written by `publish`."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,39 +75,15 @@ class Choice:
         return shlex.join([*arguments, *(["--release"] if self.is_paid else ["--seed", str(self.seed)])])
 
 
-def restore(settings: Settings) -> None:
-    """Takes the page's choice from a link that is news."""
-    if not settings.screen or settings.screen == local.value("screen-link", ""):
-        return
-    local.put("screen-link", settings.screen)
-    word = settings.screen
+def take_link(settings: Settings) -> None:
+    """Of a link that is news: its private set stays, a set that is not here is left out, and no set of yours joins its candidates."""
+    news = [name for name in _SETS if not local.value(name, "") and local.linked_value(name, "")]
     with failures.show_refusal("A set of this link is left out."):
-        uploads.refuse_missing(word)
-    parts = dict(part.partition(":")[::2] for part in word.split(";") if ":" in part)
-    for short, name in _LINK.items():
-        value = parts.get(short, "")
-        if value and (name not in _WHOLE or value.isdecimal()):
-            local.put(name, int(value) if name in _WHOLE else value)
-    if parts.get("c"):
+        uploads.refuse_missing([local.value(name, "") for name in news])
+    if "screen-public" in news:
         local.put(SEEN, ",".join(screening_sets.own_sets()))
-    for short, name in (("p", "screen-private"), ("c", "screen-public"), ("x", "screen-mixtures")):
-        if parts.get(short):
-            local.put(name, parts[short])
-    if parts.get("p"):
+    if "screen-private" in news:
         local.put("screen-sidebar", settings.data)
-
-
-def publish(settings: Settings, choice: Choice) -> None:
-    """Writes the page's choice into the link. A network's path stays out of it."""
-    parts = {short: str(local.value(name, _DEFAULTS.get(name, ""))) for short, name in _LINK.items()}
-    mixed = [name for name in choice.public if "+" in name]
-    plain = [name for name in choice.public if "+" not in name]
-    parts |= {"p": choice.private, "c": ",".join(plain), "x": ",".join(mixed)}
-    word = ";".join(f"{short}:{value}" for short, value in parts.items() if value)
-    if word != settings.screen:
-        local.put("screen-link", word)
-        session.put(dataclasses.replace(session.current(), screen=word))
-        session.publish()
 
 
 def controls(settings: Settings) -> Choice:
@@ -119,18 +92,20 @@ def controls(settings: Settings) -> Choice:
     with left:
         private = _private(settings)
     words = {value: "none: diagnostic" if value == "no" else f"ε = {value}" for value in EPSILONS}
-    spend = local.slider("screen-epsilon", words, EPSILON, unlinked=IN_SCREEN, place=right)
+    spend = local.slider("screen-epsilon", words, EPSILON, place=right)
     has_pixels = not (screening_sets.is_text(private) or screening_sets.is_table(private))  # what models of gradients read
     of_gradients = [name for name, score in SCORES.items() if has_pixels and (score.value if spend == "no" else score.private_form)]
     able = [name for name, score in SCORES.items() if score.is_of_features or name in of_gradients]
     hint = "Each view measures nearness in its own way. " + " ".join(f"{SCORES[name].title}: {SCORES[name].idea}." for name in able)
     titles = {name: SCORES[name].title for name in able}
-    score = local.choice("screen-score", titles, SCORE, unlinked=IN_SCREEN, help=hint, place=scores)
+    score = local.choice("screen-score", titles, SCORE, help=hint, place=scores)
     _remark(settings, private)
     single = _candidates(private, with_own_half=spend == "no")
     model, n_examples, k = _gradients(score, spend)
-    with st.expander("Mixtures of two sets", icon=":material/tune:"):
-        mixed = _mixtures(single)
+    with st.expander("Mixtures of two sets, and the seed", icon=":material/tune:"):
+        pairs = [f"{a}+{b}" for a, b in itertools.combinations([name for name in single if name not in screening_sets.OWN], 2)]
+        mixed = local.choices("screen-mixtures", pairs, title=screening_sets.title) if pairs else []
+        sidebar.number("seed", step=1)
     can_pay = spend != "no" and SCORES[score].is_of_features and not mode.binds()
     is_paid = can_pay and local.toggle("screen-paid", uploads.is_name(private))
     with st.expander("Bring your own rows, private and public", icon=":material/upload_file:"):
@@ -145,8 +120,8 @@ def _gradients(score: str, spend: str) -> tuple[str, int, int]:
     first, second, third = st.columns([1.5, 1.1, 1.1], vertical_alignment="bottom")
     with first:
         model = _model()
-    n_examples = local.slider("screen-rows", unlinked=IN_SCREEN, place=second)
-    k = local.slider("screen-k", unlinked=IN_SCREEN, place=third)
+    n_examples = local.slider("screen-rows", place=second)
+    k = local.slider("screen-k", place=third)
     if spend != "no" and SCORES[score].private_form == "directions" and k > PURE_K:
         st.caption(f":orange[Pure ε draws its directions one by one, each at ε/k: {PURE_K} are taken, more would be close to random.]")
         k = PURE_K
@@ -187,15 +162,14 @@ def _parts(ask: Ask) -> int:
 
 
 def _private(settings: Settings) -> str:
-    """The private set: what was chosen here, else the sidebar's data, which also win whenever they change; an example at first."""
-    if local.value("screen-sidebar", "") != settings.data:
-        is_first = not (local.value("screen-sidebar", "") or settings.lesson) and settings.data == Settings().data
-        local.put("screen-sidebar", settings.data)
-        if not screening_sets.why_not(settings.data):
-            local.put("screen-private", screening_sets.FIRST if is_first else settings.data)
+    """The private set: what was chosen here, else the sidebar's data, which also win when they change; for those at first an example."""
     options = screening_sets.private_sets(settings)
     usual = settings.data if settings.data in options else FALLBACK
-    return str(local.select("screen-private", options, usual, title=screening_sets.title, unlinked=IN_SCREEN))
+    if local.value("screen-private", "") and local.value("screen-sidebar", settings.data) != settings.data:
+        local.put("screen-private", usual)
+    local.put("screen-sidebar", settings.data)
+    usual = screening_sets.FIRST if settings.data == Settings().data and not settings.lesson else usual
+    return str(local.select("screen-private", options, usual, title=screening_sets.title))
 
 
 def _remark(settings: Settings, chosen: str) -> None:
@@ -212,24 +186,17 @@ def _candidates(private: str, *, with_own_half: bool) -> tuple[str, ...]:
     if news := [name for name in screening_sets.own_sets() if name in names and name not in seen]:
         local.put(SEEN, ",".join([*seen, *news]))
         local.put("screen-public", ",".join([local.value("screen-public", ",".join(usual)), *news]))
-    return tuple(local.choices("screen-public", names, usual, title=screening_sets.title, unlinked=IN_SCREEN))
-
-
-def _mixtures(single: tuple[str, ...]) -> tuple[str, ...]:
-    pairs = [f"{a}+{b}" for a, b in itertools.combinations([name for name in single if name not in screening_sets.OWN], 2)]
-    return tuple(local.choices("screen-mixtures", pairs, title=screening_sets.title, unlinked=IN_SCREEN)) if pairs else ()
+    return tuple(local.choices("screen-public", names, usual, title=screening_sets.title))
 
 
 def _model() -> str:
     models = {name: model.title for name, model in MODELS.items()}
     if not mode.binds():
         models[TIMM] = "A pre-trained network …"
-    if local.value("screen-model", "") not in models:
-        local.put("screen-model", "linear_head")
-    chosen = str(local.select("screen-model", models, unlinked=IN_SCREEN))
+    chosen = str(local.select("screen-model", models))
     if chosen != TIMM:
         return chosen
-    text = local.text("screen-timm")
+    text = st.text_input(**local.element("screen-timm")).strip()
     try:
         if address(text).weights:
             mode.refuse("path")

@@ -8,7 +8,6 @@ from pages.frame import core, words
 from pages.frame.settings import Settings
 from pillar_core.arrays import Array
 from pillar_core.data import embedded, uploads, visitors
-from pillar_core.data.uploads import Upload
 from pillar_core.studies.screening import answers
 from pillar_core.studies.screening.answers import OWN_HALF, OWN_PART
 
@@ -107,15 +106,14 @@ def facts(name: str, private: str, *, is_private: bool) -> str:
     return " ".join(lines)
 
 
-def own_sets() -> dict[str, Upload]:
-    """What the user brought, by name."""
-    return {upload.name: upload for upload in uploads.list_uploads()}
+def own_sets() -> list[str]:
+    """The names of what the user brought."""
+    return [upload.name for upload in uploads.list_uploads()]
 
 
 def notes(names: Sequence[str]) -> list[str]:
     """What was noted when the user's sets among `names` were read: files that were skipped, and the like."""
-    brought = own_sets()
-    return [f"{brought[name].title}: {note}" for name in names if name in brought for note in brought[name].notes]
+    return [f"{card.title}: {note}" for name in names if (card := uploads.card(name)) for note in card.notes]
 
 
 def _form(name: str) -> tuple[Any, ...]:

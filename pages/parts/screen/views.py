@@ -24,11 +24,12 @@ from pillar_core.registry import toml_tables
 from pillar_core.runs import rankings
 from pillar_core.screening import SCORES
 from pillar_core.studies.screening import benefit, trimming
-from pillar_core.studies.screening.answers import OWN_HALF, OWN_PART, Ask
+from pillar_core.studies.screening.answers import OWN_HALF, OWN_PART
 from pillar_core.types import Values
 
 VIEWS: dict[str, str] = words.WORDS["screen_views"]
 """Views behind a ranking beside that of accuracy, and what is done for each."""
+_pool = memory.cache(max_entries=4, show_spinner="Taking votes …", by=lambda ask, epsilon: (ask.key, epsilon))(trimming.vote)
 SAMPLES, _EACH = 6, 8
 """Images of a candidate's card, and of the rows that trimming keeps or drops."""
 
@@ -123,7 +124,7 @@ def enough(choice: Choice, settings: Settings) -> None:
 
 def more(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     """One of the views behind the ranking."""
-    view = local.choice("screen-view", unlinked=screening.IN_SCREEN)
+    view = local.choice("screen-view")
     if view == "accuracy":
         if receipts.look(dataclasses.replace(settings, data=choice.private)):
             _accuracy(choice, table, settings)
@@ -248,7 +249,7 @@ def trim(choice: Choice, settings: Settings) -> None:
     history.look(dataclasses.replace(settings, data=choice.private), is_ranking=True)
     with below:
         words.say("trim", st.markdown)
-        pool, names = _pool(ask.key, ask, choice.epsilon), [screening_sets.title(name) for name in ask.public]
+        pool, names = _pool(ask, choice.epsilon), [screening_sets.title(name) for name in ask.public]
         percent = local.slider("screen-share")
         rows = pool.trimmed.at(percent / 100)
         sets = pd.DataFrame({"Set": [names[code] for code in pool.sources], "Kept": 0.0})
@@ -284,8 +285,3 @@ def _use(pool: trimming.Pool, rows: Array, title: str) -> None:
         return
     local.put(SEEN, f"{local.value(SEEN, '')},{name}")  # no candidate unasked: a longer list is another release
     session.change(data=pool.ask.private, public=name)
-
-
-@memory.of_rows(max_entries=4, show_spinner="Taking votes …")
-def _pool(key: str, ask: Ask, epsilon: float) -> trimming.Pool:
-    return trimming.vote(ask, epsilon)

@@ -20,8 +20,11 @@ from pillar_core.types import Values
 
 _N = (30, 100, 300, 1000, 3000, 10_000)
 _D = (8, 16, 32, 64, 128, 256, 512, 1024, 2048)
+_LABELLED = (5, 10, 20, 50, 100, 200, 500)
 _SEEDS = 3
 _SIMULATED, _COMPUTED = (badges.NON_PRIVATE, badges.SYNTHETIC), (badges.THEORY, badges.SYNTHETIC)
+_mixture = memory.cache(max_entries=32, show_spinner="Training a few dozen models …")(playgrounds.mixture)
+_choices = memory.cache(max_entries=32, show_spinner="Weighing every union of components …")(playgrounds.disjunctions)
 
 
 def mixture(settings: Settings) -> None:
@@ -29,7 +32,8 @@ def mixture(settings: Settings) -> None:
     words.say("mixture", st.markdown)
     d, sigma, theta, n_public = local.sliders("mixture.d", "mixture.sigma", "mixture.theta", "mixture.n_public")
     epsilon = settings.epsilon
-    table = _mixture(d, theta, sigma, epsilon, n_public, settings.seed)
+    drawn = {"d": d, "theta": theta, "sigma": sigma, "n_private": _N, "n_public": n_public, "seeds": _SEEDS, "seed": settings.seed}
+    table = _mixture(epsilon=epsilon, **drawn)
     share = float(table[table["projection"] != "none"]["held"].mean())
     best = 1 - gaussian_mixture.bayes_accuracy(sigma=sigma)
     curve = _predict(d, theta, sigma, epsilon, share)
@@ -70,15 +74,11 @@ def disjunctions(settings: Settings) -> None:
         words.say("many_components", st.info, icon="hub", count=graph.count)
         return
     epsilons = tuple(sorted({0.1, 0.5, 2.0, min(settings.epsilon, 8.0)}))
-    table = _choices(d, k, p, n, epsilons, settings.seed)
+    drawn = {"d": d, "k": k, "p": p, "n_private": _LABELLED, "n_unlabelled": n, "seeds": 5, "seed": settings.seed}
+    table = _choices(epsilons=epsilons, **drawn)
     figure = plots.choice_errors(table.dropna(subset=["error"]), mode=theme.mode())
     show_figure(figure, table, FigureInfo("choice_errors", settings, _SIMULATED, seeds=5))
     words.say("exponential_mechanism")
-
-
-@memory.cache(max_entries=32, show_spinner="Training a few dozen models …")
-def _mixture(d: int, theta: float, sigma: float, epsilon: float, n_public: int, seed: int) -> pd.DataFrame:
-    return playgrounds.mixture(d=d, theta=theta, sigma=sigma, epsilon=epsilon, n_private=_N, n_public=n_public, seeds=_SEEDS, seed=seed)
 
 
 def _predict(d: int, theta: float, sigma: float, epsilon: float, share: float) -> pd.DataFrame:
@@ -95,12 +95,6 @@ def _predict(d: int, theta: float, sigma: float, epsilon: float, share: float) -
 @memory.cache(max_entries=32)
 def _graph(d: int, k: int, p: float, n: int, seed: int) -> ComponentGraph:
     return theory.component_graph(theory.random_graph_rows(n, d=d, k=k, p=p, seed=seed, part="unlabelled")[0])
-
-
-@memory.cache(max_entries=32, show_spinner="Weighing every union of components …")
-def _choices(d: int, k: int, p: float, n: int, epsilons: tuple[float, ...], seed: int) -> pd.DataFrame:
-    counts = (5, 10, 20, 50, 100, 200, 500)
-    return playgrounds.disjunctions(d=d, k=k, p=p, epsilons=epsilons, n_private=counts, n_unlabelled=n, seeds=5, seed=seed)
 
 
 _ACROSS = 4
