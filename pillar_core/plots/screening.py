@@ -18,7 +18,7 @@ ROOM_FOR_NAMES = 0.3
 """Of the points' spread, right of the last, for the name beside it."""
 VERBS = {
     False: ("lies nearest to", "seems nearest to", "may tie as nearest to"),
-    True: ("keeps most of what tells apart", "seems to keep most of what tells apart", "may tie in keeping what tells apart"),
+    True: tuple(f"{verb} the largest share of the class signal of" for verb in ("keeps", "seems to keep", "may tie for")),
 }
 """What the first candidate does to the private set: by a distance, and by the share of the class signal that it keeps."""
 

@@ -314,7 +314,7 @@ def _choose_set(sides: Mapping[str, SemiPrivateSplit], noise_multiplier: float, 
     strength = f"the signal of all features is {max(clear, 0.0):.1f} standard deviations of the release's noise"
     kept = f"{share:.0%}, the most" if share <= 1 else "the most, around a mean like theirs"
     if clear < CLEAR:
-        return best, best == OWN, f"{strength}, too little to do without directions: {best} keeps most of it"
+        return best, best == OWN, f"{strength}, too little to do without directions: {best} keeps the most of it"
     if best != OWN and share < NEAR:
         return NONE, False, f"{strength}, and {best}, the best set, keeps {share:.0%} of it: all features keep more"
     return best, True, f"{strength}, of which {best} keeps {kept}"
