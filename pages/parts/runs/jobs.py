@@ -1,6 +1,7 @@
 """The grid builder: axes in, and before anything starts the count, the time, the disk and what is cached already. Then jobs as a list:
 what runs, how far it is, what failed and why; cancel and retry. Any tab sees and stops them."""
 
+import contextlib
 import time
 
 import pandas as pd
@@ -106,7 +107,8 @@ def _list(statuses: tuple[JobStatus, ...]) -> None:
             if status.state in UNFINISHED:
                 button.button(**local.element("stop", of=status.job_id), on_click=jobs.stop, args=(status.job_id,))
             elif status.state in ("failed", "cancelled"):
-                button.button(**local.element("retry", of=status.job_id), on_click=jobs.submit, args=([_spec(status.job_id)],))
+                with contextlib.suppress(PillarError):  # a job whose specification is damaged has no second try
+                    button.button(**local.element("retry", of=status.job_id), on_click=jobs.submit, args=([_spec(status.job_id)],))
     if len(statuses) > _SHOWN:
         st.caption(f"and {len(statuses) - _SHOWN} older ones.")
 
