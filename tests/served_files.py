@@ -119,9 +119,8 @@ def serving(files: dict[str, bytes]) -> Iterator[Served]:
             """What a hub says of a repository: its newest commit, or its files."""
             found = HUB_API.fullmatch(urllib.parse.unquote(self.path.partition("?")[0]))
             repository, what = (found[1], found[2] or "") if found else ("", "")
-            held = {
-                name.removeprefix(f"{repository}/"): content for name, content in served.files.items() if name.startswith(f"{repository}/")
-            }
+            start = f"{repository}/"
+            held = {name.removeprefix(start): content for name, content in served.files.items() if name.startswith(start)}
             if repository in served.pages:
                 self._answer(PAGE, "text/html")
             elif not held:

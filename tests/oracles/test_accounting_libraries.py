@@ -321,10 +321,7 @@ def test_a_sampled_pure_release_has_the_amplified_epsilon(relation: str) -> None
     q, pure, delta = 0.1, 1.0, 1e-9
     event = ledger.subsample(events.PureEvent(pure, pure), q)
     bounds = accounting.epsilon(event, delta=delta, relation=relation)
-    exact = {
-        ADDED: math.log1p(q * math.expm1(pure)),
-        REPLACED: pure + math.log1p(-delta / (q * special.expit(pure))),
-    }[relation]
+    exact = {ADDED: math.log1p(q * math.expm1(pure)), REPLACED: pure + math.log1p(-delta / (q * special.expit(pure)))}[relation]
     # at δ = 1e-9 the crossing lies within δ/P(ε₀) of the largest loss
     assert exact * (1 - 1e-7) <= bounds.upper <= exact * 1.002
 

@@ -51,9 +51,7 @@ def status(*asked: Any, **more: Any) -> int:
 
 
 @pytest.mark.parametrize(("demo", "hub"), [("0", ""), ("1", " https://huggingface.co")])
-def test_on_a_hub_a_demo_is_framed_by_the_hub_and_nothing_else(
-    connection: Any, monkeypatch: pytest.MonkeyPatch, demo: str, hub: str
-) -> None:
+def test_on_a_hub_a_demo_is_framed_by_the_hub_alone(connection: Any, monkeypatch: pytest.MonkeyPatch, demo: str, hub: str) -> None:
     monkeypatch.setenv("SPACE_ID", "you/explorer")
     monkeypatch.setenv(mode.DEMO, demo)
     assert (b"content-security-policy", f"frame-ancestors 'self'{hub}".encode()) in answer("http", connection, HOST)[0]["headers"]

@@ -74,9 +74,8 @@ def test_a_pass_whose_amplification_is_not_computed_leaves_the_others_theirs(noi
     others = passes(1.0, 100, 10)
     found = accounting.epsilon(ledger.compose(others, passes(noise, 100, 1)), delta=1e-5, relation=ADD_REMOVE)
     full = accounting.epsilon(ledger.compose(others, ledger.gaussian(noise)), delta=1e-5, relation=ADD_REMOVE)
-    none = accounting.epsilon(
-        ledger.compose(ledger.repeat(ledger.gaussian(1.0), 10), ledger.gaussian(noise)), delta=1e-5, relation=ADD_REMOVE
-    )
+    unsampled = ledger.compose(ledger.repeat(ledger.gaussian(1.0), 10), ledger.gaussian(noise))
+    none = accounting.epsilon(unsampled, delta=1e-5, relation=ADD_REMOVE)
     # every step of a pass adds 1e-11 of relative mass to what the ends are moved by
     assert bounds(1.0, 100, 10).lower * (1 - 1e-8) <= found.lower <= found.upper <= full.upper * (1 + 1e-9)
     assert found.upper < 0.95 * none.lower

@@ -17,9 +17,8 @@ REPLACE = NeighboringRelation.REPLACE_ONE
 def test_equal_spending_reads_equal_however_it_is_written() -> None:
     step = ledger.subsample(ledger.gaussian(2.0), 0.1)
     flat = ledger.compose(*[step] * 6, ledger.gaussian(3.0), ledger.gaussian(4.0))
-    nested = events.ComposedDpEvent(
-        [ledger.gaussian(2.4), events.SelfComposedDpEvent(events.SelfComposedDpEvent(step, 3), 2), events.NoOpDpEvent()]
-    )
+    six = events.SelfComposedDpEvent(events.SelfComposedDpEvent(step, 3), 2)
+    nested = events.ComposedDpEvent([ledger.gaussian(2.4), six, events.NoOpDpEvent()])
     # 1/3² + 1/4² = 1/2.4²
     assert read(flat, ADD).gaussian_mu == pytest.approx(read(nested, ADD).gaussian_mu, rel=1e-15)
     assert [release for release in read(flat, ADD).releases if not release.is_full_gaussian] == [Release(Kind.GAUSSIAN, 0.5, 6, 0.1)]

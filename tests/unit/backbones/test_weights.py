@@ -39,9 +39,7 @@ def _under(prefix: str, state: dict[str, torch.Tensor]) -> dict[str, torch.Tenso
 HEADS = {"fc.weight": torch.zeros(7, 4), "fc.bias": torch.zeros(7)}
 OWN, OTHER = _state(1), _state(2)
 DINO = {"student": _under("module.backbone.", OTHER), "teacher": _under("backbone.", OWN), "args": argparse.Namespace(arch="resnet50")}
-VISSL = {
-    "classy_state_dict": {"base_model": {"model": {"trunk": _under("_feature_blocks.", OWN), "heads": {"0.clf.weight": torch.ones(1)}}}}
-}
+TRUNK = {"trunk": _under("_feature_blocks.", OWN), "heads": {"0.clf.weight": torch.ones(1)}}
 LAYOUTS: dict[str, Any] = {
     "torch hub": OWN | HEADS,
     "dino": DINO,
@@ -52,7 +50,7 @@ LAYOUTS: dict[str, Any] = {
     "solo-learn": {"state_dict": _under("backbone.", OWN) | _under("momentum_backbone.", OTHER) | {"classifier.weight": torch.zeros(2, 2)},
                    "optimizer_states": [{}]},
     "byol": {"online_network": _under("encoder.", OWN), "target_network": _under("encoder.", OTHER)},
-    "vissl": VISSL,
+    "vissl": {"classy_state_dict": {"base_model": {"model": TRUNK}}},
 }  # fmt: skip
 
 

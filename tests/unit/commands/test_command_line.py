@@ -100,9 +100,7 @@ def test_a_sweep_takes_several_grids_and_files_as_data(tmp_path, capsys, own_cac
 
 @pytest.mark.parametrize(("size", "width"), [((72, 72), 1280), ((64, 64), 3 * 64 * 64)])
 def test_large_images_of_a_file_pass_the_network_unless_a_backbone_is_named(size, width, tmp_path, own_cache):
-    files = {
-        f"{side}/{code}/{number}.png": picture(code, number, size=size) for side in ("a", "b") for code in (1, 2) for number in range(5)
-    }
+    files = {f"{side}/{code}/{i}.png": picture(code, i, size=size) for side in ("a", "b") for code in (1, 2) for i in range(5)}
     root = written(tmp_path, files)
     for named in ([], ["--backbone", "raw_pixels"]):
         options = parser("run").parse_args(["run", "--dataset", str(root / "a"), "--public", str(root / "b"), "--allow-overlap", *named])

@@ -204,9 +204,7 @@ def test_a_disk_that_fills_up_is_named_and_the_download_goes_on_later(cifar: tup
     np.testing.assert_array_equal(load_dataset("torchvision:cifar10", download=True).x_train, x[:50])
 
 
-def test_a_disk_that_cannot_hold_the_file_is_named_before_a_byte_is_written(
-    cifar: tuple[Served, Array], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_too_small_for_it_is_named_before_a_byte_is_written(cifar: tuple[Served, Array], monkeypatch: pytest.MonkeyPatch) -> None:
     usage = shutil.disk_usage("/")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=10))
     with pytest.raises(DataError, match=r"is full .*are to come, 0\.0 MB are free"):

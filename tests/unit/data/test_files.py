@@ -33,9 +33,8 @@ def _table() -> pd.DataFrame:
 
 def test_npz_round_trip(tmp_path: Path) -> None:
     path = tmp_path / "mine.npz"
-    path.write_bytes(
-        npz(x_train=X.astype(np.float16), y_train=Y, x_test=X[:2], y_test=Y[:2], classes=["n", "y"], meta='{"width": 2}', more=1)
-    )
+    rows = {"x_train": X.astype(np.float16), "y_train": Y, "x_test": X[:2], "y_test": Y[:2]}
+    path.write_bytes(npz(**rows, classes=["n", "y"], meta='{"width": 2}', more=1))
     features = read_features(path)
     np.testing.assert_array_equal(features.x_train, X)
     assert (features.name, features.classes, len(features.x_test)) == ("mine", ("n", "y"), 2)

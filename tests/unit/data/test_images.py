@@ -42,9 +42,8 @@ def test_folder_and_zip_agree(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("prefix", ["", "pets/", "a/b/"])
 def test_train_and_test_folders_are_kept(prefix: str) -> None:
-    files = (
-        _classes(f"{prefix}train/") | _classes(f"{prefix}test/", 2) | {f"{prefix}val/cat/1.png": _png(3), f"{prefix}__MACOSX/x.png": b""}
-    )
+    files = _classes(f"{prefix}train/") | _classes(f"{prefix}test/", 2)
+    files |= {f"{prefix}val/cat/1.png": _png(3), f"{prefix}__MACOSX/x.png": b""}
     dataset = read_images(zipped(files), filename="pets.zip")
     assert (len(dataset.x_train), len(dataset.x_test)) == (10, 4)
     assert not any("stratified" in note for note in dataset.notes)
@@ -147,12 +146,8 @@ def test_files_that_cannot_be_looked_at_are_left_out(monkeypatch: pytest.MonkeyP
 def test_images_that_name_persons_are_never_taken_without_them(broken: dict[str, Any], tmp_path: Path) -> None:
     """Whatever else of the file was refused, its images were taken without labels and persons: a person's ten rows entered a release."""
     images = np.random.default_rng(0).integers(0, 255, (20, 8, 8), dtype=np.uint8)
-    whole = {
-        "x_train": images,
-        "y_train": np.arange(20) % 2,
-        "persons": np.array([f"p{row // 2}" for row in range(20)]),
-        "rows_per_person": 2,
-    }
+    persons = np.array([f"p{row // 2}" for row in range(20)])
+    whole = {"x_train": images, "y_train": np.arange(20) % 2, "persons": persons, "rows_per_person": 2}
     np.savez(tmp_path / "a.npz", **(whole | broken))
     with pytest.raises(DataError, match="person"):
         load_candidate(str(tmp_path / "a.npz"))

@@ -42,10 +42,8 @@ def _cifar10(root: Path, protocol: int = 2) -> tuple[Array, Array]:
     x, y = images_of(60, (32, 32, 3), 10)
     names = [f"class{code}" for code in range(10)]
     files = {f"data_batch_{i + 1}": _cifar_batch(x[10 * i : 10 * i + 10], y[10 * i : 10 * i + 10], "labels", protocol) for i in range(5)}
-    files |= {
-        "test_batch": _cifar_batch(x[50:], y[50:], "labels", protocol),
-        "batches.meta": pickle.dumps({"label_names": names}, protocol),
-    }
+    files["test_batch"] = _cifar_batch(x[50:], y[50:], "labels", protocol)
+    files["batches.meta"] = pickle.dumps({"label_names": names}, protocol)
     written(root / "cifar-10-batches-py", files)
     return x, y
 
@@ -265,9 +263,8 @@ def test_a_version_of_torchvision_without_a_private_attribute_is_named(tmp_path:
 
 
 def test_class_folders_stand_in_for_a_layout(tmp_path: Path) -> None:
-    written(
-        tmp_path, {f"{side}/{name}/{i}.png": picture(c, i) for side in ("train", "test") for c, name in enumerate("ab") for i in range(3)}
-    )
+    places = [(side, code, i) for side in ("train", "test") for code in (0, 1) for i in range(3)]
+    written(tmp_path, {f"{side}/{'ab'[code]}/{i}.png": picture(code, i) for side, code, i in places})
     dataset = load_dataset("torchvision:pcam", root=tmp_path)
     assert (len(dataset.x_train), len(dataset.x_test), dataset.classes) == (6, 6, ("a", "b"))
 

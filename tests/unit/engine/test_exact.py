@@ -230,11 +230,9 @@ def test_a_release_says_which_law_its_noise_has_and_does_not_mix_with_experiment
     assert runs.LOW_BITS not in exactly.guarantee.assumptions
     assert runs.LOW_BITS in fast.guarantee.assumptions
     assert runs.NOISE_EXACT not in fast.guarantee.assumptions
-    case = case_for(METHODS["noisy_gd"])
+    case, release = case_for(METHODS["noisy_gd"]), case_for(METHODS["noisy_gd"], is_release=True)
     ledgers = [Ledger(), Ledger()]
-    case.method.fit_many(
-        [case.settings] * 2, case.view, [case.streams(1), case_for(METHODS["noisy_gd"], is_release=True).streams(0)], ledgers
-    )
+    case.method.fit_many([case.settings] * 2, case.view, [case.streams(1), release.streams(0)], ledgers)
     assert [ledger.noise_laws for ledger in ledgers] == [{"fast"}, {"exact"}]
 
 

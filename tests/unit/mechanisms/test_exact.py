@@ -68,9 +68,8 @@ def law_is_that_of_rounding(std: Fraction, decided: Callable[[int, int], int]) -
     for outcome, prefixes in counts.items():
         above = mpmath.mpf(1) if outcome == 0 else tail(outcome - Fraction(1, 2), std)
         below = tail(outcome + Fraction(1, 2), std)
-        assert all(below * 2**BITS <= prefix and prefix + 1 <= above * 2**BITS for prefix in prefixes), (
-            f"{outcome} is drawn for others' bits"
-        )
+        are_inside = (below * 2**BITS <= prefix and prefix + 1 <= above * 2**BITS for prefix in prefixes)
+        assert all(are_inside), f"{outcome} is drawn for others' bits"
     edges = {int(tail(j + Fraction(1, 2), std) * 2**BITS) for j in range(40)}
     assert set(opened) <= edges | {0}, "bits are left open that decide"
 

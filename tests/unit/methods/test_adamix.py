@@ -236,12 +236,10 @@ def test_training_starts_from_class_names_where_asked():
 
 
 def test_bad_input_is_refused():
-    split = split_features(FeatureSet(*wide_rows(), ("a", "b", "c")), public_per_class=3)
+    labelled = FeatureSet(*wide_rows(), ("a", "b", "c"))
     with pytest.raises(SettingError, match="at most 8"):
-        pc.run("adamix", split, epsilon=1.0, k=9)
-    unlabelled = split_features(
-        FeatureSet(*wide_rows(), ("a", "b", "c")), public=FeatureSet(wide_rows()[0], None, None, None, ("a", "b", "c"))
-    )
+        pc.run("adamix", split_features(labelled, public_per_class=3), epsilon=1.0, k=9)
+    unlabelled = split_features(labelled, public=FeatureSet(wide_rows()[0], None, None, None, ("a", "b", "c")))
     for name in ("adamix", "ppgd", "pda_dpmd", "dope_sgd", "only_public"):
         with pytest.raises(DataError, match="label"):
             pc.run(name, unlabelled, epsilon=1.0)

@@ -16,10 +16,8 @@ def test_a_cost_is_refused_while_a_setting_that_it_reads_is_unknown(name, field)
         METHODS[name].cost(params.replace_settings(case.settings, **{field: None}), case.view.facts)
 
 
-@pytest.mark.parametrize(
-    ("name", "left_out"), [("noisy_gd", "batch_size"), ("gep", "bias"), ("dp_sgd", "weight_decay"), ("ppgd", "batch_size")]
-)
-def test_what_a_learner_leaves_out_is_no_setting_of_it(name, left_out):
+@pytest.mark.parametrize(("name", "out"), [("noisy_gd", "batch_size"), ("gep", "bias"), ("dp_sgd", "weight_decay"), ("ppgd", "batch_size")])
+def test_what_a_learner_leaves_out_is_no_setting_of_it(name, out):
     settings = METHODS[name].settings()
-    assert not getattr(settings, left_out)
-    assert left_out not in params.params_of(settings)
+    assert not getattr(settings, out)
+    assert out not in params.params_of(settings)

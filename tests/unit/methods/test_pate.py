@@ -86,10 +86,8 @@ def test_the_cost_in_rdp_terms_and_of_no_more_answers_than_questions():
     # α/σ² per answer, with σ = √2 · 5 votes: μ² per answer = 2/σ² = 1/25. One voter, so the same when a row is replaced.
     assert (event.noise_multiplier, event.replace_one_factor, times) == (5.0, 1.0, 12)
     confident = dataclasses.replace(plain, answers=4, top_noise_ratio=3.0)
-    assert {(part.noise_multiplier, times) for part, times in event_counts(learner.cost(confident, facts)).items()} == {
-        (15.0, 12),
-        (5.0, 4),
-    }
+    counts = event_counts(learner.cost(confident, facts))
+    assert {(part.noise_multiplier, times) for part, times in counts.items()} == {(15.0, 12), (5.0, 4)}
     with pytest.raises(SettingError, match="answers must be at most 10"):
         pc.run("pate", small_split(), epsilon=1.0, queries=10, answers=11)
 

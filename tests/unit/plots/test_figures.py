@@ -48,9 +48,8 @@ def classes(count: int = 3) -> pd.DataFrame:
 
 def steps() -> dict[str, Any]:
     points = pd.DataFrame({"x": [0.5, -1.0], "y": [1.0, 0.0], "class": ["a", "b"]})
-    pushes = pd.DataFrame(
-        {"step": [1, 2], "clean_x": 1.0, "clean_y": 0.0, "noisy_x": [2.0, 0.0], "noisy_y": 1.0, "clean": 1.0, "noise": 3.0}
-    )
+    pushes = pd.DataFrame({"step": [1, 2], "noisy_x": [2.0, 0.0], "clean_y": 0.0, "noise": 3.0})
+    pushes[["clean_x", "noisy_y", "clean"]] = 1.0
     heads = np.array([[[1.0, 0.0], [-1.0, 0.0]]] * 2)
     return {"points": points, "heads": heads, "pushes": pushes, "noise": 1.0, "pushed": "a", "classes": ("a", "b")}
 
@@ -112,9 +111,7 @@ def test_each_pin_has_its_colour_on_every_figure() -> None:
     pins = pd.concat([table[table["epsilon"] == epsilon].assign(pin=pin) for pin, epsilon in (("A", 0.1), ("C", 1.0))])
     curves = {trace.name: trace.line.color for trace in plots.accuracy_against_k(table, pinned=pins).data if "pinned" in str(trace.name)}
     assert curves == {f"pinned {pin}": plots.pin_colour(pin, "light") for pin in "AC"}
-    lines = pd.DataFrame(
-        [("pillar", "PILLAR", 1.0, 0.7, 0.6, 0.8, 3)], columns=["method", "title", "epsilon", "mean", "low", "high", "seeds"]
-    )
+    lines = pd.DataFrame([{"method": "pillar", "title": "PILLAR", "epsilon": 1.0, "mean": 0.7, "low": 0.6, "high": 0.8, "seeds": 3}])
     base = plots.error_against_epsilon(lines)
     places = pd.DataFrame({"pin": ["A", "B", "C"], "epsilon": [1.0, np.inf, 0.3], "accuracy": [0.6, 0.9, None]})
     marked = plots.mark_pins(base, places)

@@ -114,10 +114,8 @@ def test_attacks_and_the_sum_stand_on_the_page_or_it_says_that_there_are_none(re
     text, _, _ = page_of(record, split, tmp_path / "model.zip")
     assert "The file holds no attack on the model and no audit of it." in text
     assert evidence.UNKNOWN in text
-    text, _, _ = page_of(
-        record, split, tmp_path / "model.zip", attacks=["Of an experiment: finds 3 %."], spent="Sum for these rows: ε = 7."
-    )
-    assert "Of an experiment: finds 3 %." in text
+    text, _, _ = page_of(record, split, tmp_path / "model.zip", attacks=["Of a trial: finds 3 %."], spent="Sum for these rows: ε = 7.")
+    assert "Of a trial: finds 3 %." in text
     assert "Sum for these rows: ε = 7." in text
     assert "holds no attack" not in text
 

@@ -328,9 +328,8 @@ def test_images_go_through_a_network_without_the_library(tmp_path, capsys):
     np.testing.assert_allclose(answers(done.stdout)[1], expected, atol=1e-4)
     assert np.ptp(expected[:, 0]) > 1e-3, "answers differ by more than they are compared to"
     np.savez(tmp_path / "rows.npz", x=x[:5])
-    np.testing.assert_allclose(
-        answers(alone(path, tmp_path / "rows.npz", folder=tmp_path).stdout)[1], model.predict_proba(x[:5]), atol=1e-4
-    )
+    done = alone(path, tmp_path / "rows.npz", folder=tmp_path)
+    np.testing.assert_allclose(answers(done.stdout)[1], model.predict_proba(x[:5]), atol=1e-4)
     np.savez(tmp_path / "rows.npz", x=x[:5, :9])
     assert "images must be uint8" in alone(path, tmp_path / "rows.npz", folder=tmp_path).stderr
     with zipfile.ZipFile(path) as archive:
@@ -395,9 +394,8 @@ def test_use_imports_numpy_alone_refuses_changed_files_and_escapes_cells(tables,
     folder, path, *_ = tables
     alone(path, folder / "new.csv", folder=tmp_path)
     (tmp_path / "unpacked" / "model.npz").write_bytes(b"other")
-    done = subprocess.run(
-        [sys.executable, tmp_path / "unpacked" / "use.py", folder / "new.csv"], capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, tmp_path / "unpacked" / "use.py", folder / "new.csv"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, "model.npz is not the file" in done.stderr) == (2, True)
     words = ["=1+1", "plain", "-5", "a;=b", "@x", "x\r=y", "-x"]
     assert [use.cell(word) for word in words] == ["'=1+1", "plain", "-5", "a;'=b", "'@x", "x\n'=y", "'-x"]

@@ -173,12 +173,7 @@ def test_what_is_not_known_of_a_choice_is_not_claimed(split, tmp_path):
     }
     promised = {name: card_of(model_bytes(record, classes=split.features.classes)) for name, record in runs.items()}
     covered = {name: card["covers_choice"] for name, card in promised.items()}
-    assert covered == {
-        "rules": True,
-        "given": None,
-        "beforehand": True,
-        "looked": False,
-    }
+    assert covered == {"rules": True, "given": None, "beforehand": True, "looked": False}
     assert [name for name, card in promised.items() if card["chosen_in_sight"]] == ["looked"]
     assert [name for name, record in runs.items() if "settings: not known" in pc.statement(record).text] == ["given"]
     command = ["run", "--dataset", "digits", "--public-fraction", "0.1", "--epsilon", "2", "--release"]

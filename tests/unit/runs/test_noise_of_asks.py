@@ -55,9 +55,7 @@ def test_a_sum_cannot_be_solved_for_from_two_budgets(features: pc.types.FeatureS
 @pytest.mark.parametrize(
     "change", [{"epsilon": 2.0}, {"k": 20}, {"method": "dp_raft_pillar"}, {"steps": 3}, {"l2_clip_norm": 0.5}, {"public_fraction": 0.2}]
 )
-def test_asks_that_differ_share_no_normals(
-    features: pc.types.FeatureSet, drawn: dict[str, list[np.ndarray]], change: dict[str, Any]
-) -> None:
+def test_asks_that_differ_share_no_normals(features: pc.types.FeatureSet, drawn: dict[str, Any], change: dict[str, Any]) -> None:
     for ask in (ASK, ASK | change, ASK):
         ask = {"public_fraction": 0.1} | ask
         split = pc.split(features, public_fraction=ask.pop("public_fraction"))

@@ -32,9 +32,8 @@ def _brought():
 
 def _split(rows_per_person: int, **settings):
     data, persons = _brought()
-    return pc.split(
-        data, persons=persons, rows_per_person=rows_per_person, public_fraction=0.2, validation_fraction=0.1, **settings
-    ), persons
+    settings |= {"public_fraction": 0.2, "validation_fraction": 0.1}
+    return pc.split(data, persons=persons, rows_per_person=rows_per_person, **settings), persons
 
 
 @pytest.mark.parametrize("most", [1, 3])

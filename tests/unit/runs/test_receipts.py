@@ -83,11 +83,8 @@ def test_commands_print_the_receipt_of_a_release_and_of_nothing_else(command, tm
 
 def test_a_training_that_could_not_be_written_down_is_not_begun(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(store.Store, "put_json", lambda *_: False)
-    asked = [
-        *("run", "--dataset", "digits", "--public-fraction", "0.1", "--epsilon", "1", "--release", "--export"),
-        str(tmp_path / "model.zip"),
-    ]
-    assert main(asked) != 0
+    asked = ["run", "--dataset", "digits", "--public-fraction", "0.1", "--epsilon", "1", "--release", "--export"]
+    assert main([*asked, str(tmp_path / "model.zip")]) != 0
     assert not (tmp_path / "model.zip").exists()
     assert "another training" in capsys.readouterr().err
 

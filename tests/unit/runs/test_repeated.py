@@ -59,10 +59,8 @@ def test_the_command_of_a_model_of_persons_runs_beside_the_saved_rows_on_another
 def test_a_saved_set_comes_back_with_all_that_was_said_of_it(tmp_path):
     frame = visits().dropna()[["age", "sick"]].assign(more=1.5)
     features = pc.load_features(frame, label="sick")
-    pixels = rng.stream(1, "images").integers(256, size=(30, 8, 8)).astype(np.uint8)
-    images = Dataset(
-        "pixels", pixels, np.arange(30) % 2, pixels[:10], np.arange(10) % 2, ("a", "b"), caveats=("the size",), test_drawn=True
-    )
+    x, y = rng.stream(1, "images").integers(256, size=(30, 8, 8)).astype(np.uint8), np.arange(30) % 2
+    images = Dataset("pixels", x, y, x[:10], y[:10], ("a", "b"), caveats=("the size",), test_drawn=True)
     for data, fields in ((features, ("names", "recipe", "caveats", "test_drawn")), (pc.load_features(images), ("caveats", "test_drawn"))):
         (tmp_path / "set.npz").write_bytes(npz_of(data if data.images is None else data.images))
         again = pc.load_features(tmp_path / "set.npz")
@@ -72,12 +70,8 @@ def test_a_saved_set_comes_back_with_all_that_was_said_of_it(tmp_path):
 
 def test_a_saved_set_whose_recipe_or_names_were_changed_is_refused(tmp_path):
     arrays = {"x_train": np.zeros((4, 2), np.float32), "y_train": np.arange(4) % 2, "caveats": np.array((), dtype=str)}
-    for more, said in (
-        ({"recipe": np.array("{")}, "recipe"),
-        ({"recipe": np.array("{}")}, "recipe"),
-        ({"names": np.array(["a"])}, "names"),
-    ):
-        np.savez(tmp_path / "set.npz", **arrays, **more)
+    for said, value in (("recipe", "{"), ("recipe", "{}"), ("names", ["a"])):
+        np.savez(tmp_path / "set.npz", **arrays, **{said: np.array(value)})
         with pytest.raises(DataError, match=said):
             pc.load_features(tmp_path / "set.npz")
     np.savez(tmp_path / "set.npz", x_train=np.ones((40, 2)), y_train=np.arange(40) % 2, names=np.array(["somebody"] * 40))

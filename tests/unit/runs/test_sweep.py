@@ -99,10 +99,8 @@ def test_a_changed_file_under_a_name_is_trained_anew(table_file):
     for n in (3000, 300, 3000):
         table_file(n)
         rows.setdefault(n, []).append(pc.sweep(TABLE).iloc[0])
-        other_keys |= {
-            geometry.task_key(geometry.payload("openml:mine", public_fraction=0.1)),
-            Ask("energy", "digits", ("openml:mine",)).key,
-        }
+        other_keys.add(geometry.task_key(geometry.payload("openml:mine", public_fraction=0.1)))
+        other_keys.add(Ask("energy", "digits", ("openml:mine",)).key)
         (cell,) = sweeping.specs_of(TABLE)
         split = sweeping.split_of(cell.data, cell.split)
         again = pc.run("dp_sgd", split, noise_multiplier=2.0, batch_size=40, steps=50, chosen_beforehand=True)
