@@ -14,10 +14,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 CORE = REPOSITORY / "pillar_core"
 ROWS = (
     {"errors", "arrays", "deferred", "memo"},
-    {
-        *("params", "registry", "fingerprint", "rng", "numerics", "grouping", "threads", "events", "installation"),
-        *("mode", "extras"),
-    },
+    {*("params", "registry", "fingerprint", "rng", "numerics", "grouping", "threads", "events", "installation"), *("mode", "extras")},
     {"checks"},
     {"types", "ledger", "store", "texts"},
     {"data", "backbones", "splits", "mechanisms", "accounting", "metrics", "plots"},
@@ -54,12 +51,8 @@ def tree_of(path: Path) -> ast.Module:
 def imports(path: Path) -> list[tuple[str, bool]]:
     """(absolute module name, whether it runs at import time) of every import in a file, lazy and relative ones too."""
     tree = tree_of(path)
-    lazy = {
-        id(node)
-        for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        for node in ast.walk(function)
-    }
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)]
+    lazy = {id(node) for function in functions for node in ast.walk(function)}
     package = path.relative_to(REPOSITORY).with_suffix("").parts[:-1]
     found: list[tuple[str, bool]] = []
     for node in ast.walk(tree):
@@ -109,10 +102,7 @@ def test_imports_go_down():
 
 def test_no_modules_import_each_other_in_a_circle():
     modules = {module_of(path): path for path in FILES}
-    arrows = {
-        name: {target for target in map(_known_in(modules), (found for found, _ in imports(path))) if target}
-        for name, path in modules.items()
-    }
+    arrows = {name: {_known(found, modules) for found, _ in imports(path)} - {None} for name, path in modules.items()}
     while leaves := [name for name, targets in arrows.items() if not targets & arrows.keys() - {name}]:
         for name in leaves:
             del arrows[name]
@@ -134,12 +124,9 @@ def test_of_streamlit_and_starlette_these_names_alone_are_relied_on_beside_the_d
     assert not [path for path in FILES if "st.runtime" in path.read_text() or "Path(st.__file__)" in path.read_text()]
 
 
-def _known_in(modules):
-    def known(name: str) -> str | None:
-        """The module that an import names; a package counts where a name is taken from its own `__init__`."""
-        return next((candidate for candidate in (name, name.rpartition(".")[0]) if candidate in modules), None)
-
-    return known
+def _known(name, modules):
+    """The module that an import names; a package counts where a name is taken from its own `__init__`."""
+    return next((candidate for candidate in (name, name.rpartition(".")[0]) if candidate in modules), None)
 
 
 def test_no_folder_is_crowded_and_generators_are_made_in_rng_alone():

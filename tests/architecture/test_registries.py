@@ -22,9 +22,7 @@ def _declared() -> dict[str, str]:
 
 
 def test_list_knows_every_registry_of_the_code() -> None:
-    calls = sum(
-        len(re.findall(r"= \w*Registry\(", path.read_text(encoding="utf-8"))) for path in (REPOSITORY / "pillar_core").rglob("*.py")
-    )
+    calls = sum(len(re.findall(rb"= \w*Registry\(", path.read_bytes())) for path in (REPOSITORY / "pillar_core").rglob("*.py"))
     assert len(_declared()) == calls
     assert {registry.noun for registry in WHAT.values()} == set(_declared())
     assert all(len(registry) for registry in WHAT.values())

@@ -62,17 +62,8 @@ def ranked_by_class_signal(private: FeatureSet, relation: str, seed: int | None)
 def ranked_by_gradients(private: FeatureSet, relation: str, seed: int | None) -> Promise:
     """One Gaussian release of a sample, and directions by the exact sampler."""
     images = {name: Dataset(name, rng.stream(0, name).integers(256, size=(60, 8, 8)).astype(np.uint8), None) for name in ("rows", "public")}
-    table = pc.screen(
-        images["rows"],
-        {"public": images["public"]},
-        scores=("gsd", "gsd_pure"),
-        model="linear_head",
-        k=2,
-        n_examples=20,
-        repeats=1,
-        epsilon=EPSILON,
-        seed=seed,
-    )
+    settings = {"scores": ("gsd", "gsd_pure"), "model": "linear_head", "k": 2, "n_examples": 20, "repeats": 1}
+    table = pc.screen(images["rows"], {"public": images["public"]}, epsilon=EPSILON, seed=seed, **settings)
     return in_words(table.attrs["guarantee"])
 
 

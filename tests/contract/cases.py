@@ -28,11 +28,8 @@ PRINTED = {"variant": "as_printed", "noise_multiplier": 20.0, "steps": None, "ru
 """Noisy SGD as printed takes n² steps in Python for each class: on few rows."""
 BOOLEAN = ("disjunction",)
 """Learners that refuse anything but boolean features of two classes."""
-IMAGES = {
-    "second_phase": {"steps": 2, "copies": 2, "public_epochs": 1},
-    "private_fine_tuning": {"steps": 2, "copies": 2},
-    "from_scratch": {"steps": 2, "copies": 2},
-}
+SHORT = {"steps": 2, "copies": 2}
+IMAGES = {"second_phase": SHORT | {"public_epochs": 1}, "private_fine_tuning": SHORT, "from_scratch": SHORT}
 """Learners that train a network on pixels, and what keeps their fits short."""
 
 

@@ -62,12 +62,8 @@ def test_public_submodules_list_their_names(name):
 def test_names_resolved_late_are_those_that_type_checkers_see():
     tree = ast.parse(inspect.getsource(pc))
     block = next(node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
-    seen = {
-        alias.asname or alias.name: (node.module, alias.name)
-        for node in block.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    seen = {alias.asname or alias.name: (node.module, alias.name) for node in imports for alias in node.names}
     assert seen.keys() == set(pc.__all__)
     for name, (module, attribute) in seen.items():
         found = getattr(importlib.import_module(module), attribute)

@@ -1,7 +1,9 @@
 """From a budget to noise: never above the budget, close to it, and refused with what would do."""
 
+import functools
 import math
-import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -36,14 +38,9 @@ def test_sampled_runs_meet_the_budget_closely(epsilon: float, q: float, steps: i
 
 
 def test_every_bounding_accountant_stays_within_the_budget() -> None:
+    budget, run = PrivacyBudget(1.0, 1e-5), functools.partial(accounting.gaussian_run, sampling_probability=0.02, steps=100)
     for name in ("pld", "rdp", "opacus_rdp", "basic", "pillar"):
-        budget = PrivacyBudget(1.0, 1e-5)
-        sigma = accounting.calibrate(
-            lambda noise: accounting.gaussian_run(noise, sampling_probability=0.02, steps=100),
-            budget,
-            accountant=name,
-            relative_tolerance=0.05,
-        )
+        sigma = accounting.calibrate(run, budget, accountant=name, relative_tolerance=0.05)
         assert accounting.epsilon_of_gaussian(sigma, sampling_probability=0.02, steps=100, accountant=name).upper <= 1.0
         assert accounting.epsilon_of_gaussian(sigma, sampling_probability=0.02, steps=100).upper <= 1.0
 
@@ -121,15 +118,10 @@ def test_the_memory_is_not_fooled_by_costs_that_agree_on_the_probes() -> None:
 
 
 def test_keys_depend_on_everything_that_decides_the_answer() -> None:
-    def key(noise_scale: float = 1.0, **changes: object) -> str:
-        settings = {"epsilon": 1.0, "delta": 1e-5, "relation": ADD, "accountant": "auto", "relative_tolerance": 1e-3} | changes
-        budget = PrivacyBudget(settings["epsilon"], settings["delta"], settings["relation"])
-        return accounting.calibration_key(
-            lambda noise: ledger.gaussian(noise_scale * noise),
-            budget,
-            accountant=settings["accountant"],
-            relative_tolerance=settings["relative_tolerance"],
-        )
+    def key(scale: float = 1.0, epsilon: float = 1.0, delta: float = 1e-5, relation: NeighboringRelation = ADD, **changes: Any) -> str:
+        budget = PrivacyBudget(epsilon, delta, relation)
+        settings = {"accountant": "auto", "relative_tolerance": 1e-3} | changes
+        return accounting.calibration_key(lambda noise: ledger.gaussian(scale * noise), budget, **settings)
 
     keys = [key(), key(2.0), key(epsilon=2.0), key(delta=1e-6), key(relation=REPLACE), key(accountant="rdp"), key(relative_tolerance=1e-4)]
     assert len(set(keys)) == len(keys)
@@ -139,14 +131,6 @@ def test_keys_depend_on_everything_that_decides_the_answer() -> None:
 
 def test_threads_get_the_same_answer() -> None:
     accounting.ANSWERS.clear()
-    answers: list[float] = []
-    threads = [
-        threading.Thread(target=lambda: answers.append(accounting.noise_multiplier(1.1, sampling_probability=0.01, steps=77)))
-        for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(answers) == 4
-    assert len(set(answers)) == 1
+    with ThreadPoolExecutor(4) as pool:
+        answers = [pool.submit(accounting.noise_multiplier, 1.1, sampling_probability=0.01, steps=77) for _ in range(4)]
+    assert len({answer.result() for answer in answers}) == 1

@@ -69,9 +69,8 @@ def test_equal_images_have_equal_features_wherever_they_stand(tmp_path: Path) ->
 
     save_file(timm.create_model("mobilenetv2_035", pretrained=False, num_classes=0).state_dict(), tmp_path / "weights.safetensors")
     rows = _images(5).x_train[[0, 1, 2, 0, 3, 4, 0]]
-    train, _, _ = extract(
-        Dataset("x", rows, None), backbone="timm:mobilenetv2_035?input_size=32", weights=tmp_path / "weights.safetensors", batch_size=3
-    )
+    dataset, weights = Dataset("x", rows, None), tmp_path / "weights.safetensors"
+    train, _, _ = extract(dataset, backbone="timm:mobilenetv2_035?input_size=32", weights=weights, batch_size=3)
     assert train[0].tobytes() == train[3].tobytes() == train[6].tobytes()
     assert train[0].tobytes() != train[1].tobytes()
 
@@ -82,9 +81,8 @@ def test_self_supervised_checkpoints_are_resnets_without_their_heads(name: str, 
     import timm
 
     model = timm.create_model("resnet50", pretrained=False, num_classes=0).eval()
-    state = {f"module.encoder_q.{key}": value for key, value in model.state_dict().items()} | {
-        "module.encoder_q.fc.0.weight": torch.zeros(2, 2)
-    }
+    state = model.state_dict() | {"fc.0.weight": torch.zeros(2, 2)}
+    state = {f"module.encoder_q.{key}": value for key, value in state.items()}
     torch.save({"state_dict": state, "epoch": 1}, tmp_path / "checkpoint.pth.tar")
     train, _, notes = extract(_images(2), backbone=name, weights=tmp_path / "checkpoint.pth.tar", device="cpu", batch_size=2)
     assert train.shape == (2, 2048)

@@ -74,14 +74,10 @@ def test_no_set_file_program_or_address_but_those_of_the_library_is_named(become
         assert not visitors.is_offered("data", what)
         with pytest.raises((UnsupportedError, DataError, OSError)):
             jobs.submit({"kind": "sweep", "grid": GRID | {"dataset": what}})
-    for more in (
-        {"backbone": "timm:resnet18"},
-        {"backbone": "onnx:/x"},
-        {"network": "timm:x?weights=/y"},
-        {"any": ["a", {"b": "http://c"}]},
-    ):
+    links = ["a", {"b": "http://c"}]
+    for key, word in (("backbone", "timm:resnet18"), ("backbone", "onnx:/x"), ("network", "timm:x?weights=/y"), ("any", links)):
         with pytest.raises(UnsupportedError, match="naming what is not in the lists"):
-            visitors.refuse_names({"kind": "sweep", "grid": GRID | more})
+            visitors.refuse_names({"kind": "sweep", "grid": GRID | {key: word}})
     for name, settings in (("cifar10", {}), ("hub:acme/rows", {}), ("drawn_digits", {"n": 10**9}), ("pneumonia", {"root": "/data"})):
         with pytest.raises(UnsupportedError, match="off on this public server"):
             uploads.load_rows(name, settings)

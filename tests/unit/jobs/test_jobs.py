@@ -26,10 +26,8 @@ from pillar_core.data import uploads
 from pillar_core.errors import JobError, SettingError, StoreError, UnknownNameError
 from pillar_core.jobs import api as jobs
 from pillar_core.jobs import server as jobs_server
-from pillar_core.jobs import state
+from pillar_core.jobs import state, workers
 from pillar_core.jobs import sweep as sweeps
-from pillar_core.jobs import workers as jobs_engine
-from pillar_core.jobs import workers as jobs_tasks
 from pillar_core.jobs.active import ActiveJob
 from pillar_core.jobs.kinds import sweep as jobs_sweep
 from pillar_core.jobs.state import Folder, Job, JobStatus
@@ -138,29 +136,34 @@ def trace_spec(folder: Path, n: int, **more: Any) -> dict[str, Any]:
     return {"kind": "test_trace", "folder": str(folder), "n": n, **more}
 
 
-def put(cache: Path, state: Any, job_id: str = "a" * 32, **more: Any) -> Job:
-    """A job that is in this state without any process."""
+def put(cache: Path, state: Any, spec: dict[str, Any] | None = None, **more: Any) -> Job:
+    """A job that is in this state without any process; a queued one with its mark."""
     folder = Folder(cache)
     folder.create()
-    job = folder.job(job_id)
-    job.create({"kind": "test_square", "x": 1})
-    job.write(JobStatus(job_id, "test_square", state, time.time(), **more))
+    job = folder.job("a" * 32)
+    job.create(spec or {"kind": "test_square", "x": 1})
+    job.write(JobStatus(job.job_id, "test_square", state, time.time(), **more))
+    if state == "queued":
+        job._mark.touch()
     return job
 
 
 @pytest.fixture
-def still(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache folder for tests that need no process; starting one fails the test."""
+def still(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A cache folder for tests that need no process; starting one fails the test. What serves in one gives SIGTERM back."""
     point_at(tmp_path / "cache", monkeypatch)
 
     def refuse(*_: Any) -> None:
         pytest.fail("a jobs process was started")
 
     monkeypatch.setattr(jobs, "_start", refuse)
-    return tmp_path / "cache"
+    previous = signal.getsignal(signal.SIGTERM)
+    yield tmp_path / "cache"
+    signal.signal(signal.SIGTERM, previous)
 
 
 GRID = {"dataset": "digits"}
+SWEEP = {"kind": "sweep", "grid": GRID | {"method": "pillar", "epsilon": 1.0}}
 WRONG: list[tuple[Any, type[Exception], str]] = [
     *((spec, SettingError, ".") for spec in ({}, {"kind": 3}, "sweep")),
     *(({"kind": "test_square", "resources": wrong}, SettingError, ".") for wrong in ({"GPU": -1}, 1)),
@@ -210,9 +213,7 @@ def test_strays_in_the_queue_hold_no_job(still: Path) -> None:
     job = put(still, "cancelled")
     (still / "jobs" / "queue" / ".DS_Store").touch()
     (still / "jobs" / "untitled folder of the same size").mkdir()
-    previous = signal.getsignal(signal.SIGTERM)
     assert jobs_server.serve(idle_minutes=0.0)
-    signal.signal(signal.SIGTERM, previous)
     job._mark.touch()
     assert Folder(still).queued_ids() == [job.job_id]
 
@@ -251,9 +252,7 @@ def test_damaged_files_and_outcomes_end_a_job_and_not_the_process(
 ) -> None:
     monkeypatch.setattr(jobs_server, "Engine", _Workers)
     monkeypatch.setattr(_Workers, "outcome", outcome)
-    job = put(still, "queued")
-    job.create({"kind": "sweep", "grid": {"dataset": "digits", "method": "pillar", "epsilon": 1.0}})
-    job._mark.touch()
+    job = put(still, "queued", SWEEP)
     (job.folder / name).write_bytes(content)
     loop_a_little(still, monkeypatch)
     assert jobs.status(job.job_id).state == "failed"
@@ -265,7 +264,6 @@ def test_a_lost_result_has_its_task_run_again(still: Path, monkeypatch: pytest.M
     monkeypatch.setattr(_Workers, "outcome", property(lambda _: next(outcomes)))
     job = put(still, "queued")
     job.write_tasks(b'[{"x": 1}]')
-    job._mark.touch()
     loop_a_little(still, monkeypatch)
     assert jobs.status(job.job_id).state == "done"
     assert jobs.result(job.job_id) == {"square": 1}
@@ -276,9 +274,7 @@ def test_a_full_disk_ends_no_jobs_process_and_loses_no_job(still: Path, monkeypa
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(jobs_server, "Engine", _Workers)
-    job = put(still, "queued")
-    job.create({"kind": "sweep", "grid": {"dataset": "digits", "method": "pillar", "epsilon": 1.0}})
-    job._mark.touch()
+    job = put(still, "queued", SWEEP)
     with monkeypatch.context() as patch:
         patch.setattr(Job, "write", fill)
         loop_a_little(still, monkeypatch)
@@ -306,9 +302,7 @@ def test_an_engine_without_workers_is_replaced_and_the_job_goes_on(still: Path, 
 
     kinds = iter([Left, _Workers])
     monkeypatch.setattr(jobs_server, "Engine", lambda root: next(kinds)(root))
-    job = put(still, "queued")
-    job.create({"kind": "sweep", "grid": {"dataset": "digits", "method": "pillar", "epsilon": 1.0}})
-    job._mark.touch()
+    job = put(still, "queued", SWEEP)
     loop_a_little(still, monkeypatch)
     assert jobs.status(job.job_id).state == "done"
     assert next(kinds, None) is None
@@ -322,11 +316,9 @@ def test_a_process_that_ends_with_an_error_is_counted_as_crashed(
         raise end
 
     monkeypatch.setattr(jobs_server._Server, "_recover", fall)
-    previous = signal.getsignal(signal.SIGTERM)
     for _ in range(4):
         with pytest.raises(end):
             jobs_server.serve(idle_minutes=0.0)
-    signal.signal(signal.SIGTERM, previous)
     assert jobs.is_resting(Folder(still)) is rests
 
 
@@ -524,9 +516,7 @@ def test_one_process_serves_many_submitters(warm: Path, submitted: tuple[Path, l
 
 
 def test_the_jobs_process_ends_when_idle(still: Path) -> None:
-    previous = signal.getsignal(signal.SIGTERM)
     assert jobs_server.serve(idle_minutes=0.0)
-    signal.signal(signal.SIGTERM, previous)
     assert not (still / "jobs" / "server.json").exists()
 
 
@@ -536,10 +526,8 @@ def test_workers_that_do_not_end_in_time_hold_no_lock(still: Path, monkeypatch: 
 
     monkeypatch.setattr(jobs_server._Server, "close", close)
     monkeypatch.setattr(jobs_server._Server, "_is_wanted", lambda _: False)  # as after `jobs.stop`
-    previous = signal.getsignal(signal.SIGTERM)
     with pytest.raises(TimeoutError):
         jobs_server.serve()
-    signal.signal(signal.SIGTERM, previous)
     lock = Folder(still).try_lock()
     assert lock is not None
     os.close(lock)
@@ -561,9 +549,9 @@ def test_another_scheduler_is_refused_while_the_jobs_process_lives(still: Path, 
 
 def test_a_scheduler_that_does_not_answer_is_told(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PILLAR_SCHEDULER", "tcp://127.0.0.1:1")
-    monkeypatch.setattr(jobs_engine, "_CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr(workers, "_CONNECT_SECONDS", 0.5)
     with pytest.raises(JobError, match="PILLAR_SCHEDULER"):
-        jobs_engine.Engine(still)
+        workers.Engine(still)
 
 
 def test_a_sweep_is_cut_into_tasks_and_answered_from_the_store(still: Path) -> None:
@@ -673,26 +661,26 @@ def test_a_worker_with_another_cache_is_refused(still: Path, tmp_path: Path, mon
     folder.create()
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "other" if elsewhere else still))
     with pytest.raises(JobError, match="two caches cannot share a job"):
-        jobs_tasks.run_task(((), str(still), ""), "b" * 32, 0, "separators", {"x": 1}, {})
+        workers.run_task(((), str(still), ""), "b" * 32, 0, "separators", {"x": 1}, {})
 
 
 def test_a_worker_elsewhere_asks_for_features_and_shares_the_code(still: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = (), str(still), versions.made_with()["source"]
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "elsewhere"))
     grid = {"dataset": "digits", "public": "spiked_features", "method": "pillar", "epsilon": 1.0}
-    tasks = jobs_tasks.split_job(place, "b" * 32, "sweep", {"grid": grid})
+    tasks = workers.split_job(place, "b" * 32, "sweep", {"grid": grid})
     (task,) = json.loads(tasks)
     assert [asked[0] for asked in jobs_sweep.needs(task)] == ["digits", "spiked_features"]
-    assert jobs_tasks.run_task(place, "b" * 32, 0, "sweep", task, {}) is None
+    assert workers.run_task(place, "b" * 32, 0, "sweep", task, {}) is None
     with pytest.raises(JobError, match="other code of this library"):
-        jobs_tasks.run_task((*place[:2], "another"), "b" * 32, 0, "sweep", task, {})
+        workers.run_task((*place[:2], "another"), "b" * 32, 0, "sweep", task, {})
 
 
 @pytest.mark.slow
 def test_nobody_else_sends_work_to_an_engine_and_without_workers_it_is_not_alive(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("cryptography", reason="without it the loopback port has no TLS")
     monkeypatch.setattr(os, "cpu_count", lambda: 1)  # one worker is enough
-    engine = jobs_engine.Engine(still)
+    engine = workers.Engine(still)
     try:
         assert engine._cluster is not None
         address = engine._cluster.scheduler_address
@@ -703,7 +691,7 @@ def test_nobody_else_sends_work_to_an_engine_and_without_workers_it_is_not_alive
         until(lambda: not engine._workers())
         assert engine.meet() == 1
         assert engine.alive
-        monkeypatch.setattr(jobs_engine, "_ALONE_SECONDS", 0.0)
+        monkeypatch.setattr(workers, "_ALONE_SECONDS", 0.0)
         assert not engine.alive
     finally:
         engine.close()
@@ -775,4 +763,4 @@ def test_workers_with_caches_of_their_own_give_what_one_machine_gives(tmp_path: 
 def test_a_cache_folder_that_cannot_be_holds_no_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PILLAR_CACHE", "/dev/null/x")
     assert jobs.status() == ()
-    assert jobs.find({"kind": "sweep", "grid": {"dataset": "digits", "method": "pillar", "epsilon": 1.0}}) is None
+    assert jobs.find(SWEEP) is None

@@ -310,9 +310,7 @@ def test_low_rank_additions_start_as_nothing_and_are_named_by_the_seed():
     torch.testing.assert_close(first(images), plain(images))
     names = {name for name, parameter in first.named_parameters() if parameter.requires_grad}
     assert names == {"second.lora_A.default.weight", "second.lora_B.default.weight", "head.weight", "head.bias"}
-    torch.testing.assert_close(
-        dict(first.named_parameters())["second.lora_A.default.weight"], dict(again.named_parameters())["second.lora_A.default.weight"]
-    )
+    torch.testing.assert_close(*(module.get_parameter("second.lora_A.default.weight") for module in (first, again)))
 
 
 @pytest.mark.slow

@@ -78,16 +78,8 @@ def test_each_part_stays_within_its_clip_norm():
     basis, _ = basis_of(anchors, drawn, weights)
     for row in range(N):
         own = slice(row, row + 1)
-        parts = embedded_sums(
-            z[own],
-            z[own].square().sum(1),
-            (z[own] @ anchors.T).double(),
-            labels[own],
-            weights,
-            basis,
-            embedding_clip=0.5,
-            residual_clip=0.1,
-        )
+        given = z[own], z[own].square().sum(1), (z[own] @ anchors.T).double(), labels[own]
+        parts = embedded_sums(*given, weights, basis, embedding_clip=0.5, residual_clip=0.1)
         assert torch.linalg.vector_norm(parts[0]) <= 0.5
         assert torch.linalg.vector_norm(parts[1]) <= 0.1 * (1 + 1e-5)
 

@@ -23,6 +23,10 @@ from pillar_core.types import FeatureSet, PublicUse
 LEARNER = METHODS["pillar_kalman"]
 
 
+def mean_accuracy(name, split, seeds, **settings):
+    return np.mean([pc.run(name, split, seed=seed, **settings).accuracy for seed in range(seeds)])
+
+
 def of_rows(private, k=6):
     return kalman.Features(private, np.zeros((1, k)), k, None)
 
@@ -74,11 +78,8 @@ def apart(*, elsewhere, n=3000, d=240, classes=4):
         inner = centres[labels] + 3 * generator.standard_normal((len(labels), 12))
         return (inner @ directions.T + 0.3 * generator.standard_normal((len(labels), d)) + 1).astype(np.float32)
 
-    public = {
-        "": lambda: rows(own, y[:400]),
-        "directions": lambda: rows(other, y[:400]),
-        "noise": lambda: generator.standard_normal((400, d)),
-    }
+    public = {name: lambda basis=basis: rows(basis, y[:400]) for name, basis in (("", own), ("directions", other))}
+    public["noise"] = lambda: generator.standard_normal((400, d))
     names = tuple("abcd")
     data = FeatureSet(rows(own, y), y, rows(own, y[:1000]), y[:1000], names)
     return pc.split(data, public=FeatureSet(public[elsewhere]().astype(np.float32), None, data.x_test, data.y_test, names))
@@ -90,7 +91,7 @@ def test_public_rows_from_elsewhere_are_found_out_and_left_aside(elsewhere):
     runs = [pc.run("pillar_kalman", split, epsilon=0.2, seed=seed) for seed in range(3)]
     assert all((kalman.ELSEWHERE in run.notes) == bool(elsewhere) for run in runs)
     unchecked, plain = (
-        np.mean([pc.run(name, split, epsilon=0.2, seed=seed, **settings).accuracy for seed in range(3)])
+        mean_accuracy(name, split, 3, epsilon=0.2, **settings)
         for name, settings in (("pillar_kalman", {"check": False}), ("dp_sgd", {"centre": False, "standardise": False}))
     )
     ours = np.mean([run.accuracy for run in runs])
@@ -100,10 +101,7 @@ def test_public_rows_from_elsewhere_are_found_out_and_left_aside(elsewhere):
 
 def test_a_large_budget_without_useful_public_rows_reaches_the_learners_without_them():
     split = apart(elsewhere="noise")
-    ours, *rivals = (
-        np.mean([pc.run(name, split, epsilon=5.0, seed=seed).accuracy for seed in range(3)])
-        for name in ("pillar_kalman", "dp_raft", "dp_sgd")
-    )
+    ours, *rivals = (mean_accuracy(name, split, 3, epsilon=5.0) for name in ("pillar_kalman", "dp_raft", "dp_sgd"))
     assert ours > max(rivals) - 0.01, (ours, rivals)
 
 
@@ -126,10 +124,8 @@ def test_a_row_moves_a_sum_by_the_clip_norm_at_most(n_classes, clip):
         rows = torch.from_numpy((rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)) * (1 + 2.0**-23)
         for row in rows:
             pair, labels = torch.stack([row, -row]), torch.tensor([0, 0])
-            one, other = (
-                kalman.residual_sum(own, squared_lengths(own.private), labels[:1], head, clip).numpy()
-                for own in map(of_rows, pair.split(1))
-            )
+            owns = map(of_rows, pair.split(1))
+            one, other = (kalman.residual_sum(own, squared_lengths(own.private), labels[:1], head, clip).numpy() for own in owns)
             assert max(np.linalg.norm(one), np.linalg.norm(other)) <= clip
             assert np.linalg.norm(one - other) <= 2 * clip
             far = max(far, np.linalg.norm(one - other))
@@ -207,10 +203,7 @@ def test_the_curvature_is_the_slope_of_the_expected_sum_and_distillation_moves_t
 def test_labels_of_public_rows_help():
     """Three clusters, two or three deviations apart, 120 private rows, ε = 0.05: these say little by themselves."""
     split = small_split()
-    with_labels, without = (
-        np.mean([pc.run(name, split, epsilon=0.05, seed=seed).accuracy for seed in range(5)])
-        for name in ("pillar_kalman_labelled", "pillar_kalman")
-    )
+    with_labels, without = (mean_accuracy(name, split, 5, epsilon=0.05) for name in ("pillar_kalman_labelled", "pillar_kalman"))
     assert with_labels > without + 0.1
 
 
@@ -218,10 +211,7 @@ def test_labels_of_public_rows_help():
 def test_with_labels_it_begins_at_the_public_rows_head_and_moves_as_far_as_the_noise_allows(per_class):
     split = pc.split(pc.load_dataset("digits"), public_per_class=per_class)
     start = pc.run("only_public", split).accuracy
-    weak, strong = (
-        np.mean([pc.run("pillar_kalman_labelled", split, epsilon=epsilon, seed=seed).accuracy for seed in range(3)])
-        for epsilon in (0.01, 3.0)
-    )
+    weak, strong = (mean_accuracy("pillar_kalman_labelled", split, 3, epsilon=epsilon) for epsilon in (0.01, 3.0))
     assert weak > start - 0.03
     assert strong > max(0.9, start)
 
@@ -280,10 +270,7 @@ def test_on_real_rows_it_is_not_below_pillar_where_noise_is_large():
     PILLAR had by default; one point is asked for on one split. PILLAR's own rules of now, 85.7 there, are not beaten."""
     split = pc.split(pc.load_dataset("digits"), public_fraction=0.2)
     learners = {"pillar_kalman": {}, "pillar": {"l2_clip_norm": 1.0, "standardise": True}}
-    ours, pillar = (
-        np.mean([pc.run(name, split, epsilon=0.3, seed=seed, **settings).accuracy for seed in range(4)])
-        for name, settings in learners.items()
-    )
+    ours, pillar = (mean_accuracy(name, split, 4, epsilon=0.3, **settings) for name, settings in learners.items())
     assert ours > pillar + 0.01
 
 

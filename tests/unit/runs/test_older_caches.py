@@ -19,17 +19,8 @@ from pillar_core.registry import Registry
 from pillar_core.runs import records, sweep
 from pillar_core.store import entry
 
-GRID: dict[str, Any] = {
-    "dataset": "digits",
-    "backbone": "raw_pixels",
-    "method": "noisy_gd",
-    "epsilon": 1.37,
-    "seed": [0, 1],
-    "accountant": "rdp",
-}
+GRID = {"dataset": "digits", "backbone": "raw_pixels", "method": "noisy_gd", "epsilon": 1.37, "seed": [0, 1], "accountant": "rdp"}
 Patch = pytest.MonkeyPatch
-
-
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 

@@ -135,14 +135,11 @@ def test_keys_that_are_no_file_names_are_refused(cache: Store, key: Any) -> None
 @pytest.mark.parametrize("kind", ["record", "arrays", "blob"])
 @pytest.mark.parametrize("fault", ["flip", "truncate", "append", "empty", "foreign", "header", "directory"])
 def test_a_damaged_entry_is_a_miss_with_a_note_and_can_be_written_again(cache: Store, kind: str, fault: str) -> None:
-    write = {
-        "record": lambda: cache.put_json("record", KEY, {"value": 1.25}),
-        "arrays": lambda: cache.put_arrays(KEY, x=np.arange(100)),
-        "blob": lambda: cache.put_bytes(KEY, BLOB),
+    write, read = {
+        "record": (lambda: cache.put_json("record", KEY, {"value": 1.25}), lambda: cache.get_json("record", KEY)),
+        "arrays": (lambda: cache.put_arrays(KEY, x=np.arange(100)), lambda: cache.get_arrays(KEY)),
+        "blob": (lambda: cache.put_bytes(KEY, BLOB), lambda: cache.get_bytes(KEY)),
     }[kind]
-    read = {"record": lambda: cache.get_json("record", KEY), "arrays": lambda: cache.get_arrays(KEY), "blob": lambda: cache.get_bytes(KEY)}[
-        kind
-    ]
     assert read() is None
     assert write()
     assert read() == BLOB if kind == "blob" else read() is not None
@@ -259,15 +256,10 @@ def test_no_line_of_diskcache_that_reads_a_pickle_is_reachable() -> None:
 
 def test_the_store_opens_no_cache_of_diskcache_with_another_disk() -> None:
     library = Path(index.__file__).parents[1]
-    opened = [
-        line for path in library.rglob("*.py") for line in path.read_text(encoding="utf-8").splitlines() if "diskcache.Cache(" in line
-    ]
-    assert len(opened) == 1
-    assert "disk=PlainDisk" in opened[0]
-    users = {
-        path.name for path in library.rglob("*.py") if re.search(r"^\s*(import|from) diskcache", path.read_text(encoding="utf-8"), re.M)
-    }
-    assert users == {"index.py"}
+    sources = {path: path.read_text(encoding="utf-8") for path in library.rglob("*.py")}
+    (opened,) = [line for source in sources.values() for line in source.splitlines() if "diskcache.Cache(" in line]
+    assert "disk=PlainDisk" in opened
+    assert [path.name for path, source in sources.items() if re.search(r"^\s*(import|from) diskcache", source, re.M)] == ["index.py"]
 
 
 def test_the_planted_pickle_would_have_run(tmp_path: Path) -> None:

@@ -58,9 +58,7 @@ def drawn(n: int, seed: int):
 
 
 def with_head(record, weight: float = 1.5):
-    head = LinearClassifier(
-        Transform(None, None, None, False), np.array([[0.0, weight]], dtype=np.float32), np.array([0.9, 0.0], np.float32)
-    )
+    head = LinearClassifier(Transform(None, None, None, False), np.array([[0.0, weight]], np.float32), np.array([0.9, 0.0], np.float32))
     return dataclasses.replace(record, classifier=head)
 
 
@@ -95,13 +93,9 @@ def test_persons_are_counted_and_one_row_moves_one_cell_by_one(record):
         assert one.guarantee.epsilon.upper <= 0.7
     model, rows = with_head(record), drawn(50, 1)
     for metric in ("accuracy", "balanced_accuracy", "auc"):
-        high = [
-            pc.private_test(
-                model, pc.features(rows.x_train[:n], rows.y_train[:n], classes=rows.classes), epsilon=500.0, metric=metric
-            ).cells
-            for n in (49, 50)
-        ]
-        assert np.abs(high[1] - high[0]).sum() == 1
+        sets = [pc.features(rows.x_train[:n], rows.y_train[:n], classes=rows.classes) for n in (49, 50)]
+        less, more = (pc.private_test(model, one, epsilon=500.0, metric=metric).cells for one in sets)
+        assert np.abs(more - less).sum() == 1
 
 
 def test_rows_on_the_boundary_stay_in_their_cells_as_rows_come(record):
