@@ -117,13 +117,9 @@ def seedless(original: Any) -> Any:
 
 
 def shared_by_classes(noise: torch.Tensor) -> torch.Tensor:
-    return (
-        noise[:1].expand_as(noise).clone()
-        if noise.ndim > 1
-        else noise.flip(0)
-        if len(noise) < 2
-        else noise[: len(noise) // 2 + 1].repeat(2)[: len(noise)]
-    )
+    if noise.ndim > 1:
+        return noise[:1].expand_as(noise).clone()
+    return noise if len(noise) < 2 else noise[: len(noise) // 2 + 1].repeat(2)[: len(noise)]
 
 
 def one_place_twice(original: Any, *, place: int = 3) -> Any:
@@ -345,6 +341,14 @@ def of_private_rank(original: Any) -> Any:
     return public_facts
 
 
+def at_half_of_the_chance(original: Any) -> Any:
+    return lambda event, q: original(event, q / 2 if q < 1 else q)
+
+
+def of_half_of_the_trials(original: Any) -> Any:
+    return lambda event, mean_trials, shape: original(event, mean_trials=mean_trials / 2, shape=shape)
+
+
 def at_half_of_the_trials(original: Any) -> Any:
     return lambda event, *rest: original(ledger.best_of(event.event, mean_trials=event.mean / 2, shape=event.shape), *rest)
 
@@ -428,15 +432,7 @@ FAULTS = (
     Fault("post-processing", "the divisor counts rows present", deep_settings, "private_phase", by_rows_present, (DEEP,)),
     Fault("ledger", "twice the noise is charged", ledger, "gaussian", double_charge, (*HEADS, DEEP)),
     Fault("ledger", "every second release is free", ledger.Ledger, "release", every_second, ("dp_sgd", "gep", DEEP)),
-    Fault(
-        "ledger",
-        "half the sampling probability",
-        ledger,
-        "subsample",
-        lambda f: lambda event, q: f(event, q / 2 if q < 1 else q),
-        FEW,
-        True,
-    ),
+    Fault("ledger", "half the sampling probability", ledger, "subsample", at_half_of_the_chance, FEW, True),
     Fault("clip", "similarities count twice", prototypes, "scores", counted_twice, ("prototypes",)),
     Fault("ledger", "the larger of two joint charges", ledger, "joint_noise_multiplier", lambda _: max, ("gep",)),
     Fault("relation", "replace-one factor 1 for √2", TRIM, "REPLACE_ONE_FACTOR", lambda _: 1.0, ("trim",)),
@@ -447,26 +443,14 @@ FAULTS = (
     Fault("release", "words of four bits", *SYSTEM_WORDS, words_of_four_bits, OF_WORDS),
     Fault("release", "the same words in every draw", *SYSTEM_WORDS, repeated_words, OF_WORDS),
     Fault(
-        "release",
-        "whole noise a hundredth as large",
-        gaussian,
-        "rounded_gaussian",
-        lambda f: lambda std, *rest: f(std / 100, *rest),
-        WHOLE,
+        "release", "whole noise a hundredth as large", gaussian, "rounded_gaussian", lambda f: lambda std, *rest: f(std / 100, *rest), WHOLE
     ),
     Fault("release", "normals that repeat after 4,096", *SYSTEM_NORMALS, from_a_pool, MANY),
     Fault("release", "the angle from the radius' uniforms", *SYSTEM_NORMALS, of_one_uniform, (*SCALED, "directions")),
     Fault("persons", "rows set apart leave others their persons", Persons, "at", of_first_rows, (SPLIT,)),
     Fault("persons", "two rows kept for one counted", splits, "_by_person", in_pairs_of_one, (SPLIT,)),
     Fault("persons", "a person priced as one row", runs, "of_person", lambda _: lambda event, rows: event, (SPLIT,)),
-    Fault(
-        "selection",
-        "half of the trials are priced",
-        ledger,
-        "best_of",
-        lambda original: lambda event, mean_trials, shape: original(event, mean_trials=mean_trials / 2, shape=shape),
-        (TUNE,),
-    ),
+    Fault("selection", "half of the trials are priced", ledger, "best_of", of_half_of_the_trials, (TUNE,)),
     Fault("selection", "the price of half of the trials is stated", selection, "guarantee_of", at_half_of_the_trials, (TUNE,)),
     Fault("selection", "twice as many trials as the law draws", selection, "_trials", twice_as_many, (TUNE,)),
 )

@@ -52,9 +52,8 @@ def left(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     def keep(figure: Any, runs: Any, table: pd.DataFrame | Callable[[], pd.DataFrame], info: figures.FigureInfo) -> None:
         whole = figure if runs is None else with_runs(figure, runs)
         frame = table if isinstance(table, pd.DataFrame) else table()
-        files.extend(
-            [whole.to_json().encode(), exports.csv(frame), exports.settings_yaml(info.settings).encode(), frame.to_html().encode()]
-        )
+        texts = (whole.to_json(), exports.settings_yaml(info.settings), frame.to_html())
+        files.extend([exports.csv(frame), *map(str.encode, texts)])
 
         exports._add(whole, frame, info.name, info.settings, info.all_badges, info.sets)
 
@@ -119,9 +118,8 @@ def test_no_private_image_is_in_a_file_that_leaves_or_is_reconstructed(start: St
     app = start("evidence", data=name, backbone="raw_pixels", k="2", v="2", controls="evidence-view:image")
     assert any("public anyway" in item.value for item in app.info)
     assert not any(item.key == "chart-reconstruction" for item in app.get("plotly_chart"))
-    strip = next(
-        item for item in start("evidence", controls="evidence-view:image").get("plotly_chart") if item.key == "chart-reconstruction"
-    )
+    charts = start("evidence", controls="evidence-view:image").get("plotly_chart")
+    strip = next(item for item in charts if item.key == "chart-reconstruction")
     assert "A non-private diagnostic" in strip.proto.spec, "its picture says so, too"
 
 

@@ -55,14 +55,8 @@ def test_the_report_is_text_that_loads_nothing_and_takes_the_pins(session: dict[
     assert all(isinstance(value, str) for value in session.values())
     settings = Settings(data="digits", a=codec.pin(Settings(k=7)))
     monkeypatch.setattr(exports, "pins", lambda _: pd.DataFrame({"pin": ["A", "C"], "k": [7, 0], "data": EVIL}))
-    exports._add(
-        plots.accuracy_by(pd.DataFrame({"s": [1.0], "seed": 0, "accuracy": 0.5}), x="s", label="k", title="T"),
-        pd.DataFrame(),
-        "x",
-        settings,
-        [],
-        (),
-    )
+    figure = plots.accuracy_by(pd.DataFrame({"s": [1.0], "seed": 0, "accuracy": 0.5}), x="s", label="k", title="T")
+    exports._add(figure, pd.DataFrame(), "x", settings, [], ())
     page = exports.report_page(list(session.values())).rpartition("<section>")[2]
     assert "Pinned settings" in page
     assert "<td>7</td>" in page
@@ -82,14 +76,11 @@ def test_a_figure_is_added_with_its_run_s_ledger_and_assumptions(start: Start) -
     assert counted(app.button(key="report-empty").click().run()) == []
 
 
-def test_a_report_forgets_figures_of_rows_that_were_brought(
-    session: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_report_forgets_figures_of_rows_that_were_brought(session: dict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """By the settings, by what a figure shows beside what they name, and by its name."""
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
-    private, candidate, listed = (
-        uploads.keep(splitting.load_named_features(name)) for name in ("digits", "breast_cancer", "pneumonia_mnist")
-    )
+    names = ("digits", "breast_cancer", "pneumonia_mnist")
+    private, candidate, listed = (uploads.keep(splitting.load_named_features(name)) for name in names)
     added(data=private)
     added(sets=("part", f"{candidate}+drawn_noise"))
     added(name=listed)
