@@ -67,14 +67,7 @@ def test_a_slider_trains_another_model_and_moves_nothing_else(start: Start) -> N
     app.select_slider(key="control.k").set_value(2).run()
     assert metric(app, "Directions") == "2"
     assert metric(app, "Test accuracy") != before
-    link = linked(app)
-    assert {name: link[name] for name in ("k", "epsilon", "seed", "delta", "data")} == {
-        "k": "2",
-        "epsilon": "0.5",
-        "seed": "3",
-        "delta": "1e-06",
-        "data": "digits",
-    }
+    assert linked(app).items() >= {"k": "2", "epsilon": "0.5", "seed": "3", "delta": "1e-06", "data": "digits"}.items()
 
 
 def test_the_link_holds_what_is_not_the_default_and_a_k_above_the_rank_is_clamped(start: Start) -> None:

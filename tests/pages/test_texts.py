@@ -36,7 +36,7 @@ def tickets(n: int = 900) -> bytes:
     return out.getvalue()
 
 
-def test_tickets_go_from_a_csv_to_a_ranking_a_model_and_misread_sentences(
+def test_tickets_of_a_csv_give_a_ranking_a_model_and_misread_sentences(
     start: Start, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     handed: dict[str, Any] = {}

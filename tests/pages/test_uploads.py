@@ -98,9 +98,7 @@ def test_several_sets_live_side_by_side_and_one_is_forgotten_everywhere(start: S
     assert not pc.store.default().has("arrays", numbers.removeprefix("stored:"))
 
 
-def test_forgetting_takes_what_was_made_of_one_set_out_of_memory_and_nothing_of_others(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_forgetting_takes_what_was_made_of_one_set_out_of_memory_and_no_more(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[tuple[str, weakref.ref[object]]] = []
 
     def watched(read, name_of):
