@@ -49,11 +49,8 @@ def test_the_example_of_slurm_trains_on_the_workers_that_sbatch_starts(tmp_path)
     for name, command in STUBS.items():
         (tmp_path / name).write_text(f"#!/bin/bash\necho {name} >> {tmp_path}/calls\n{command}\n")
         (tmp_path / name).chmod(0o700)
-    environment = os.environ | {
-        "PATH": f"{tmp_path}:{os.environ['PATH']}",
-        "PILLAR_CACHE": str(tmp_path / "cache"),
-        "PYTHONPATH": str(REPOSITORY),
-    }
+    variables = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(REPOSITORY)}
+    environment = os.environ | variables | {"PILLAR_CACHE": str(tmp_path / "cache")}
     command = [sys.executable, str(REPOSITORY / "examples" / "slurm.py")]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -81,6 +78,5 @@ def test_the_commands_from_laptop_to_cluster_run_as_they_stand(tmp_path):
     here, there = (pd.read_csv(tmp_path / f"{name}.csv") for name in ("here", "there"))
     assert (len(here), len(there)) == (4, 8)
     assert (there["epsilon_upper"] <= 0.7).all()
-    assert {path.stem for path in (tmp_path / "laptop" / "record").rglob("*.json")} == {
-        path.stem for path in (tmp_path / "cache" / "record").rglob("*.json")
-    }
+    laptop, cache = ({path.stem for path in (tmp_path / name / "record").rglob("*.json")} for name in ("laptop", "cache"))
+    assert laptop == cache
