@@ -15,6 +15,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from pillar_core.backbones import shipped
 from pillar_core.data.sets import embedded
@@ -29,8 +30,8 @@ TINY_TOWERS = {
     "vision_cfg": {"image_size": 32, "layers": 1, "width": 32, "head_width": 16, "patch_size": 16},
     "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 32, "heads": 2, "layers": 1},
 }
-GROUPS = {"pages/test_getting_sets.py": "backbones", "e2e": "browser", "unit/jobs": "jobs"}
-"""Tests that start servers or job processes, by file or folder: a group stays on one worker, so that it does not compete with itself."""
+TOGETHER = ("tests/e2e/", "tests/unit/jobs/")
+"""Folders whose tests share servers or job processes."""
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")  # a worker a core: more threads would wait for one another
@@ -94,8 +95,20 @@ def unpacked_once() -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_xdist_auto_num_workers() -> Iterator[int]:
-    """Two workers more than cores: some of them wait for a browser or for a job's processes."""
-    return (yield) + 2
+    """A worker more than cores: one or two of them wait for a browser or for a job's processes."""
+    return (yield) + 1
+
+
+class FileByFile(LoadScopeScheduling):
+    """Gives a worker a whole file, so that what its tests share is made once, or one of the folders that stay together."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return next((folder for folder in TOGETHER if nodeid.startswith(folder)), nodeid.partition("::")[0])
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FileByFile:
+    """pytest-xdist's own groups are lost with pytest 9.2, which ignores the names that they change."""
+    return FileByFile(config, log)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -111,7 +124,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(CpuReport(), "cpu-report")
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups and before -m reads the marks
+@pytest.hookimpl(tryfirst=True)  # before -m reads the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     slow = read_slow_tests()
     for item in items:
@@ -119,10 +132,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("e2e")
         if item.nodeid.startswith("tests/e2e/") or item.nodeid in slow:
             item.add_marker("slow")
-        for folder, group in GROUPS.items():
-            if item.nodeid.startswith(f"tests/{folder}"):
-                item.add_marker(pytest.mark.xdist_group(group))
-                break
 
 
 @pytest.hookimpl(wrapper=True)
@@ -170,8 +179,7 @@ class CpuReport:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "teardown" and report.outcome == "passed":
-            name = functools.reduce(lambda name, group: name.removesuffix(f"@{group}"), GROUPS.values(), report.nodeid)
-            self.seconds[name] = float(dict(report.user_properties)["cpu_seconds"])
+            self.seconds[report.nodeid] = float(dict(report.user_properties)["cpu_seconds"])
 
     def pytest_sessionfinish(self) -> None:
         files = {name.split("::")[0] for name in self.seconds}
