@@ -23,6 +23,7 @@ from pillar_core.types import Dataset, PrivacyBudget, SemiPrivateSplit
 REPOSITORY = Path(__file__).resolve().parents[2]
 Start = Callable[..., AppTest]
 DRAWN: dict[str, Dataset] = {}
+FOUND: dict[str, Any] = {}
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -86,21 +87,21 @@ def drawn_once() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def computed_once() -> Iterator[None]:
     """Once a worker: what a learner reaches on public rows alone, most of what Answer computes; what a network makes of images; and
     features that ship, unpacked."""
-    play, encode, found = simulation.mean_play, extraction._encode_batch, {}
+    play, encode = simulation.mean_play, extraction._encode_batch
 
     def mean_play(method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int) -> float:
         key = fingerprint(method, rows.public_x, rows.public_y, rows.facts, rows.features.classes, budget, seed)
-        found[key] = found[key] if key in found else play(method, rows, budget, seed)
-        return found[key]
+        FOUND[key] = FOUND[key] if key in FOUND else play(method, rows, budget, seed)
+        return FOUND[key]
 
     def encode_batch(plan: Any, encoder: Any, start: int) -> Any:
         key = fingerprint(plan.dataset.rows_fingerprint, plan.backbone.name, plan.batch_size, start)
-        found[key] = found[key] if key in found else encode(plan, encoder, start)
-        return found[key]
+        FOUND[key] = FOUND[key] if key in FOUND else encode(plan, encoder, start)
+        return FOUND[key]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(simulation, "mean_play", mean_play)
