@@ -48,7 +48,7 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
 def add_column_options(parser: argparse.ArgumentParser) -> None:
     """Options that say what the columns of a table mean."""
     group = parser.add_argument_group("columns of a table")
-    group.add_argument("--label", metavar="COLUMN", help="of a table: what is predicted (default: the column that is named so)")
+    group.add_argument("--label", metavar="COLUMN", help="of a table: what is predicted (default: a column named so, or alone of words)")
     group.add_argument("--person", metavar="COLUMN", help="of a table: whose the rows are; ε is then a person's")
     group.add_argument("--leave-out", metavar="COLUMN", nargs="+", action="extend", default=[], help="columns of a table to leave out")
     group.add_argument("--text", metavar="COLUMN", help="of a table: whose texts become numbers, each by itself")

@@ -35,6 +35,12 @@ _POINT = re.compile(r"[+-]?(?:\d+|\d{1,3}(?:,\d{3})+)?(?:\.\d*)?(?:[eE][+-]?\d+)
 _UNCERTAIN = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})?")
 """A cell whose point may stand between thousands."""
 _COMMA = re.compile(r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)?(?:,\d*)?(?:[eE][+-]?\d+)?")
+_MONTH = r"(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])[a-zä]*\.?"
+_DATE = re.compile(
+    r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|"
+    rf"\d{{1,2}}\.?[ -]?{_MONTH}[ ,-]*\d{{2,4}}|{_MONTH} \d{{1,2}},? \d{{4}}|\d{{1,2}}:\d{{2}}(?::\d{{2}})?\s*(?:[ap]m)?$)",
+    re.I,
+)
 
 
 def is_number(text: str) -> bool:
@@ -108,6 +114,12 @@ def sentinels_of(column: pd.Series) -> tuple[float, ...]:
         return ()
     low, high = rest.min(), rest.max()
     return tuple(value for value in present if value < min(low, 0) - (high - low) / 2 or value > high + (high - low) / 2)
+
+
+def are_dates(column: pd.Series) -> bool:
+    """Whether nearly all words of a column read as dates or times."""
+    codes, words = _distinct(column.dropna())
+    return bool(len(codes)) and bool(np.array([_DATE.match(word) is not None for word in words])[codes].mean() > 0.8)
 
 
 def are_days(values: Array) -> bool:

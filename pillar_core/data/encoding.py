@@ -18,7 +18,16 @@ from pillar_core.data import cells, scratch
 from pillar_core.data.partition import stratify
 from pillar_core.data.parts import Parts
 from pillar_core.data.persons import persons_of
-from pillar_core.data.tables import FEWEST_DISTINCT, distinct_of, find_column, is_text, labels_of, mostly_numbers, partition
+from pillar_core.data.tables import (
+    FEWEST_DISTINCT,
+    IDENTIFYING,
+    distinct_of,
+    find_column,
+    is_text,
+    labels_of,
+    mostly_numbers,
+    partition,
+)
 from pillar_core.data.wording import join
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
@@ -42,15 +51,7 @@ SOON_DONE = 20_000
 _PROGRESS: ContextVar[Callable[[], Progress] | None] = ContextVar("what tells how many texts have become numbers", default=None)
 FEWEST_NAMES = 10
 """More words than these, each of which occurs once, name something."""
-_MONTH = r"(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])[a-zä]*\.?"
-_DATE = (
-    r"(?i)^\s*(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|"
-    rf"\d{{1,2}}\.?[ -]?{_MONTH}[ ,-]*\d{{2,4}}|{_MONTH} \d{{1,2}},? \d{{4}}|\d{{1,2}}:\d{{2}}(?::\d{{2}})?\s*(?:[ap]m)?\s*$)"
-)
 _PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-_IDENTIFYING = re.compile(
-    r"(^|[_\W])(id|ids|nr|no|mrn|ssn|uuid|guid|number|name|surname|email|e-mail|phone|address|index|patient)([_\W]|$)", re.I
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -339,7 +340,7 @@ def _classes(y: Array, recipe: Recipe) -> tuple[str, ...] | None:
 
 def identifier_notes(frame: pd.DataFrame, names: Sequence[str]) -> list[str]:
     """A note that names columns that are learnt from and look like identifiers, where there are some."""
-    looking_so = [name for name in names if _IDENTIFYING.search(name) and _kind(name, frame[name]) == IDENTIFIER]
+    looking_so = [name for name in names if IDENTIFYING.search(name) and _kind(name, frame[name]) == IDENTIFIER]
     return [f"Learnt from, and perhaps identifiers: {join(looking_so)}. Leave them out (leave_out=, --leave-out)."] if looking_so else []
 
 
@@ -380,9 +381,9 @@ def _kind(name: str, column: pd.Series) -> str:
     if distinct <= 1:
         return CONSTANT
     if is_text(column) and not mostly_numbers(column):
-        codes, words = distinct_of(values)
-        if words.astype(str).str.match(_DATE).to_numpy()[codes].mean() > 0.8:
+        if cells.are_dates(values):
             return DATE
+        codes, words = distinct_of(values)
         if cells.are_long(words) and (np.bincount(codes) == 1).mean() > 0.5:
             return TEXT
         is_name = distinct > max(FEWEST_DISTINCT, len(values) / 2) or distinct == len(values) > FEWEST_NAMES
@@ -392,7 +393,7 @@ def _kind(name: str, column: pd.Series) -> str:
     if cells.are_days(numbers):
         return DATE
     is_counted = distinct == len(values) and bool((numbers == np.rint(numbers)).all())
-    return IDENTIFIER if is_counted and _IDENTIFYING.search(name) else NUMBERS
+    return IDENTIFIER if is_counted and IDENTIFYING.search(name) else NUMBERS
 
 
 def _numbers(column: pd.Series) -> Array:

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 
 from pillar_core.arrays import Array
-from pillar_core.data.tables import FEWEST_DISTINCT, distinct_of, find_column, sides_of
+from pillar_core.data.tables import FEWEST_DISTINCT, PERSON, distinct_of, find_column, sides_of
 from pillar_core.data.wording import join
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
 from pillar_core.types import Persons
 
-_PERSON = re.compile(r"(person|patient|subject|participant|user|customer|client)[_\W]?(id|nr|no|number|name)?", re.I)
 _UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]")
 _NUMBER = re.compile(r"^\+?0*(0|[1-9]\d*)(?:\.0*)?$")
 """A whole number, without zeros before it and after its point."""
@@ -57,7 +56,7 @@ def _is_name(value: Any) -> bool:
 
 def person_column(frame: pd.DataFrame) -> str | None:
     """The column that seems to name the person of each row, by its name, where there are several persons."""
-    named = (name for name in frame.columns if _PERSON.fullmatch(str(name)))
+    named = (name for name in frame.columns if PERSON.fullmatch(str(name)))
     return next((name for name in named if frame[name].nunique() > FEWEST_DISTINCT), None)
 
 

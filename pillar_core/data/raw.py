@@ -174,14 +174,16 @@ def learnt_recipe(frame: pd.DataFrame, roles: Roles, public: pd.DataFrame | None
 
     Raises DataError: no label column, columns that public rows lack, or words and gaps without public rows, each by name.
     """
-    label, seen = tables.label_column(frame, roles.label), frame.drop(columns=[roles.person] if roles.person else [])
+    seen = frame.drop(columns=[roles.person] if roles.person else [])
+    label = tables.label_column(seen.drop(columns=[name for name in (roles.text, *roles.leave_out) if name]), roles.label)
+    notes = [] if roles.label else tables.label_notes(label)
     if public is None:
         roles_taken = {label, tables.find_column(frame, ("split",)), *roles.leave_out}
         inputs = [name for name in seen.columns if name not in roles_taken]
         if roles.text is None or len(inputs) > 1:
             _refuse_words(seen, [name for name in inputs if name != roles.text], label, roles.leave_out)
         columns = tuple(Column(name, encoding.TEXT if name == roles.text else NUMBERS, 0) for name in inputs)
-        notes = encoding.identifier_notes(seen, inputs)
+        notes += encoding.identifier_notes(seen, inputs)
         return Recipe(label, tuple(roles.leave_out), columns=columns, person=roles.person), notes
     public = encoding.with_text_column(public, roles.text)
     columns = encoding.columns_of(seen, label, public=public, text=roles.text)
@@ -197,7 +199,7 @@ def learnt_recipe(frame: pd.DataFrame, roles: Roles, public: pd.DataFrame | None
         way_on = [f"To leave out what cannot be used: --leave-out {names} (in Python leave_out=)."] if unusable else []
         raise DataError(*problems, *way_on)
     used = tuple(column for column in columns if column.name not in left_out)
-    notes = [f"Left out: {join(f'{column.name} ({column.kind})' for column in aside)}."] if aside else []
+    notes += [f"Left out: {join(f'{column.name} ({column.kind})' for column in aside)}."] if aside else []
     return dataclasses.replace(recipe, columns=used, person=roles.person), notes
 
 

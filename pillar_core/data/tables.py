@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,9 +18,15 @@ from pillar_core.data.wording import join
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
 
-LABEL_NAMES = ("label", "labels", "y", "target", "class", "outcome", "diagnosis")
+LABEL_NAMES = ("label", "labels", "y", "target", "targets", "class", "cls", "outcome", "diagnosis")
 """Names that make a column of labels certain, in any case: the first wins, of the others there may be one."""
 MOST_CLASSES_OF_NUMBERS = 20
+IDENTIFYING = re.compile(
+    r"(^|[_\W])(id|ids|nr|no|mrn|ssn|uuid|guid|number|name|surname|email|e-mail|phone|address|index|patient)([_\W]|$)", re.I
+)
+"""In the name of a column: its values may name a person."""
+PERSON = re.compile(r"(person|patient|subject|participant|user|customer|client)[_\W]?(id|nr|no|number|name)?", re.I)
+"""A column called so may say whose the rows are."""
 TOO_MANY_NUMBERS = (
     "{} {:,} different numbers, and learners here predict a class: cut it into bins (`pillar_core.data.tables.bins(column, edges)`, or a "
     "formula in your spreadsheet)."
@@ -43,6 +50,7 @@ def parts_of(frame: pd.DataFrame) -> Parts:
     inputs = [column for column in frame.columns if column not in (split, label)]
     x = numbers_of(frame, inputs)
     notes.append(f"Labels come from column {label!r}; {len(inputs)} feature columns.")
+    notes += label_notes(label)
     y = None if frame[label].isna().all() else labels_of(frame[label])
     if y is None:
         notes.append(f"Column {label!r} is empty: the rows are unlabelled.")
@@ -71,7 +79,7 @@ def find_column(frame: pd.DataFrame, names: tuple[str, ...]) -> str | None:
 
 
 def label_column(frame: pd.DataFrame, label: str | None = None) -> str:
-    """The column of labels: the one that is named, else the one that is certain.
+    """The column of labels: the one that is named, else the one whose name makes it certain, else the only one of words.
 
     Raises DataError: no such column; or none is certain, with the columns to choose from.
     """
@@ -82,13 +90,32 @@ def label_column(frame: pd.DataFrame, label: str | None = None) -> str:
         return label
     called = {name: name.strip().lower() for name in names}
     certain = [name for name in names if called[name] == LABEL_NAMES[0]] or [name for name in names if called[name] in LABEL_NAMES]
+    certain = certain or _words_alone(frame)
     if len(certain) != 1:
-        why = f"{join(certain)} may all be it" if certain else f"none is named {', '.join(LABEL_NAMES)}"
+        why = f"{join(certain)} may all be it" if certain else f"none is named {', '.join(LABEL_NAMES)} or is the only one of words"
         raise DataError(
             f"which label column is meant is not certain: {why}. Say which (label=…, --label, or the question on the page): "
             f"{join(names)}. Rows without labels need an empty column named label."
         )
     return certain[0]
+
+
+def label_notes(label: str) -> list[str]:
+    """Why a column of labels was taken that nobody named, where its name does not say it."""
+    why = f"Label: {label}, the only column of words. Another is named by label=, --label or the page."
+    return [] if label.strip().lower() in LABEL_NAMES else [why]
+
+
+def _words_alone(frame: pd.DataFrame) -> list[str]:
+    """The one column that holds no numbers, where it looks like labels: few values, each in some rows, no dates and nobody's name."""
+    others = [name for name in map(str, frame.select_dtypes(exclude=["number", "bool"])) if name.strip().lower() != "split"]
+    others = [name for name in others if not mostly_numbers(frame[name])]
+    if len(others) != 1 or IDENTIFYING.search(others[0]) or PERSON.fullmatch(others[0]):
+        return []
+    words = frame[others[0]]
+    if pd.api.types.infer_dtype(words, skipna=True) != "string" or cells.are_dates(words):
+        return []
+    return others if 2 <= words.nunique() <= min(len(frame) / 2, max(MOST_CLASSES_OF_NUMBERS, len(frame) / 10)) else []
 
 
 def bins(column: pd.Series, edges: Sequence[float]) -> pd.Series:

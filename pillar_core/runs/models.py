@@ -18,6 +18,7 @@ from pillar_core.backbones.names import address
 from pillar_core.data import DATASETS, cells, encoding, recipes, uploads
 from pillar_core.data.encoding import NUMBERS, TEXT, Column, Recipe
 from pillar_core.data.parts import IMAGE_ENDINGS, place_of
+from pillar_core.data.tables import LABEL_NAMES
 from pillar_core.engine import LinearClassifier
 from pillar_core.errors import MissingDependencyError, SettingError, UnsupportedError
 from pillar_core.methods import METHODS
@@ -209,6 +210,7 @@ def _use() -> str:
     gaps = "".join(f"{name} = frozenset({sorted(getattr(cells, name))!r})\n" for name in ("GAPS", "GAPS_OF_WORDS"))
     source = source.replace("from pillar_core.data.cells import GAPS, GAPS_OF_WORDS\n", gaps)
     source = source.replace("from pillar_core.data.parts import IMAGE_ENDINGS\n", f"IMAGE_ENDINGS = {IMAGE_ENDINGS!r}\n")
+    source = source.replace("from pillar_core.data.tables import LABEL_NAMES\n", f"LABEL_NAMES = {LABEL_NAMES!r}\n")
     source = source.replace("from pillar_core.errors import DataError\n", "")
     return source.replace("from pillar_core.splits.transform import Transform\n", body)
 

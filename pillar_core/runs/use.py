@@ -20,6 +20,7 @@ import numpy as np
 
 from pillar_core.data.cells import GAPS, GAPS_OF_WORDS
 from pillar_core.data.parts import IMAGE_ENDINGS
+from pillar_core.data.tables import LABEL_NAMES
 from pillar_core.errors import DataError
 from pillar_core.splits.transform import Transform
 
@@ -28,7 +29,6 @@ Card = Mapping[str, Any]
 HERE = Path(__file__).parent
 AT_ONCE, IMAGES_AT_ONCE = 8192, 64
 ROWS = ("x", "X", "x_test", "x_train")
-LABELS = ("label", "labels", "y", "target", "class", "outcome", "diagnosis")
 FEATURES = """import numpy, pillar_core as pc
 x = pc.load_model("model.zip").features({rows!r})
 numpy.savez("features.npz", x=x)"""
@@ -266,7 +266,7 @@ def notes_on(counts: Mapping[str, Mapping[str, int]]) -> list[str]:
 
 def _columns_of_numbers(header: list[str]) -> list[Card]:
     """The columns of a table of numbers, all but row numbers, labels and split."""
-    label = next((name for called in LABELS for name in header if name.lower() == called), None)
+    label = next((name for called in LABEL_NAMES for name in header if name.lower() == called), None)
     names = [name for place, name in enumerate(header) if name != label and name.lower() != "split" and (place or name)]
     return [{"name": name, "categories": None, "fill": None, "low": None} for name in names]
 

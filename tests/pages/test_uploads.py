@@ -235,10 +235,12 @@ def test_persons_are_told_from_names_as_written_and_asked_for_in_numbers(start: 
     rows = [f"{name},{visit + 0.01 * index:.2f},{index % 2}" for index, name in enumerate(names) for visit in range(3)]
     app = of_visits(start, rows)
     assert "180 rows of 60 persons" in words(app)
-    rows = [f"{index // 3},{index % 2 + 0.01 * index:.2f},{(index // 3) % 2}" for index in range(180)]
-    app = of_visits(start, rows, "who,a,label")
+    rows = [f"{index // 3},{index % 2 + 0.01 * index:.2f},{['no', 'yes'][index // 3 % 2]}" for index in range(180)]
+    app = of_visits(start, rows, "who,a,sick")
+    assert "Label: sick, the only column of words." in words(app)
     assert "Which column says whose row it is?" not in [item.label for item in app.selectbox]
     next(item for item in app.toggle if "several of these rows" in item.label).set_value(True).run()
+    assert box(app, "Which column is the label?").value == "sick"
     assert box(app, "Which column says whose row it is?").value is None
     box(app, "Which column says whose row it is?").set_value("who").run()
     assert "180 rows of 60 persons" in words(app)

@@ -2,6 +2,8 @@
 
 import io
 import zipfile
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,8 +13,10 @@ import pytest
 from PIL import Image
 
 import pillar_core as pc
+from pillar_core.__main__ import main
 from pillar_core.arrays import Array
 from pillar_core.data import read_features, read_images
+from pillar_core.errors import DataError
 from pillar_core.rng import stream
 
 Y = np.arange(500) % 5
@@ -57,11 +61,46 @@ def test_masks_and_drawings_are_read() -> None:
 def test_a_table_of_all_genes_and_one_of_many_species_are_read() -> None:
     genes = pd.DataFrame(stream(0, "genes").random((12, 20_531)).round(2).astype(np.float32))
     genes.columns = [f"gene_{number}" for number in range(20_531)]
-    table = genes.assign(label=["BRCA", "LUAD"] * 6).to_csv(index=False).encode()
-    assert read_features(table, filename="genes.csv").x_train.shape == (10, 20_531)
+    table = genes.assign(cls=["BRCA", "LUAD"] * 6).to_csv(index=False).encode()
+    features = read_features(table, filename="genes.csv")
+    assert features.x_train.shape == (10, 20_531)
+    assert "only column of words" not in " ".join(features.notes)
     species = pd.DataFrame({"petal": np.arange(500) / 7, "class": [f"species {number % 60:02d}" for number in range(500)]})
     features = read_features(species.to_csv(index=False).encode(), filename="species.csv")
     assert (len(features.classes), len(features.x_train)) == (60, 380)
+
+
+def test_the_only_column_of_few_words_is_the_label_and_that_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    flowers = pd.DataFrame({"Species": np.repeat(["rose", "iris"], 30), "petal": np.arange(60) / 7, "hairy": [True, False, False] * 20})
+    note = "Label: Species, the only column of words. Another is named by label=, --label or the page."
+    for table in (flowers, flowers.assign(patient=np.arange(60) // 2)):
+        table.to_csv(path := tmp_path / "flowers.csv", index=False)
+        roles = {"person": "patient"} if "patient" in table else {}
+        features = pc.load_features(path, **roles)
+        assert features.classes == ("iris", "rose")
+        assert note in features.notes
+    options = ["--person", "patient", "--public-fraction", "0.3", "--epsilon", "1"]
+    assert main(["run", "--method", "dp_ls", "--dataset", str(path), *options]) == 0
+    assert note in capsys.readouterr().err
+    assert pc.load_features(path, label="hairy", leave_out=["Species"]).classes == ("0", "1")
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"site": ["here"] * 60},
+        {"when": ["2024-05-01", "2024-05-02"] * 30},
+        {"patient_id": ["ann", "bob"] * 30},
+        {"customer": ["ann", "bob"] * 30},
+        {"kind": [f"{number % 25}th" for number in range(60)]},
+        {"kind": [0, 1] * 30},
+        {"kind": [["a"], ["b"]] * 30},
+        {"kind": ["a", "b"] * 30, "site": ["here", "there", "elsewhere"] * 20},
+    ],
+)
+def test_columns_that_may_be_no_labels_are_asked_about(columns: dict[str, list[Any]]) -> None:
+    with pytest.raises(DataError, match="or is the only one of words"):
+        pc.load_features(pd.DataFrame({"petal": np.arange(60) / 7, **columns}))
 
 
 @pytest.mark.parametrize("encoding", ["DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"])
