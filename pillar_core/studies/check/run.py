@@ -165,7 +165,7 @@ def _solve_target(values: Values, sampler: str, reading: Reading, problems: list
             target_run["batch_size"] *= _batches_a_step(reading)
         if reading.library == "fastdp":
             target_run["delta"] = reading.values.get("delta", 1 / (2 * target_run["n"]))
-        length = {name: reading.values.get(f"planned_{name}", reading.values.get(name)) for name in ("steps", "epochs")}
+        length = {name: reading.values.get(name) for name in ("steps", "epochs")}
         if any(length.values()):
             target_run |= length
     share = _share(target_run, reading)

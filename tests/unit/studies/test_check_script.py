@@ -30,7 +30,7 @@ TARGET = (
 
 def test_literals_and_names_bound_once_are_read_and_unknown_arguments_told():
     read = read_script(SCRIPT)
-    assert (read.library, read.unread) == ("opacus", ("Line 7, make_private: max_grad_norm = C is not a number in the text.",))
+    assert (read.library, read.unread) == ("opacus", ("Line 7, make_private: max_grad_norm = C is not one number in the text.",))
     assert read.values == {"batch_size": 256, "shuffle": True, "drop_last": True, "accountant": "rdp", "noise_multiplier": 1.1}
     read = read_script(OPACUS.format("", "1.0", ", brand_new=True"))
     assert read.values["noise_multiplier"] == 1.0
@@ -107,6 +107,7 @@ def test_a_value_that_is_not_one_number_is_asked_for():
         "sigma = 1.0\ndef train(sigma):\n    " + call,
         "sigma = 1.0\nsigma, b = values\n" + call,
         "sigma = 1.0\nfrom settings import sigma\n" + call,
+        "sigma = 1.0\nasync def sigma(): pass\n" + call,
         "a.sigma = 1.0\n" + OPACUS.format("", "a.sigma", ""),
         OPACUS.format("", "1.0", "") + "\n" + OPACUS.format("", "0.3", ""),
         OPACUS.format("", "1.0", ", **more"),
