@@ -43,25 +43,24 @@ FILES = sorted([*CORE.rglob("*.py"), *(REPOSITORY / "pages").rglob("*.py"), REPO
 
 
 @functools.cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+def nodes_of(path: Path) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
 
 
 @functools.cache
 def imports(path: Path) -> list[tuple[str, bool]]:
     """(absolute module name, whether it runs at import time) of every import in a file, lazy and relative ones too."""
-    tree = tree_of(path)
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)]
-    lazy = {id(node) for function in functions for node in ast.walk(function)}
+    functions = [node for node in nodes_of(path) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    lazy = {line for function in functions for line in range(function.lineno, (function.end_lineno or 0) + 1)}
     package = path.relative_to(REPOSITORY).with_suffix("").parts[:-1]
     found: list[tuple[str, bool]] = []
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
-            found += [(alias.name, id(node) not in lazy) for alias in node.names]
+            found += [(alias.name, node.lineno not in lazy) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = list(package[: len(package) - node.level + 1]) if node.level else []
             module = ".".join([*base, *([node.module] if node.module else [])])
-            found += [(f"{module}.{alias.name}", id(node) not in lazy) for alias in node.names]
+            found += [(f"{module}.{alias.name}", node.lineno not in lazy) for alias in node.names]
     return found
 
 
@@ -132,7 +131,7 @@ def _known(name, modules):
 def test_no_folder_is_crowded_and_generators_are_made_in_rng_alone():
     folders = collections.Counter(path.parent for path in [*FILES, *(REPOSITORY / "tests").rglob("*.py")])
     assert {str(folder): count for folder, count in folders.items() if count > 30} == {}
-    calls = [(path, node) for path in FILES if path.name != "rng.py" for node in ast.walk(tree_of(path)) if isinstance(node, ast.Call)]
+    calls = [(path, node) for path in FILES if path.name != "rng.py" for node in nodes_of(path) if isinstance(node, ast.Call)]
     offenders = [
         f"{path}:{node.lineno} makes a generator; take a stream from pillar_core.rng"
         for path, node in calls

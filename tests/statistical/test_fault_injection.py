@@ -4,18 +4,16 @@ import pytest
 
 from pillar_core.auditing import Fault, fault_injection
 
-AUDITS, CLEAN_RUNS, TRIALS = 15, 80, 400
-"""TRIALS: half of what the app takes; fewer show less."""
+AUDITS, CLEAN_RUNS, TRIALS = 8, 80, 400
+"""TRIALS: half of what the app takes; fewer show less. AUDITS all catch: with one in five missed they would with probability 0.17."""
 MOST_ALARMS = 5
 """α = 2 % over three canaries: 1.6 expected at most in 80, and more than 5 with probability below 0.6 %."""
-FEWEST_CAUGHT = 14
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", [fault for fault in Fault if fault is not Fault.NONE])
 def test_every_fault_is_caught(fault: Fault) -> None:
-    caught = sum(fault_injection.audit(fault, epsilon=4.0, seed=seed, trials=TRIALS).is_caught for seed in range(AUDITS))
-    assert caught >= FEWEST_CAUGHT
+    assert all(fault_injection.audit(fault, epsilon=4.0, seed=seed, trials=TRIALS).is_caught for seed in range(AUDITS))
 
 
 @pytest.mark.slow

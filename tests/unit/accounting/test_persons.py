@@ -30,10 +30,12 @@ def _deltas(epsilon: float, moves: Moves, noise: float, others: Moves | None = N
     others: those of the person who comes instead; None where nobody does.
     """
     reach = np.linspace(-10 if others is None else -16, 16, 1301) * noise
-    x, y = reach[:, None], reach[None, :]
+
+    def bell(centre: float) -> np.ndarray:
+        return np.exp(-((reach - centre) ** 2) / (2 * noise**2))
+
     present, absent = (
-        sum(weight * np.exp(-((x - u) ** 2 + (y - v) ** 2) / (2 * noise**2)) for weight, (u, v) in side)
-        for side in (moves, others or [(1.0, (0.0, 0.0))])
+        sum(np.outer(weight * bell(u), bell(v)) for weight, (u, v) in side) for side in (moves, others or [(1.0, (0.0, 0.0))])
     )
     cell = (reach[1] - reach[0]) ** 2 / (2 * math.pi * noise**2)
     return max(float(np.maximum(a - math.exp(epsilon) * b, 0).sum() * cell) for a, b in ((present, absent), (absent, present)))

@@ -17,7 +17,8 @@ CURVE = TradeOff("gaussian", mu=0.9)
 
 def exact(excess: int, n: int, alarm: float, hit: float) -> float:
     """P(hits − false alarms ≥ excess) for independent binomials, summed over all outcomes."""
-    return sum(binom.pmf(x, n, alarm) * binom.sf(x + excess - 1, n, hit) for x in range(n + 1))
+    alarms = np.arange(n + 1)
+    return float(binom.pmf(alarms, n, alarm) @ binom.sf(alarms + excess - 1, n, hit))
 
 
 @pytest.mark.parametrize("excess", [0, 10, 25])
