@@ -14,7 +14,7 @@ from pillar_core import accounting, events, rng
 from pillar_core.engine import LinearClassifier
 from pillar_core.errors import SettingError
 from pillar_core.events import ExponentialMechanismEvent
-from pillar_core.ledger import Ledger, event_counts, repeat
+from pillar_core.ledger import Ledger, event_counts
 from pillar_core.mechanisms import ExponentialMechanism, exponential
 from pillar_core.methods import METHODS
 from pillar_core.splits import Transform
@@ -22,13 +22,11 @@ from pillar_core.types import NeighboringRelation, TrainResult
 
 SCORES = np.array([0, 3, 1, -2])
 DRAWS = 4000
-CHOICES = 3
-"""Of each fit; the contract draws each of them 4,000 times."""
 
 
 def frequencies(scores, *, epsilon, score_range):
     mechanism = ExponentialMechanism(epsilon, score_range, rng.stream(0, "choices"), Ledger())
-    return np.bincount([mechanism.choose(scores) for _ in range(DRAWS)], minlength=len(scores)) / DRAWS
+    return np.bincount(mechanism.choose_each(np.tile(scores, (DRAWS, 1))), minlength=len(scores)) / DRAWS
 
 
 def is_near(observed, law):
@@ -69,19 +67,18 @@ def test_bad_numbers_are_refused(epsilon, score_range):
 
 
 def choosing_case(*, score_range, tilt=1.0):
-    """A learner that picks CHOICES classes by twice their counts, in which a row's contributions spread by 2, at ε = 1 each."""
+    """A learner that picks a class by twice their counts, in which a row's contributions spread by 2, at ε = 1."""
 
     def fit(settings, view, streams, ledger):
         _, y = checks.private_rows(view)
         counts = np.bincount(y, minlength=view.facts.n_classes) * 2
         mechanism = Tilted(1.0, score_range, streams.secret("choice"), ledger, tilt=tilt)
         weights = np.zeros((view.facts.d, view.facts.n_classes), dtype=np.float32)
-        for _ in range(CHOICES):
-            weights[:, mechanism.choose(counts)] += 1
+        weights[:, mechanism.choose(counts)] += 1
         return TrainResult(LinearClassifier(Transform(), weights, np.zeros(view.facts.n_classes, dtype=np.float32)))
 
     case = case_for(METHODS["dp_sgd"])
-    method = dataclasses.replace(case.method, fit=fit, fit_many=None, cost=lambda settings, facts: repeat(exponential(1.0), CHOICES))
+    method = dataclasses.replace(case.method, fit=fit, fit_many=None, cost=lambda settings, facts: exponential(1.0))
     return dataclasses.replace(case, method=method, view=uneven(case.view))
 
 
