@@ -159,9 +159,8 @@ def numbers_of(frame: pd.DataFrame, columns: list[str]) -> Array:
     if not columns:
         raise DataError("the table has no feature columns beside label and split.")
     problems = []
-    for column in columns:
-        if not is_text(frame[column]):
-            continue
+    kinds = frame.dtypes
+    for column in (column for column in columns if not pd.api.types.is_numeric_dtype(kinds[column])):
         if not mostly_numbers(frame[column]):
             problems.append(f"column {column!r} holds words, not numbers: encode it as numbers, drop it, or name the label column label.")
             continue

@@ -143,10 +143,10 @@ def test_a_hospitals_table_with_words_gaps_and_identifiers(page: Any, fresh: str
 def test_private_x_rays_with_three_public_image_sets(page: Any, fresh: str, tmp_path: Path) -> None:
     sets = {name: pc.load_dataset(name) for name in ("pneumonia_mnist", "mnist", "fashion_mnist", "digits")}
     opened(page, f"{fresh}/answer")
-    bring(page, "upload", ("x-rays.npz", images(sets["pneumonia_mnist"], 1200)))
+    bring(page, "upload", ("x-rays.npz", images(sets["pneumonia_mnist"], 600)))
     page.get_by_text("Ready.").wait_for()
-    bring(page, "upload-candidates", *((f"{name}.npz", images(sets[name], 600)) for name in ("mnist", "fashion_mnist", "digits")))
-    expect(page.get_by_text("600 public rows")).to_have_count(3)
+    bring(page, "upload-candidates", *((f"{name}.npz", images(sets[name], 300)) for name in ("mnist", "fashion_mnist", "digits")))
+    expect(page.get_by_text("300 public rows")).to_have_count(3)
     page.get_by_role("button", name="Use these rows as private data").click()
     page.wait_for_url("**data=stored*")
     settled(page)
