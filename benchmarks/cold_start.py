@@ -35,7 +35,7 @@ IMPORTS = (
 )
 SHELL = '[data-testid="stApp"]'
 LANDMARKS = {
-    "": (("shell", SHELL), ("heading", '[data-testid="stMain"] h1'), ("hero", ".st-key-hero .main-svg")),
+    "": (("shell", SHELL), ("heading", '[data-testid="stMain"] h1'), ("hero", ".st-key-chart-hero .main-svg")),
     "explore": (
         ("shell", SHELL),
         ("heading", '[data-testid="stMain"] h1'),
