@@ -5,6 +5,7 @@ import streamlit as st
 from pages.frame import badges, local, navigation, receipts, words
 from pages.parts.geometry import views
 from pillar_core import geometry as geo
+from pillar_core.numerics import number_words
 
 settings = navigation.begin()
 if not receipts.look(settings):
@@ -20,7 +21,7 @@ badges.show_row(badges.NON_PRIVATE)
 numbers = {
     "energy": f"{100 * spectrum['cumulative'].iloc[k - 1]:.1f} %",
     "missed": f"{missed:.2f}",
-    "gap": f"{spectrum['gap'].iloc[k - 1]:.2g}",
+    "gap": number_words(spectrum["gap"].iloc[k - 1], 2),
     "best": f"{best['k'].iloc[0]:,.0f}",
 }
 of = f"{len(hyperplanes.pairs)} pairs{'' if is_complete else ', a preview'}"

@@ -27,6 +27,7 @@ from pillar_core.events import (
     RepeatAndSelectDpEvent,
     SelfComposedDpEvent,
 )
+from pillar_core.numerics import number_words
 
 T = TypeVar("T")
 
@@ -261,7 +262,7 @@ def _words(event: DpEvent) -> str:
         case ExponentialMechanismEvent():
             return f"exponential mechanism, ε = {event.epsilon_add_remove:.6g} (replace-one {event.epsilon_replace_one:.6g})"
         case PureEvent():
-            return f"({event.epsilon_add_remove:.6g}, {event.delta:.3g})-DP release"
+            return f"({event.epsilon_add_remove:.6g}, {number_words(event.delta, 3)})-DP release"
         case PersonSampledEvent():
             sample = f"Poisson sample, q = {event.sampling_probability:.6g}, of Gaussian, noise multiplier {event.noise_multiplier:.6g}"
             return f"{sample}, for up to {event.rows} rows of one person"

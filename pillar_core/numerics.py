@@ -1,4 +1,4 @@
-"""Safe-side bisection, log-spaced grids and the interval of a share, in float64."""
+"""Safe-side bisection, log-spaced grids and the interval of a share, in float64; and numbers as people write them."""
 
 import math
 from collections.abc import Callable
@@ -78,6 +78,17 @@ def wilson(share: float, count: int) -> tuple[float, float]:
     centre = (share + z * z / (2 * count)) / (1 + z * z / count)
     half = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / (1 + z * z / count)
     return max(0.0, min(share, centre - half)), min(1.0, max(share, centre + half))
+
+
+def superscript(number: int) -> str:
+    """`number` as an exponent: “⁻⁵”."""
+    return str(number).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
+def number_words(value: float, digits: int = 6) -> str:
+    """`value` in at most so many significant digits, as sentences have it: “0.001”, “10⁻⁵”, “2.5 × 10⁻⁷”."""
+    mantissa, _, power = f"{value:.{digits}g}".partition("e")
+    return f"{mantissa} × 10{superscript(int(power))}".removeprefix("1 × ") if power else mantissa
 
 
 def round_up(value: float, digits: int = 4) -> str:

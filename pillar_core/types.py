@@ -14,7 +14,7 @@ from pillar_core.errors import BudgetError, DataError, SettingError, shown
 from pillar_core.events import DpEvent
 from pillar_core.fingerprint import fingerprint
 from pillar_core.memo import Memo
-from pillar_core.numerics import round_up
+from pillar_core.numerics import number_words, round_up
 from pillar_core.params import DELTA
 
 Values = Mapping[str, Any]
@@ -412,7 +412,7 @@ class RunRecord:
     def __repr__(self) -> str:
         """Specification, guarantee and accuracy: no diagnostic, no weight."""
         accuracy = "none" if self.accuracy is None else f"{self.accuracy:.3f} (non-private)"
-        guarantee = f"ε ≤ {round_up(self.guarantee.epsilon.upper)} at δ = {self.guarantee.delta:g}"
+        guarantee = f"ε ≤ {round_up(self.guarantee.epsilon.upper)} at δ = {number_words(self.guarantee.delta)}"
         rows = f"{self.facts.n_private} private and {self.facts.n_public} public rows of {self.data!r}"
         return f"RunRecord({self.method} on {rows}: {guarantee}, accuracy {accuracy}, seed {self.seed})"
 

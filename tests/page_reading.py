@@ -62,6 +62,13 @@ def unexplained(app: AppTest) -> dict[str, str]:
     return {letter: text for letter, text in first.items() if not re.search(LETTERS.get(letter, "(?!)"), text)}
 
 
+def coded(app: AppTest) -> list[str]:
+    """Small numbers that a page's sentences, hints and figures write as code does: “= 1e-05”."""
+    nodes = [node.proto for node in (*app.main, *app.sidebar) if node.proto is not None and node.type not in ("code", "number_input")]
+    texts = [value for proto in nodes for _, value in proto.ListFields() if isinstance(value, str)]
+    return re.findall(r"(?m)(?:^|(?:=|<|≤|is|of|at|than|below) )\d[\d.]*e-\d+", "\n".join(texts))
+
+
 def _shown(node: Any) -> str:
     """What an element or block says by itself; of a figure, titles and notes."""
     fields = [] if node.proto is None else [(field.name, value) for field, value in node.proto.ListFields()]

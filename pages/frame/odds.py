@@ -11,6 +11,7 @@ from pages.frame.settings import Settings
 from pillar_core import accounting, plots
 from pillar_core.accounting.risk import turned_guesses
 from pillar_core.data import uploads
+from pillar_core.numerics import number_words
 from pillar_core.runs.statement import spent_event
 from pillar_core.types import RunRecord, Unit
 
@@ -30,7 +31,7 @@ def sentence(settings: Settings) -> str:
         f"At <b>ε = {settings.epsilon:g}</b>, an attacker who guesses whether a given {unit(settings.data)} took part is right at most "
         f"<b>{alone}</b> of the time, instead of 50 %. It is at most <b>{gaussian}</b> if all noise is Gaussian and every row enters every "
         "step. <span style='opacity:0.7'>Best attacker, prior 50:50, "
-        f"{relation_words(settings.relation, settings.data)}; δ = {settings.delta:g} is the slack in ε.</span>"
+        f"{relation_words(settings.relation, settings.data)}; δ = {number_words(settings.delta)} is the slack in ε.</span>"
     )
 
 

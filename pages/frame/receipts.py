@@ -16,7 +16,7 @@ from pillar_core.arrays import Json
 from pillar_core.data import uploads
 from pillar_core.fingerprint import fingerprint
 from pillar_core.memo import Memo
-from pillar_core.numerics import round_up
+from pillar_core.numerics import number_words, round_up
 from pillar_core.runs import private_tests, rankings, receipts
 from pillar_core.runs.evidence import evidence_page
 from pillar_core.runs.models import model_bytes
@@ -113,7 +113,7 @@ def _sum(settings: Settings, trainings: Sequence[Training]) -> str:
     used = [relation for relation in relations if any(training.relation == relation for training in trainings)] if ranked else []
     epsilons = [round_up(rankings.epsilon_of(ranked, delta=settings.delta, relation=relation)) for relation in used]
     tops = [f"ε = {epsilon} for one row {relations[relation]}" for epsilon, relation in zip(epsilons, used, strict=True)]
-    more = f" Rankings that you paid for on Public data come on top: {'; '.join(tops)}, δ = {settings.delta:g}." if tops else ""
+    more = f" Rankings that you paid for on Public data come on top: {'; '.join(tops)}, δ = {number_words(settings.delta)}." if tops else ""
     return f"{total}{more}"
 
 

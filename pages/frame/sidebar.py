@@ -15,6 +15,7 @@ from pillar_core import plots
 from pillar_core.arrays import Json
 from pillar_core.data import uploads
 from pillar_core.errors import PillarError
+from pillar_core.numerics import number_words
 
 
 def draw(*, are_near: bool) -> None:
@@ -91,8 +92,8 @@ def _draw_advanced(settings: Settings, *, knows_data: bool) -> None:
     if {"delta", "seed", "seeds", "accountant", "relation"} <= settings.hidden:
         return
     if knows_data and settings.delta * (rows := core.facts(settings).n_private) >= 1:
-        problem = f"δ = {settings.delta:g} is at least 1/n = {1 / rows:.2g}: such a guarantee allows publishing a whole row now and then."
-        st.error(f"{problem} Lower δ under Advanced.", icon=":material/warning:")
+        problem = f"δ = {number_words(settings.delta)} is at least 1/n = {number_words(1 / rows, 2)}: such a guarantee allows publishing"
+        st.error(f"{problem} a whole row now and then. Lower δ under Advanced.", icon=":material/warning:")
     with st.expander("Advanced", icon=":material/settings:"):
         number("delta", format="%.1e", step=1e-6)
         number("seed", step=1)

@@ -12,6 +12,7 @@ from pillar_core.errors import BudgetError
 from pillar_core.events import PersonSampledEvent, RandomAllocationEvent
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import DpEvent
+from pillar_core.numerics import number_words
 from pillar_core.types import PrivacyBudget
 
 Cost = Callable[[float], DpEvent]
@@ -160,6 +161,6 @@ def _infeasible(cost: Cost, budget: PrivacyBudget, accountant: Accountant) -> st
     least = accountant.epsilon(cost(LARGEST), delta=budget.delta, relation=budget.relation).upper
     would = f"epsilon of at least {least:.4g} would" if math.isfinite(least) else "a larger delta would"
     return (
-        f"no noise meets epsilon = {budget.epsilon:g} at delta = {budget.delta:g} ({budget.relation}): other parts of the run spend it; "
-        f"{would}, or fewer or cheaper other releases."
+        f"no noise meets epsilon = {budget.epsilon:g} at delta = {number_words(budget.delta)} ({budget.relation}): "
+        f"other parts of the run spend it; {would}, or fewer or cheaper other releases."
     )

@@ -10,6 +10,7 @@ from pillar_core.backbones.text import zero_shot_accuracy
 from pillar_core.commands import options as shared
 from pillar_core.commands.options import Commands
 from pillar_core.methods import METHODS
+from pillar_core.numerics import number_words
 from pillar_core.runs import receipts
 from pillar_core.runs.models import guarantee_card, model_bytes, write_model
 from pillar_core.runs.run import run_declared, solve_spec
@@ -68,8 +69,8 @@ def _plain(record: RunRecord) -> dict[str, Json]:
 
 def _words(record: RunRecord) -> str:
     guarantee = record.guarantee
-    upper = guarantee.epsilon.upper
-    budget = "no guarantee (ε = ∞)" if math.isinf(upper) else f"ε ≤ {upper:.6g} at δ = {guarantee.delta:g}, {guarantee.relation}"
+    upper, delta = guarantee.epsilon.upper, number_words(guarantee.delta)
+    budget = "no guarantee (ε = ∞)" if math.isinf(upper) else f"ε ≤ {upper:.6g} at δ = {delta}, {guarantee.relation}"
     accuracy = "no test rows" if record.accuracy is None else f"{100 * record.accuracy:.2f} % (non-private release of the test rows)"
     lines = {
         "method": METHODS[record.method].title,

@@ -7,6 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.arrays import Array
+from pillar_core.numerics import number_words
 from pillar_core.plots import marks
 from pillar_core.plots.theme import DASHES, INK, Mode, categorical, epsilon_value, fade, finish_by_name
 
@@ -66,7 +67,7 @@ def individual_losses(table: pd.DataFrame, *, mode: Mode = "light", stated: floa
     if median < 0.8 * stated:  # nearer, the two names would collide
         _mark(figure, median, f"half of the rows stay below {median:.2f}", ink.text, "dot", "left")
     _mark(figure, stated, f"stated for all: {stated:.3g}", marks.MARKED[mode], "solid", "right")
-    fields = {"rows": len(values), "delta": delta, "median": median, "largest": values.max(), "stated": stated}
+    fields = {"rows": len(values), "delta": number_words(delta), "median": median, "largest": values.max(), "stated": stated}
     return finish_by_name(figure, "individual_losses", mode=mode, title=exposure(values, stated), **fields)
 
 

@@ -5,6 +5,7 @@ import math
 import pandas as pd
 import plotly.graph_objects as go
 
+from pillar_core.numerics import number_words
 from pillar_core.plots import marks
 from pillar_core.plots.odds import one_in
 from pillar_core.plots.theme import DASHES, INK, Mode, categorical, fade, finish_by_name
@@ -21,25 +22,27 @@ def epsilon_against_steps(table: pd.DataFrame, *, mode: Mode = "light", delta: f
         words: marks.Looks = {"name": str(name), "hover": "%{fullData.name}: ε ≤ %{y:.4g} after %{x:,} steps"}
         marks.line(figure, rows["steps"], rows["epsilon"], colour, width=4 if place == 0 else 2, dash=dash, **words)
     figure.add_vline(x=present, line={"color": INK[mode].muted, "dash": "dash", "width": 1.2})
-    last = table[table["steps"] == table["steps"].max()]
-    figure.update_xaxes(range=[-0.03, math.log10(table["steps"].max()) + 0.03])  # else a phone shows all that has ticks
+    most = table["steps"].max()
+    last = table[table["steps"] == most]
+    ticks = marks.round_ticks(1, most) if most <= 200 else [10**power for power in range(1 + int(math.log10(most)))]
+    figure.update_xaxes(range=[-0.03, math.log10(most) + 0.03], tickvals=ticks)
     summary = "; ".join(f"{name} {value:.3g}" for name, value in last[["accountant", "epsilon"]].to_numpy())
-    return finish_by_name(figure, "epsilon_against_steps", mode=mode, delta=delta, summary=summary)
+    return finish_by_name(figure, "epsilon_against_steps", mode=mode, delta=number_words(delta), summary=summary)
 
 
 def epsilon_against_delta(table: pd.DataFrame, *, mode: Mode = "light", delta: float) -> go.Figure:
     """The privacy profile. table: columns epsilon, delta: at each pair the run is (ε, δ)-DP."""
     figure = go.Figure()
     colour = categorical(1, mode)[0]
-    hover = "ε = %{x:.3g} at δ = %{y:.2g}"
+    hover, words = "ε = %{x:.3g} at δ = %{text}", [number_words(value, 2) for value in table["delta"]]
     area: marks.Looks = {"fill": "tozeroy", "fillcolor": fade(colour, 0.08)}
-    marks.line(figure, table["epsilon"], table["delta"], colour, width=2.6, hover=hover, **area)
+    marks.line(figure, table["epsilon"], table["delta"], colour, width=2.6, hover=hover, text=words, **area)
     figure.add_hline(
         y=delta,
         line={"color": INK[mode].muted, "dash": "dash", "width": 1.2},
-        annotation={"text": f"δ = {delta:g}", "font": {"size": 13, "color": INK[mode].muted}},
+        annotation={"text": f"δ = {number_words(delta)}", "font": {"size": 13, "color": INK[mode].muted}},
     )
-    return finish_by_name(figure, "epsilon_against_delta", mode=mode, epsilon=table["epsilon"].iloc[0], least=table["delta"].iloc[0])
+    return finish_by_name(figure, "epsilon_against_delta", mode=mode, epsilon=table["epsilon"].iloc[0], least=words[0])
 
 
 def trade_off_curve(table: pd.DataFrame, *, mode: Mode = "light", advantage: float, best: float) -> go.Figure:

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from pillar_core import checks
 from pillar_core.arrays import Array
+from pillar_core.numerics import superscript
 from pillar_core.plots import marks, theme
 from pillar_core.plots.intervals import over_seeds
 
@@ -160,13 +161,9 @@ def component_graph(labels: Array, edges: Array, *, k: int, n_unlabelled: int, m
     plural = "s" if count != 1 else ""
     words: marks.Looks = {"title": f"{count} component{plural}: {count} bit{plural} left to learn in private", "edges": len(edges)}
     words |= {"unlabelled": n_unlabelled, "variables": len(component_of), "components": count, "sizes": first_sizes}
-    words |= {"left": f"2{_superscript(count)}", "all": f"2{_superscript(len(component_of))}"}
+    words |= {"left": f"2{superscript(count)}", "all": f"2{superscript(len(component_of))}"}
     words["apart"] = f" Still apart: {count - 2} too many." if count > 2 else ""
     return theme.finish_by_name(figure, "component_graph", mode=mode, **words)
-
-
-def _superscript(number: int) -> str:
-    return str(number).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
 def component_table(labels: Array, *, k: int) -> pd.DataFrame:

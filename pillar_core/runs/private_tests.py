@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pillar_core.fingerprint import fingerprint
-from pillar_core.numerics import round_up
+from pillar_core.numerics import number_words, round_up
 from pillar_core.runs.spent import Spendings
 from pillar_core.types import BY_COIN, Classifier, FeatureSet, NeighboringRelation, Provenance, RunRecord, Unit
 
@@ -141,7 +141,7 @@ def lines(record: RunRecord) -> list[str]:
         words.append("Training and tests protect different units, so no one ε covers both.")
     else:
         why = larger(form["has_coin"]) if form["has_coin"] and guarantee.relation == NeighboringRelation.ADD_OR_REMOVE_ONE else SUM
-        words.append(f"Training and tests together: ε ≤ {round_up(total)} at δ = {guarantee.delta:g}, {why}.")
+        words.append(f"Training and tests together: ε ≤ {round_up(total)} at δ = {number_words(guarantee.delta)}, {why}.")
     return [*words, *([SHOWN] if form["is_shown"] else [])]
 
 

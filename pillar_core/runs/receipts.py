@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pillar_core.fingerprint import fingerprint
 from pillar_core.methods import METHODS
-from pillar_core.numerics import round_up
+from pillar_core.numerics import number_words, round_up
 from pillar_core.runs import private_tests
 from pillar_core.runs.private_tests import PrivateTest
 from pillar_core.runs.spent import Spendings
@@ -29,7 +29,7 @@ class Training:
     @property
     def words(self) -> str:
         """What was spent on which rows."""
-        loss = "ε = ∞: it protects nobody," if math.isinf(self.epsilon) else f"ε = {round_up(self.epsilon)}, δ = {self.delta:g}"
+        loss = "ε = ∞: it protects nobody," if math.isinf(self.epsilon) else f"ε = {round_up(self.epsilon)}, δ = {number_words(self.delta)}"
         persons = f", of which no person has more than {self.rows_per_person}" if self.rows_per_person else ""
         return f"{self.learner} spent {loss} on {self.rows:,} rows of {self.data}{persons}."
 
@@ -68,7 +68,7 @@ def total(rows: str, tests: Sequence[PrivateTest], *, has_coin: bool | str = Fal
     for relation, most in dict.fromkeys((training.relation, training.rows_per_person) for training in trainings):
         same = [training for training in trainings if (training.relation, training.rows_per_person) == (relation, most)]
         epsilon, count = sum(training.epsilon for training in same), f"{len(same)} training{'s' * (len(same) > 1)}"
-        loss = f"ε = {round_up(epsilon)}, δ = {sum(training.delta for training in same):.3g} in {count}"
+        loss = f"ε = {round_up(epsilon)}, δ = {number_words(sum(training.delta for training in same), 3)} in {count}"
         unit = f"one {Unit(most)} {'replaced' if relation == 'replace_one' else 'added or removed'}"
         with_tests = private_tests.epsilon_together(epsilon, tests, (relation, most), has_coin=has_coin)
         more = f", ε = {round_up(with_tests)} with {len(tests)} private test{'s' * (len(tests) > 1)}" if with_tests else ""

@@ -17,6 +17,7 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import DpEvent, Ledger, compose, describe, of_person
 from pillar_core.methods import METHODS, Method
 from pillar_core.methods.parts.fields import HasMoments
+from pillar_core.numerics import number_words
 from pillar_core.rng import Streams
 from pillar_core.runs import private_tests
 from pillar_core.runs.models import in_sight
@@ -362,7 +363,8 @@ def _record(plan: RunPlan, result: TrainResult, split: SemiPrivateSplit, seconds
     scores = _test_metrics(result, split)
     notes = [*split.notes, *result.notes]
     if plan.guarantee.delta >= 1 / plan.view.facts.n_private:
-        notes.append(f"δ = {plan.guarantee.delta:g} is at least 1/n: such a guarantee allows publishing a whole row now and then. Lower δ.")
+        problem = f"δ = {number_words(plan.guarantee.delta)} is at least 1/n"
+        notes.append(f"{problem}: such a guarantee allows publishing a whole row now and then. Lower δ.")
     if plan.seed is not None and plan.method.is_private:
         notes.append("experiment, not for release: whoever knows the seed can subtract the noise.")
     if plan.is_exact and not has_exact_products(str(training_device())):

@@ -7,7 +7,7 @@ from pillar_core import accounting
 from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import DpEvent, describe, of_person
 from pillar_core.methods import METHODS
-from pillar_core.numerics import round_up
+from pillar_core.numerics import number_words, round_up
 from pillar_core.runs import private_tests
 from pillar_core.runs.versions import VERSION
 from pillar_core.types import Guarantee, NeighboringRelation, PublicUse, RunRecord, Values
@@ -56,7 +56,7 @@ def statement(record: RunRecord) -> Statement:
     choice = _choice(guarantee)
     most, unit, tests = guarantee.rows_per_person, guarantee.unit.definition, private_tests.lines(record)
     counted_by = f"{guarantee.accountant}; ε is its upper end" if guarantee.has_releases else "none needed, no private row was read"
-    loss = f"ε ≤ {round_up(upper)} at δ = {guarantee.delta:g}" if math.isfinite(upper) else "none: ε is infinite"
+    loss = f"ε ≤ {round_up(upper)} at δ = {number_words(guarantee.delta)}" if math.isfinite(upper) else "none: ε is infinite"
     lines = [
         f"Model: {learner.title}, from {record.facts.n_private:,} private examples of {record.facts.n_classes} classes.",
         f"Privacy loss: {loss}. Neighbouring data differ in {_RELATIONS[guarantee.relation].format(guarantee.unit.examples)}.",
@@ -74,9 +74,8 @@ def statement(record: RunRecord) -> Statement:
         "the same rows, whose losses add up.",
     ]
     if guarantee.delta * record.facts.n_private >= 1 and guarantee.has_releases:
-        lines.append(
-            f"δ is at least 1/n = {1 / record.facts.n_private:.2g}: such a guarantee would allow publishing a random row outright."
-        )
+        least = f"δ is at least 1/n = {number_words(1 / record.facts.n_private, 2)}"
+        lines.append(f"{least}: such a guarantee would allow publishing a random row outright.")
     if record.seed is not None and guarantee.has_releases:
         lines.insert(0, "NOT FOR RELEASE: this run has a known seed, and whoever knows it can subtract the noise.")
     fields = {

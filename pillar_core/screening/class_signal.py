@@ -31,7 +31,7 @@ from pillar_core.errors import DataError, SettingError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism
-from pillar_core.numerics import round_up
+from pillar_core.numerics import number_words, round_up
 from pillar_core.rng import Stream, Streams, stream
 from pillar_core.screening.batches import MIXTURE
 from pillar_core.screening.ranking import APART, LEVEL, rank_table, row_of
@@ -264,6 +264,6 @@ def guarantee(ledger: Ledger, covers: str, delta: float, n: int, seed: int | Non
     )
     secret = "" if seed is None else " The seed of the noise is known: an experiment, not for release."
     return (
-        f"ε ≤ {added} with a slack of δ = {delta:g}, for one row added or removed; ε ≤ {replaced} for one row replaced. "
+        f"ε ≤ {added} with a slack of δ = {number_words(delta)}, for one row added or removed; ε ≤ {replaced} for one row replaced. "
         f"{covers} The number of private rows, {n:,}, and the classes count as public.{APART}{secret}"
     )

@@ -14,7 +14,7 @@ from pillar_core.errors import DataError, SettingError, UnsupportedError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import draw_batch, poisson_sample
-from pillar_core.numerics import half_width, round_up
+from pillar_core.numerics import half_width, number_words, round_up
 from pillar_core.rng import Streams, stream
 from pillar_core.screening import release as releases
 from pillar_core.screening.gsd import Side
@@ -195,11 +195,11 @@ def _guarantee(task: Screening, spent: DpEvent, upper: float, delta: float) -> s
     replaced = round_up(accounting.epsilon(spent, delta=delta, relation=NeighboringRelation.REPLACE_ONE, accountant="auto").upper)
     entry = "all private rows enter" if q == 1 else f"each private row enters with probability {q:.3g}, independently of the others"
     promise = (
-        f"ε ≤ {round_up(upper)} with a slack of δ = {0 if pure else delta:g}, for one row added or removed; ε ≤ {replaced} for one row "
-        f"replaced. This covers the table as a whole: {entry} and gets a random label of its own, so one row more or less changes one "
-        f"clipped term of each sum released. The number of private rows, {n:,}, and the size and colour of their images count as public."
+        f"ε ≤ {round_up(upper)} with a slack of δ = {number_words(0 if pure else delta)}, for one row added or removed; ε ≤ {replaced} for "
+        f"one row replaced. This covers the table as a whole: {entry} and gets a random label of its own, so one row more or less changes "
+        f"one clipped term of each sum released. The number of private rows, {n:,}, and their images' size and colour count as public."
     )
-    loose = f" δ = {delta:g} is at least 1/{n:,}: lower it." if delta >= 1 / n and not pure else ""
+    loose = f" δ = {number_words(delta)} is at least 1/{n:,}: lower it." if delta >= 1 / n and not pure else ""
     secret = " The seed of the noise is known: an experiment, not for release."
     if task.seed is None:
         secret = " It holds if nobody reads the low bits of the noise, which was drawn in floating point."

@@ -12,6 +12,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner import script_cache
 from streamlit.testing.v1 import AppTest, local_script_runner
 
+from page_reading import coded
 from pages.frame import memory
 from pillar_core.backbones import extraction, shipped
 from pillar_core.data import reader
@@ -42,12 +43,13 @@ def driven_once() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def no_exception(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever a test does on a page, the page shows no exception."""
+    """Whatever a test does on a page, the page shows no exception, and no number in a sentence as code writes it."""
     run = AppTest._run
 
     @functools.wraps(run)
     def checked(app: AppTest, *asked: Any, **named: Any) -> AppTest:
         assert not run(app, *asked, **named).exception
+        assert coded(app) == []
         return app
 
     monkeypatch.setattr(AppTest, "_run", checked)

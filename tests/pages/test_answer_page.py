@@ -254,7 +254,7 @@ def test_a_private_test_of_persons_counts_all_rows_of_one(start, monkeypatch):
         said = archive.read("statement.txt").decode()
     assert "for one person, with all of their private examples, of which at most 2 are used of the test rows" in said
     assert "Training and ε = 2 of this test and earlier ones: ε = 2 together, the larger of the two, as you state" in words(app)
-    assert "Training and tests together: ε ≤ 1 at δ = 1e-05, the larger of the two" in said
+    assert "Training and tests together: ε ≤ 1 at δ = 10⁻⁵, the larger of the two" in said
 
 
 def test_a_training_is_charged_with_a_receipt_and_a_further_one_asks_first(start, monkeypatch):
@@ -265,12 +265,12 @@ def test_a_training_is_charged_with_a_receipt_and_a_further_one_asks_first(start
     assert "model-file" not in handed
     app.button(key="answer-train").click().run()
     (said,) = [item.value for item in app.info if "spent" in item.value]
-    assert "spent ε = 1, δ = 1e-05 on 410 rows of" in said
-    assert "Sum for these rows so far: ε = 1, δ = 1e-05 in 1 training, for one row added or removed." in said
+    assert "spent ε = 1, δ = 10⁻⁵ on 410 rows of" in said
+    assert "Sum for these rows so far: ε = 1, δ = 10⁻⁵ in 1 training, for one row added or removed." in said
     first = handed["model-file"]()
     assert handed["model-file"]() == first
     evidence = html.unescape(handed["model-evidence"]().decode())
-    assert "Sum for these rows so far: ε = 1, δ = 1e-05 in 1 training, for one row added or removed." in evidence
+    assert "Sum for these rows so far: ε = 1, δ = 10⁻⁵ in 1 training, for one row added or removed." in evidence
     assert "410 private examples" in evidence
     for place in ("answer-train", "answer-paid"):
         assert app.button(key=place).disabled, "asks first"
@@ -280,7 +280,7 @@ def test_a_training_is_charged_with_a_receipt_and_a_further_one_asks_first(start
     app.button(key="answer-train").click().run()
     assert app.button(key="answer-train").disabled
     again = start("answer", data="breast_cancer", epsilon="1")
-    assert "ε = 2, δ = 2e-05 in 2 trainings" in " ".join(item.value for item in again.info)
+    assert "ε = 2, δ = 2 × 10⁻⁵ in 2 trainings" in " ".join(item.value for item in again.info)
     assert handed["model-file"]() != first, "secret noise is drawn anew"
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pillar_core.grouping import grouped
 from pillar_core.memo import Memo
-from pillar_core.numerics import round_up
+from pillar_core.numerics import number_words, round_up
 from pillar_core.rng import Streams
 
 
@@ -64,6 +64,11 @@ def test_the_least_recently_used_entry_leaves_first_and_a_failure_is_not_kept() 
 )
 def test_limits_are_said_in_four_digits_from_above(value, words):
     assert round_up(value) == words
+
+
+def test_small_numbers_are_written_with_powers_of_ten():
+    written = {0.0: "0", 0.0001: "0.0001", 1e-5: "10⁻⁵", 2.5e-7: "2.5 × 10⁻⁷", 1.2345678e-12: "1.23457 × 10⁻¹²"}
+    assert {value: number_words(value) for value in written} == written
 
 
 @pytest.mark.parametrize("digits", [3, 4, 6])

@@ -10,7 +10,7 @@ from pages.frame import badges, core, local, memory, odds, theme, words
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pillar_core import accounting, plots
-from pillar_core.numerics import round_up
+from pillar_core.numerics import number_words, round_up
 from pillar_core.studies import privacy_tables
 from pillar_core.studies.privacy_tables import GaussianSetting
 from pillar_core.types import EpsilonBounds
@@ -82,7 +82,7 @@ def numbers(setting: GaussianSetting) -> None:
         "lower": f"{bounds.lower:.4g}",
         "gain": plots.guessed_right(gain / 2),
     }
-    words.metrics("accounting", values, delta=setting.delta, relation=odds.relation_words(setting.relation))
+    words.metrics("accounting", values, delta=number_words(setting.delta), relation=odds.relation_words(setting.relation))
 
 
 def against_steps(setting: GaussianSetting, settings: Settings) -> None:
@@ -128,8 +128,8 @@ def noise(setting: GaussianSetting, settings: Settings) -> None:
 def rules(setting: GaussianSetting, settings: Settings) -> None:
     """The same noise under both adjacencies and three samplers."""
     table = _samplers(setting)
-    share = f"{100 * setting.sampling_probability:g} %"
-    caption = f"σ = {setting.noise_multiplier:.3g}, {setting.steps:,} steps, batch share {share}, δ = {setting.delta:g}. Upper ends."
+    noise = f"σ = {setting.noise_multiplier:.3g}, {setting.steps:,} steps, batch share {100 * setting.sampling_probability:g} %"
+    caption = f"{noise}, δ = {number_words(setting.delta)}. Upper ends."
     drawn = plots.bars_of_epsilon(table, mode=theme.mode(), title="The same noise, other rules, another ε", caption=caption)
     show_figure(drawn, table, FigureInfo("samplers", settings, [badges.THEORY]))
     words.say("shuffled", st.warning, icon="shuffle")

@@ -156,7 +156,7 @@ def _table(lines: pd.DataFrame) -> None:
     percent["epsilon_upper"] = percent["epsilon_upper"].map("{:.4g}".format).replace({"nan": "", "inf": "∞"})  # what never ran spent none
     columns = words.columns("learners")
     filled = percent[list(columns)].dropna(axis=1, how="all")
-    st.dataframe(filled, hide_index=True, key="compare-table", column_config=columns)
+    st.dataframe(filled, hide_index=True, key="compare-table", column_config=columns, placeholder="")
 
 
 _SEVERAL = (0.3, 1.0, 3.0)

@@ -16,7 +16,7 @@ from pillar_core.auditing.membership import FEWEST_ALARMS
 from pillar_core.data import uploads
 from pillar_core.ledger import of_person
 from pillar_core.methods import METHODS
-from pillar_core.numerics import round_up
+from pillar_core.numerics import number_words, round_up
 from pillar_core.studies import privacy_tables
 from pillar_core.studies.evidence import attacks as evidence
 from pillar_core.studies.evidence import one_run, reconstruction, score_leak
@@ -41,7 +41,7 @@ def leak(settings: Settings) -> None:
     badges.show_row(*badges.DIAGNOSTIC)
     numbers = {
         "distance": f"{study.distance:.4f}",
-        "moves": f"{study.largest_movement:.2g}",
+        "moves": number_words(study.largest_movement, 2),
         "sure": f"{100 * sure['success']:.0f} %",
         "paper": f"{100 * table.iloc[-1]:.1f} %",
     }
@@ -179,8 +179,8 @@ def _numbers(record: RunRecord, attacks: list[Attack], ceiling: accounting.Trade
         "epsilon": round_up(record.guarantee.epsilon.upper),
     }
     relation = odds.relation_words(str(record.guarantee.relation), settings.data)
-    fields = {"name": best.name, "turned": plots.one_in(allowed / 2, end=""), "delta": record.guarantee.delta, "relation": relation}
-    words.metrics("attack", numbers, **fields)
+    fields = {"name": best.name, "turned": plots.one_in(allowed / 2, end=""), "relation": relation}
+    words.metrics("attack", numbers, delta=number_words(record.guarantee.delta), **fields)
 
 
 def _most_exposed(losses: Individuals, settings: Settings) -> None:

@@ -14,7 +14,7 @@ from pillar_core import accounting, auditing, plots
 from pillar_core.auditing import Audit, Fault
 from pillar_core.auditing.fault_injection import Finding
 from pillar_core.errors import UnsupportedError
-from pillar_core.numerics import round_up
+from pillar_core.numerics import number_words, round_up
 from pillar_core.studies import privacy_tables
 from pillar_core.studies.evidence import attacks as evidence
 from pillar_core.studies.evidence import verdict as verdicts
@@ -103,7 +103,7 @@ def _result(outcome: CanaryAudit, settings: Settings) -> None:
         "claimed": f"ε ≤ {round_up(outcome.claimed_epsilon, 3)}",
         "proved": f"ε ≥ {outcome.certified_epsilon:.3g}",
         "noticed": f"ε ≥ {outcome.noticed_epsilon:.3g}",
-        "p": f"{outcome.finding.p_value:.2g}",
+        "p": _small(outcome.finding.p_value),
     }
     words.metrics("trials", numbers)
     _show_worlds(outcome.finding, outcome.claimed.mu, FigureInfo("audit_worlds", settings))
@@ -143,8 +143,8 @@ def _verdict(outcome: Audit, claim: float) -> None:
 
 
 def _small(p: float) -> str:
-    """A p-value; beyond 1e-99 the size says nothing more."""
-    return f"{p:.2g}" if p > 1e-99 else "below 1e-99"
+    """A p-value; below 10⁻⁹⁹ the size says nothing more."""
+    return number_words(p, 2) if p > 1e-99 else "below 10⁻⁹⁹"
 
 
 @memory.cache(max_entries=32, show_spinner="Auditing every fault …")

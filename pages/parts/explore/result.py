@@ -16,6 +16,7 @@ from pages.frame.settings import Settings
 from pillar_core import mode, plots
 from pillar_core.data import uploads
 from pillar_core.errors import PillarError
+from pillar_core.numerics import number_words
 from pillar_core.runs import rankings
 from pillar_core.runs.models import PAID_WAYS, UNPAID, in_sight
 from pillar_core.runs.receipts import training_on
@@ -87,8 +88,8 @@ def summary(record: RunRecord, settings: Settings) -> Any:
         second.metric(
             "ε, upper bound" if record.guarantee.covers_choice else "ε, choice unpaid",
             f"{guarantee.epsilon.upper:.4g}".replace("inf", "∞"),
-            help=f"What really ran, at δ = {guarantee.delta:g}, counted by “{guarantee.accountant}”: {'; '.join(guarantee.events)}. "
-            f"Adjacency: {odds.relation_words(str(guarantee.relation), settings.data)}.",
+            help=f"What really ran, at δ = {number_words(guarantee.delta)}, counted by “{guarantee.accountant}”: "
+            f"{'; '.join(guarantee.events)}. Adjacency: {odds.relation_words(str(guarantee.relation), settings.data)}.",
         )
         hint = " ".join([f"Used by the model, of {record.facts.d:,} features.", *record.notes])
         last.metric("Directions", _directions(record, settings), help=hint)

@@ -16,6 +16,7 @@ from pages.parts.explore import curves
 from pillar_core import geometry as geo
 from pillar_core import plots
 from pillar_core.fingerprint import fingerprint
+from pillar_core.numerics import number_words
 from pillar_core.plots import k_curves
 from pillar_core.splits import Transform, has_units
 from pillar_core.studies import geometry
@@ -187,7 +188,7 @@ def _xi(settings: Settings) -> None:
         work = jobs.Work(f"Separate all {_WHICH[which]}", cost="Spends no ε: a non-private diagnostic.", total=total)
         jobs.panel([{"kind": "separators", **separation.payload}], work)
     if "dp_pca" in kinds:
-        words.say("noised_directions", settings=settings)
+        words.say("noised_directions", epsilon=settings.epsilon, delta=number_words(settings.delta))
 
 
 def _margins(settings: Settings) -> None:

@@ -12,6 +12,7 @@ from pages.frame import badges, core, exports, local, memory, shares, theme, wor
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pillar_core import plots
+from pillar_core.numerics import number_words
 from pillar_core.runs import records
 from pillar_core.runs import versions as made
 
@@ -34,7 +35,7 @@ def command(runs: pd.DataFrame) -> str:
 
 FILTERS = {"dataset": "Data", "method": "Learner", "k": "k", "epsilon": "ε"}
 _MOST_EXPORTED = 200
-_COLUMNS = ("data", "learner", "k", "epsilon", "public_fraction", "mean", "low", "high", "seeds", "epsilon_upper", "seconds")
+_COLUMNS = ("data", "learner", "k", "epsilon", "mean", "low", "high", "seeds", "epsilon_upper", "public_fraction", "seconds")
 
 
 def panel(settings: Settings, runs: pd.DataFrame) -> None:
@@ -157,7 +158,7 @@ def _code(value: object) -> str:
 
 def _text(value: object) -> str:
     """A value in words for people."""
-    return _word(_code(value))
+    return number_words(value) if isinstance(value, float) and 0 < value < 1 else _word(_code(value))
 
 
 def _word(code: str) -> str:

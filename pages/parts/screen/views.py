@@ -19,7 +19,7 @@ from pillar_core import mode, plots
 from pillar_core.arrays import Array
 from pillar_core.data import uploads
 from pillar_core.errors import PillarError
-from pillar_core.numerics import round_up
+from pillar_core.numerics import number_words, round_up
 from pillar_core.registry import toml_tables
 from pillar_core.runs import rankings
 from pillar_core.screening import SCORES
@@ -56,7 +56,7 @@ def summary(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     if choice.is_paid:
         paid = history.paid_rankings(dataclasses.replace(settings, data=choice.private))
         total = round_up(rankings.epsilon_of(paid, delta=settings.delta, relation="add_or_remove_one"), 3)
-        fields = {"title": plain.text(screening_sets.title(choice.private)), "count": len(paid), "delta": settings.delta}
+        fields = {"title": plain.text(screening_sets.title(choice.private)), "count": len(paid), "delta": number_words(settings.delta)}
         words.say("ranking_paid", st.success, icon="receipt_long", value=value, total=total, **fields)
 
 

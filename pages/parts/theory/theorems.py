@@ -12,7 +12,7 @@ from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pillar_core import params, plots, theory
 from pillar_core.data.generators import gaussian_mixture
-from pillar_core.numerics import geometric_grid
+from pillar_core.numerics import geometric_grid, number_words
 from pillar_core.studies import playgrounds
 from pillar_core.theory import CALCULATORS, Calculator, Form, Outcome, Value
 from pillar_core.theory.components import ComponentGraph
@@ -177,8 +177,7 @@ def format_number(value: float) -> str:
         return f"{value:.3g}"
     if abs(value) < 1e7 and abs(value) >= 10:
         return f"{math.ceil(value) if value > 100 else round(value, 1):,}"
-    digits, power = f"{value:.2e}".split("e")
-    return f"{digits} · 10{str(int(power)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
+    return number_words(value, 3)
 
 
 def _curves(inputs: Values, settings: Settings) -> None:

@@ -24,6 +24,7 @@ from pillar_core.mechanisms.printed_noisy_sgd import PrintedNoisySgd, printed_ev
 from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs, words_of
 from pillar_core.methods.parts import halfspaces, rules
 from pillar_core.methods.parts.fields import toml_setting
+from pillar_core.numerics import number_words
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import NeighboringRelation, PrivacyBudget, PublicFacts, TrainResult
@@ -81,7 +82,7 @@ def resolve_schedule(settings: PillarNoisySgdSettings, facts: PublicFacts, budge
         if budget is None:
             raise SettingError("runs_delta must be given where epsilon is not: there is no budget to take half of.")
         settings = dataclasses.replace(settings, runs_delta=budget.delta / 2)
-        why.append(f"runs_delta = {settings.runs_delta:.3g}: half of δ.")
+        why.append(f"runs_delta = {number_words(budget.delta / 2, 3)}: half of δ.")
     return Plan(settings, tuple(why))
 
 

@@ -30,6 +30,7 @@ from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs, words_of
 from pillar_core.methods.parts import rules, voting
 from pillar_core.methods.parts.fields import toml_setting
+from pillar_core.numerics import number_words
 from pillar_core.rng import Streams
 from pillar_core.splits import View
 from pillar_core.splits.transform import bits_of, in_whole_numbers
@@ -124,7 +125,7 @@ def fit_many(view: View, runs: list[Run[PateSettings]]) -> Iterator[TrainResult]
         result = voting.student(z_seen, noisy[confident], prepared, learns=settings.student, mechanism=mechanism)
         std = voting.noise_std(mechanism)
         epsilon = data_dependent_epsilon(votes[answered], std, delta=ANNOTATION_DELTA) if std > 0 else math.inf
-        annotation = {f"data-dependent ε of the answers at δ = {ANNOTATION_DELTA:g}": (epsilon, Provenance.NON_PRIVATE)}
+        annotation = {f"data-dependent ε of the answers at δ = {number_words(ANNOTATION_DELTA)}": (epsilon, Provenance.NON_PRIVATE)}
         yield dataclasses.replace(result, diagnostics=annotation)
 
 

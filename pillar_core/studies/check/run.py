@@ -9,6 +9,7 @@ import numpy as np
 from pillar_core import accounting, checks
 from pillar_core.accounting.gaussian_runs import batches, sampler_cost
 from pillar_core.errors import PillarError, SettingError, UnsupportedError
+from pillar_core.numerics import number_words
 from pillar_core.studies.check.formulas import RELATIONS, SAMPLERS, Reported, noise_for, reported_by, solve_noise
 from pillar_core.studies.check.script import Reading, Value, read_script
 from pillar_core.studies.check.words import ALTERNATIVES, FIELDS, LIMITS, SAID
@@ -99,7 +100,7 @@ def _merge_numbers(said_by_caller: Mapping[str, Value], reading: Reading) -> tup
         values[name] = value
     if reading.library == "fastdp" and "delta" not in values and "n" in values:
         values["delta"] = 1 / (2 * values["n"])
-        problems.append(f"No δ is said: fastDP takes 1/(2n) = {values['delta']:.3g}.")
+        problems.append(f"No δ is said: fastDP takes 1/(2n) = {number_words(values['delta'], 3)}.")
     if said_by_caller["batch_size"] is None and "batch_size" in values:
         values["batch_size"] *= _batches_a_step(reading)
     return values, problems
@@ -244,7 +245,8 @@ def _problems(counted: Values, passes: float, factor: float, reading: Reading) -
         "automatic": clipping == "automatic",
         "fastdp": reading.library == "fastdp",
     }
-    numbers = {"delta": delta, "product": delta * n, "most": 0.1 / n, "example": 0.01 / n, "whole": with_incomplete}
+    numbers = {"delta": number_words(delta), "product": delta * n, "whole": with_incomplete}
+    numbers |= {"most": number_words(0.1 / n, 1), "example": number_words(0.01 / n, 1)}
     return [
         words.format(**numbers, steps=counted["steps"], passes=math.ceil(passes)) for name, words in SAID["problems"].items() if is_so[name]
     ]

@@ -21,6 +21,7 @@ from pillar_core.arrays import Json
 from pillar_core.data import DATASETS
 from pillar_core.errors import DataError
 from pillar_core.methods import METHODS
+from pillar_core.numerics import number_words
 from pillar_core.plots import k_curves
 from pillar_core.plots.odds import guessed_right
 from pillar_core.plots.theme import Mode, epsilon_colour, method_style
@@ -200,8 +201,8 @@ def _about(dataset: str, runs: pd.DataFrame, link: str) -> str:
         + (" These rows are generated, so accuracies say nothing about real data." if card and card.synthetic else ""),
         f"<b>Setting.</b> {html.escape(chosen)}.",
         f"<b>Privacy.</b> ε protects {unit.definition}; neighbouring data differ by {_RELATIONS[str(first['relation'])]} (or {unit}). "
-        f"Each ε is an upper bound at δ = {first['delta']:g} for one training with secret noise. The best attacker has even prior "
-        "odds and knows all other rows.",
+        f"Each ε is an upper bound at δ = {number_words(first['delta'])} for one training with secret noise. The best attacker has "
+        "even prior odds and knows all other rows.",
         "<b>These are experiments.</b> Each number is measured on test rows over seeds, and its interval (95 %, Student's t) holds the "
         "seeds alone. Test accuracy is not protected by ε, and k was not chosen privately.",
         f"<b>It holds if</b> {html.escape('; '.join(assumptions))}.",

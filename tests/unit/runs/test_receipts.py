@@ -36,7 +36,7 @@ def test_trainings_of_the_same_rows_add_up_whatever_share_is_public():
     content = receipts.content_of(rows)
     store.default().prune(max_bytes=0)
     assert [training.rows for training in receipts.of_rows(content)] == [180, 140, 140]
-    first, second = "ε = 1.5, δ = 2e-05 in 2 trainings", "ε = 2, δ = 0 in 1 training, for one row replaced"
+    first, second = "ε = 1.5, δ = 2 × 10⁻⁵ in 2 trainings", "ε = 2, δ = 0 in 1 training, for one row replaced"
     assert receipts.total(content, ()) == f"Sum for these rows so far: {first}, for one row added or removed; {second}."
     assert receipts.of_rows(receipts.content_of(features(seed=1))) == ()
     with pytest.raises(StoreError, match="another training of these rows"):
@@ -59,7 +59,7 @@ def test_a_model_saved_from_python_is_charged_once(tmp_path):
     assert receipts.of_rows(content) == ()
     for _ in range(2):
         pc.save_model(release, tmp_path / "model.zip", split=split)
-    assert "ε = 1, δ = 1e-05 in 1 training, for one row replaced" in receipts.total(content, ())
+    assert "ε = 1, δ = 10⁻⁵ in 1 training, for one row replaced" in receipts.total(content, ())
     pc.save_model(pc.run("pillar", split, epsilon=1.0, seed=None), tmp_path / "model.zip", split=split)
     pc.save_model(pc.run("only_public", split, seed=None), tmp_path / "model.zip", split=split)
     assert len(receipts.of_rows(content)) == 2
@@ -73,11 +73,11 @@ def test_commands_print_the_receipt_of_a_release_and_of_nothing_else(command, tm
     asked = [command, "--dataset", str(tmp_path / "ward.npz"), "--public-fraction", "0.2", "--epsilon", "1"]
     assert main([*asked]) == 0
     assert "spent ε" not in capsys.readouterr().out
-    for place in (1, 2):
+    for place, delta in ((1, "10⁻⁵"), (2, "2 × 10⁻⁵")):
         assert main([*asked, "--release", "--export", str(tmp_path / "model.zip")]) == 0
         said = capsys.readouterr().out
         assert "of which no person has more than 2." in said
-        assert f"Sum for these rows so far: ε = {place}, δ = {place}e-05 in {place} training" in said
+        assert f"Sum for these rows so far: ε = {place}, δ = {delta} in {place} training" in said
         assert "for one person with up to 2 rows added or removed" in said
 
 
