@@ -88,9 +88,9 @@ def lines(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def data_words(dataset: str, features: str = "") -> str:
-    """A data set's name for people: its title, or for rows that a user brought the name that they came under, else their key."""
+    """A data set's name for people: its short title, or for rows that a user brought the name that they came under, else their key."""
     if dataset in DATASETS:
-        return DATASETS[dataset].title
+        return DATASETS[dataset].short_title
     if not dataset.startswith((uploads.PREFIX, "given:")):
         return dataset
     brought = uploads.card(dataset)

@@ -29,7 +29,15 @@ BY_CLASS: Values = {**SHARED, "method": "non_private", "k": 19}
 COMPARISON: Values = {**SHARED, "method": list(COMPARED), "epsilon": list(HERO_EPSILONS)}
 """What Compare opens with; the run that Explore opens with is among it."""
 PUBLISHED: Values = {**SHARED, "method": ["dp_sgd", "dp_pca", "jl", "gep", "adadps", "pillar"], "epsilon": [0.1, 0.3, 0.7]}
-"""What Papers opens with: the learners and budgets of PILLAR's Table II."""
+"""What Papers opens with: the learners and budgets of PILLAR's Table II; chest x-rays at three seeds."""
+FEW_LABELS: Values = {
+    "dataset": SHARED["dataset"],
+    "public_per_class": 2,
+    "method": ["non_private", "only_public", "noisy_gd", "ppgd", "adamix"],
+    "epsilon": [1.0, 3.0],
+    "seed": [0, 1, 2],
+}
+"""What Papers opens with for AdaMix: the learners and budgets of its Table 1."""
 OPENING_K = {
     "fashion_mnist": (3, 10, 20, 40, 160),
     "mnist": (3, 10, 20, 40, 160),
@@ -47,7 +55,8 @@ def grids() -> list[Values]:
         for grid in GRIDS:
             ks_of_grid = {"k": [*ks, *([None] if None in grid["k"] else [])]} if "k" in grid else {}
             opening.append({**grid, **shared, **ks_of_grid})
-    return [*GRIDS, COMPARISON, BY_CLASS, PUBLISHED, *opening]
+    x_rays = {**PUBLISHED, "dataset": "pneumonia_mnist", "seed": [0, 1, 2]}
+    return [*GRIDS, COMPARISON, BY_CLASS, PUBLISHED, x_rays, FEW_LABELS, *opening]
 
 
 DRAWN, DRAWN_IMAGES = ("drawn_letters", "drawn_textures", "drawn_noise"), 350

@@ -10,7 +10,7 @@ import yaml
 
 import pillar_core as pc
 from page_reading import Start, metric, unexplained, words
-from pages.frame import core
+from pages.frame import core, jobs
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pages.parts.compare import comparison
@@ -58,7 +58,7 @@ def test_seeds_are_no_rows_own_rows_bear_their_name_and_the_estimate_knows_the_c
     features = dataclasses.replace(pc.load_features(pc.load_dataset("breast_cancer")), name="ward 7")
     pc.sweep(GRID | {"dataset": features, "method": "pillar", "k": [2, 400]})
     again = records.all_runs()
-    assert set(again["data"]) == {pc.DATASETS["digits"].title, "ward 7 (yours)"}
+    assert set(again["data"]) == {pc.DATASETS["digits"].short_title, "ward 7 (yours)"}
     assert set(records.refusals(again)["data"]) == {"ward 7 (yours)"}
 
 
@@ -100,7 +100,8 @@ def test_what_was_refused_stands_apart_with_its_cause(start: Start, runs: pd.Dat
     assert any("4 runs were refused, in 2 settings" in item.label for item in app.expander)
 
 
-def test_papers_stand_on_the_page_with_what_cannot_run(start: Start) -> None:
+def test_papers_stand_on_the_page_with_what_cannot_run(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "FIRST_SECONDS", -math.inf)
     app = start("runs", runs="view:papers")
     app.selectbox(key="local-widget.papers-item-pillar").set_value("Table II").run()
     assert "the order is the paper's in" in words(app), "real features that ship open with a verdict"
@@ -121,6 +122,11 @@ def test_papers_stand_on_the_page_with_what_cannot_run(start: Start) -> None:
         app.run()
         row = papers.catalogue().set_index(["paper", "item"]).loc[(paper, item)]
         assert row["words"] in words(app)
+    for paper, item, seconds in (("adamix", "Table 1", -math.inf), ("semi_private", "Figure 1", 0.5)):
+        monkeypatch.setattr(jobs, "FIRST_SECONDS", seconds)
+        app.session_state["local.papers-paper"] = paper
+        app.session_state[f"local.papers-item-{paper}"] = item
+        assert app.run().get("plotly_chart"), "by records that ship, or by a moment of training"
 
 
 def test_the_view_is_part_of_the_link(start: Start, runs: pd.DataFrame) -> None:
