@@ -57,8 +57,8 @@ def words_of(stream: Stream) -> Callable[[int], Array]:
     """Words of any stream, 32 bits of a uniform at a time: exact draws of an experiment repeat, too."""
 
     def words(count: int) -> Array:
-        high, low = np.floor(stream.random((2, count)) * 2.0**32).astype(np.uint64)
-        return np.asarray(high << np.uint64(32) | low)
+        halves = (stream.random((2, count)) * 2.0**32).astype(np.uint64)
+        return np.asarray(halves[0] << np.uint64(32) | halves[1])
 
     return exact_words(stream) or words
 

@@ -131,8 +131,8 @@ def poisson_sample(probability: float, n_rows: int, words: Words) -> Array:
 def uniform_below(end: int, count: int, words: Words) -> Array:
     """(count,) int64 in 0, …, end − 1, independent and each as likely: words from the largest multiple of `end` on are drawn again."""
     drawn, most = words(count), np.uint64(2**64 // end * end - 1)
-    while len(again := np.flatnonzero(drawn > most)):
-        drawn[again] = words(len(again))
+    while (again := drawn > most).any():
+        drawn[again] = words(int(again.sum()))
     return np.asarray(drawn % np.uint64(end), dtype=np.int64)
 
 

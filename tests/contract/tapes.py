@@ -25,9 +25,9 @@ class Recorder:
 
     def release(self, call: Call, value: Any, draw: Callable[[], Any]) -> Any:
         self.calls.append(call)
-        self.values.append(copy.deepcopy(value))
+        self.values.append(copied(value))
         released = self.answer(draw)
-        self.released.append(copy.deepcopy(released))
+        self.released.append(copied(released))
         return released
 
     def sample(self, probability: float, n_rows: int, draw: Callable[[], np.ndarray]) -> np.ndarray:
@@ -74,7 +74,7 @@ class Replay(Recorder):
         position = len(self.released)
         if position >= len(self._tape.released):
             raise AssertionError("one release more than on the tape: the number of releases depends on private rows")
-        return copy.deepcopy(self._tape.released[position])
+        return copied(self._tape.released[position])
 
     def choose(self, probability: float, n_rows: int, draw: Callable[[], np.ndarray]) -> np.ndarray:
         return poisson_sample(probability, n_rows, self._sampling)
@@ -97,6 +97,10 @@ class Neighbour(Replay):
         here = here[here >= 0]
         extra = [] if self._forced is None else [self._forced]
         return np.sort(np.unique(np.concatenate([here, np.array(extra, dtype=np.int64)])))
+
+
+def copied(value: Any) -> Any:
+    return value.clone() if isinstance(value, torch.Tensor) else copy.deepcopy(value)
 
 
 def distance(a: Any, b: Any, kind: str = "gaussian") -> list[float]:
