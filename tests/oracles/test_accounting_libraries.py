@@ -220,7 +220,7 @@ class SampledGaussian:
         """sup_S P(S) − e^ε Q(S): S is the half-line where the loss, monotone in x, exceeds ε; its end by bisection."""
         rising = self.direction != "add"
         low, high = np.full(epsilon.shape, -80 * self.sigma), np.full(epsilon.shape, 80 * self.sigma)
-        for _ in range(70):
+        for _ in range(50):
             middle = (low + high) / 2
             right = (self.loss(middle) < epsilon) == rising
             low, high = np.where(right, middle, low), np.where(right, high, middle)
