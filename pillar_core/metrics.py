@@ -156,7 +156,8 @@ def by_class(metrics: Values, rows: Sequence[int], classes: Sequence[str]) -> di
             if count:
                 measures[f"Sensitivity to {name} (specificity for {opposite})"] = (recall, *wilson(recall, count))
         return measures
-    return measures | {RAREST: _mean(recalls, rows, _rarest(rows))}
+    present = sorted((count, label) for label, count in enumerate(rows) if count)  # of classes with as many rows the first
+    return measures | {RAREST: _mean(recalls, rows, [label for _, label in present[: math.ceil(len(present) / 4)]])}
 
 
 def threshold_at(p: Array, is_positive: Array, sensitivity: float) -> tuple[float, float, float]:
@@ -164,12 +165,6 @@ def threshold_at(p: Array, is_positive: Array, sensitivity: float) -> tuple[floa
     positive = np.sort(p[is_positive])[::-1]
     threshold = math.floor(1e4 * positive[max(math.ceil(sensitivity * len(positive) - 1e-9), 1) - 1]) / 1e4
     return threshold, float((p[is_positive] >= threshold).mean()), float((p[~is_positive] < threshold).mean())
-
-
-def _rarest(rows: Sequence[int]) -> list[int]:
-    """The quarter of the classes (at least one) with the fewest rows, among those that have any; of equals the first."""
-    present = sorted((count, label) for label, count in enumerate(rows) if count)
-    return [label for _, label in present[: math.ceil(len(present) / 4)]]
 
 
 def _mean(recalls: Sequence[float], rows: Sequence[int], labels: Sequence[int]) -> Measure:

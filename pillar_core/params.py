@@ -13,7 +13,6 @@ from pillar_core.errors import SettingError, shown
 
 Scalar = bool | int | float | str | None
 S = TypeVar("S")
-_KINDS: dict[str, type] = {"bool": bool, "int": int, "float": float, "str": str}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,7 +97,7 @@ class Param:
 
 def param_from(name: str, fields: Mapping[str, Json]) -> Param:
     """The parameter that a table of a TOML file declares, its `range` in the notation of intervals; its kind is that of its default."""
-    kind = _KINDS[fields["kind"]] if "kind" in fields else type(fields["default"])
+    kind = {"bool": bool, "int": int, "float": float, "str": str}[fields["kind"]] if "kind" in fields else type(fields["default"])
     words: dict[str, Json] = {word: tuple(value) if isinstance(value, list) else value for word, value in fields.items()}
     ends = _ends(words.pop("range", "(-inf, inf)"))
     return Param(**{"name": name, "default": None, **ends, **words, "kind": kind})

@@ -33,7 +33,6 @@ from pillar_core.types import Dataset, FeatureSet, Form, PublicFacts, RunRecord,
 
 NOT_EXTRACTED = "are not in the cache yet: open Data & backbone and press Extract."
 T = TypeVar("T")
-_SPLIT = ("data", "backbone", "public", "public_fraction", "seed")
 _MAPPED = 2000
 """Public rows of a map, at most."""
 _LOADED: set[str] = set()
@@ -65,7 +64,7 @@ def candidate(name: str, settings: Settings) -> FeatureSet:
 
 def split_key(settings: Settings) -> str:
     """The fingerprint of what decides which rows are private and which public."""
-    return key(settings, _SPLIT)
+    return key(settings, ("data", "backbone", "public", "public_fraction", "seed"))
 
 
 @memory.cache(max_entries=6, show_spinner="Setting public rows apart and finding their directions …", by=split_key, is_free=True)

@@ -13,7 +13,6 @@ from pages.frame import plain, session, warming
 from pillar_core import errors
 from pillar_core.errors import NO_MEMORY, PillarError, memory_ran_out
 
-_LOG = logging.getLogger(__name__)
 _STREAMLIT = [logging.getLogger(f"streamlit.{name}") for name in ("error_util", "runtime.backend_operation_handler")]
 """Where Streamlit logs, with its message, what a callback or fragment raised, and a download."""
 _TITLES: dict[type[Exception], str] = {
@@ -74,7 +73,7 @@ def catch_errors() -> Iterator[None]:
         if isinstance(error, AttributeError) and "partially initialized module" in str(error):
             warming.wait()  # scipy looks into torch while `warming` still imports it
             st.rerun()
-        _LOG.error("%s", _place_of(error))
+        logging.getLogger(__name__).error("%s", _place_of(error))
         st.error("**This page met an error that nobody foresaw.** Its kind and place are in the app's log.", icon=":material/error:")
         st.markdown("Change the last setting back, or open the page anew from the bar at the top.")
 

@@ -19,7 +19,6 @@ Cost = Callable[[float], DpEvent]
 
 EXACT_TOLERANCE = 1e-9
 """Closed-form accountants are cheap enough to be solved almost to the last digit."""
-PROBES = (0.37, 1.0, 13.0)
 LARGEST = 1e9
 SMALLEST = 1e-9
 VERSION = 1
@@ -56,7 +55,7 @@ def calibration_key(cost: Cost, budget: PrivacyBudget, *, accountant: str = "aut
     A persistent memory may use it, and must check that `cost(value)` meets the budget before it trusts a remembered value.
     """
     chosen = resolve(cost(1.0), relation=budget.relation, accountant=accountant)
-    spent = [read(cost(probe), budget.relation).key for probe in PROBES]
+    spent = [read(cost(probe), budget.relation).key for probe in (0.37, 1.0, 13.0)]
     target = (float(budget.epsilon), budget.delta, budget.relation, float(relative_tolerance))
     return fingerprint("calibration", VERSION, chosen.name, chosen.version, spent, target)
 

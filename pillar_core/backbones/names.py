@@ -20,7 +20,6 @@ CROP = Param("crop", float, 0.875, "Share of a large image's shorter side that i
 INTERPOLATION = Param("interpolation", str, "bicubic", "How images are resized.", choices=("bilinear", "bicubic", "nearest"))
 PRECISION = Param("precision", str, "auto", "Mixed precision (auto: on CUDA alone) or float32.", choices=("auto", "mixed", "float32"))
 STORAGE = Param("storage", str, "float32", "How features are kept in the cache.", choices=("float32", "float16"))
-_COMMON = ("weights", *PREPARING, "precision", "storage")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +54,7 @@ class Address:
     @property
     def arguments(self) -> dict[str, bool | int | float | str]:
         """The options that are the model's own arguments, as values."""
-        return {name: literal(text) for name, text in self.options.items() if name not in _COMMON}
+        return {name: literal(text) for name, text in self.options.items() if name not in ("weights", *PREPARING, "precision", "storage")}
 
 
 def address(name: str) -> Address:

@@ -33,7 +33,6 @@ TRIES = 3
 """Tries in a row that bring nothing new."""
 BOUND = 2.0
 """A file larger than this many times what the card says of the set is another file."""
-_CHUNK = 2**18
 _PAGE = "sent a web page in place of the file: a proxy, a login or a firewall answers for the source. Open the address in a browser"
 
 
@@ -219,7 +218,7 @@ def _stream(url: str, partial: Path, had: int, size: int | None) -> None:
             raise _full(partial, f"{_megabytes(total - start)} are to come, {_megabytes(free)} are free")
         count = start
         with partial.open("ab" if start else "wb") as file:
-            while chunk := answer.read1(_CHUNK):
+            while chunk := answer.read1(2**18):
                 count += len(chunk)
                 _refuse(url, count == len(chunk) and chunk.lstrip()[:9].lower().startswith((b"<!doctype", b"<html")), count, size)
                 file.write(chunk)

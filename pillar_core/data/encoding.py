@@ -18,16 +18,7 @@ from pillar_core.data import cells, scratch
 from pillar_core.data.partition import stratify
 from pillar_core.data.parts import Parts
 from pillar_core.data.persons import persons_of
-from pillar_core.data.tables import (
-    FEWEST_DISTINCT,
-    IDENTIFYING,
-    distinct_of,
-    find_column,
-    is_text,
-    labels_of,
-    mostly_numbers,
-    partition,
-)
+from pillar_core.data.tables import FEWEST_DISTINCT, IDENTIFYING, distinct_of, find_column, is_text, labels_of, mostly_numbers, partition
 from pillar_core.data.wording import join
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError

@@ -31,7 +31,6 @@ MADE_UP, MADE_UP_ROWS = "made_up", 1000
 MADE_UP_NAME = "made up / declared"
 """Of such rows, which no file can have."""
 _TEXT = "column {!r} holds texts: say so (text=, --text) to learn from it, or leave it out."
-_NO_PERSON = "No column {!r} says whose the rows are: each counts as somebody else's."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,7 +91,7 @@ def read_private(source: Any, roles: Roles, public: Sequence[Any] = ()) -> Featu
     encoder = texts.identity_of(roles.encoder, network=True) if roles.encoder != texts.NAME else recipe.encoder
     recipe = dataclasses.replace(recipe, rows_per_person=roles.rows_per_person or recipe.rows_per_person, encoder=encoder)
     if recipe.person is not None and recipe.person not in frame.columns:  # a recipe's, which the table lacks
-        notes = [*notes, _NO_PERSON.format(recipe.person)]
+        notes = [*notes, f"No column {recipe.person!r} says whose the rows are: each counts as somebody else's."]
         frame, public_tables, recipe = frame.assign(), [], dataclasses.replace(recipe, person=None)
     if recipe.person is not None:
         theirs: frozenset[str] = frozenset().union(*(named_in(table, recipe.person)[0] for table in public_tables))

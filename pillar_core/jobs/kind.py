@@ -10,7 +10,6 @@ from pillar_core.errors import SettingError
 from pillar_core.registry import Registry
 from pillar_core.types import Progress, StopRequested
 
-MODULES_VARIABLE = "PILLAR_JOB_MODULES"
 SCHEDULER_VARIABLE = "PILLAR_SCHEDULER"
 
 Task = Mapping[str, Json]
@@ -49,7 +48,7 @@ JOB_KINDS: Registry[JobKind] = Registry("job kind", home="pillar_core.jobs.kinds
 
 def modules() -> tuple[str, ...]:
     """Modules that register further kinds, from PILLAR_JOB_MODULES (comma-separated); never read from a job's files."""
-    return tuple(name for name in os.environ.get(MODULES_VARIABLE, "").split(",") if name)
+    return tuple(name for name in os.environ.get("PILLAR_JOB_MODULES", "").split(",") if name)
 
 
 def load(names: Sequence[str]) -> None:

@@ -33,12 +33,11 @@ from pillar_core.types import FeatureSet, Progress
 _PROGRESS_SECONDS = 0.2
 
 
-Sent = Mapping[str, FeatureSet]
 Place = tuple[Sequence[str], str, str]
 """Of the machine of a job: modules that register further kinds, the cache folder, and what tells the library's code from other code."""
 
 
-def run_task(place: Place, job_id: str, number: int, kind: str, task: Mapping[str, Json], sent: Sent) -> bytes | None:
+def run_task(place: Place, job_id: str, number: int, kind: str, task: Mapping[str, Json], sent: Mapping[str, FeatureSet]) -> bytes | None:
     """A task's result as JSON; None where this worker does not see the job's folder and lacks the features that the task names.
 
     Raises Cancelled: the job's flag was set before or during the task. Whatever the kind's function raises.

@@ -10,8 +10,6 @@ from pillar_core.arrays import Json
 from pillar_core.plots import marks, theme
 from pillar_core.plots.intervals import over_seeds
 
-DASHED = "non_private"
-
 
 def effect(
     lines: pd.DataFrame,
@@ -32,7 +30,8 @@ def effect(
     known = lines.dropna(subset=["mean"])
     figure = go.Figure()
     scale = 100.0 if percent else 1.0
-    names = _series(lines)
+    series = lines.drop_duplicates("series")
+    names = [name for method in theme.in_order(series["method"]) for name in series.loc[series["method"] == method, "series"]]
     for place, name in enumerate(names):
         rows = known[known["series"] == name]
         if len(rows):
@@ -52,18 +51,12 @@ def effect(
     return theme.finish(figure, title=title, caption=caption, alt=f"{title}. {y_title}: {summary}.", mode=mode, height=520)
 
 
-def _series(known: pd.DataFrame) -> list[str]:
-    """The series in the order of their learners, then of their rows."""
-    first = known.drop_duplicates("series")
-    return [name for method in theme.in_order(first["method"]) for name in first.loc[first["method"] == method, "series"]]
-
-
 def _style(known: pd.DataFrame, rows: pd.DataFrame, place: int, count: int, mode: theme.Mode) -> dict[str, str]:
     method = str(rows["method"].iloc[0])
     style = theme.method_style(method)
     if known.loc[known["method"] == method, "series"].nunique() == 1:
         return {"colour": style.colour(mode), "dash": style.dash, "symbol": style.symbol.removesuffix("-open")}
-    dash = "dash" if method == DASHED else "solid"
+    dash = "dash" if method == "non_private" else "solid"
     return {"colour": theme.categorical(count, mode)[place], "dash": dash, "symbol": theme.class_symbols(count)[place]}
 
 

@@ -15,7 +15,6 @@ from pillar_core.plots.theme import INK, Ink, Mode, categorical, class_symbols, 
 _GRID, _REACH, _CIRCLE = 64, 0.85, 40
 _FASTEST, _SLOWEST, _WHOLE = 100, 700, 4000
 """Milliseconds of a step, at least and at most, and of all together."""
-_BARS = ("rows", "noise")
 
 
 def training_in_steps(
@@ -90,7 +89,7 @@ def _lengths(pushes: pd.DataFrame, step: int, mode: Mode) -> go.Bar:
     values = [float(pushes["clean"].iloc[step]), float(pushes["noise"].iloc[step])]
     colours = [INK[mode].text, marks.MARKED[mode]]
     text, marker = [f"{value:.3g}" for value in values], {"color": colours}
-    return go.Bar(x=_BARS, y=values, text=text, marker=marker, cliponaxis=False, hoverinfo="skip", textposition="auto")
+    return go.Bar(x=("rows", "noise"), y=values, text=text, marker=marker, cliponaxis=False, hoverinfo="skip", textposition="auto")
 
 
 def _controls(figure: go.Figure, ink: Ink) -> None:

@@ -59,7 +59,6 @@ _FIGURES: dict[str, dict[str, Json]] = toml_tables(Path(__file__).with_name("fig
 LOOKS: dict[str, Json] = toml_tables(Path(__file__).with_suffix(".toml"))
 _TEMPLATE = Template(Path(__file__).with_name("template.toml").read_text(encoding="utf-8"))
 _HUES: dict[str, tuple[str, str]] = LOOKS["hues"]
-_EPSILON_ANCHORS: dict[Mode, list[str]] = LOOKS["epsilon"]
 
 
 class _ByMode(dict[Mode, Ink]):
@@ -108,7 +107,7 @@ def epsilon_colour(epsilon: float, mode: Mode) -> str:
         return INK[mode].muted
     low, high = (math.log(value) for value in EPSILON_RANGE)
     place = (math.log(min(max(epsilon, EPSILON_RANGE[0]), EPSILON_RANGE[1])) - low) / (high - low)
-    return _between(_EPSILON_ANCHORS[mode], place)
+    return _between(LOOKS["epsilon"][mode], place)
 
 
 def categorical(count: int, mode: Mode) -> list[str]:

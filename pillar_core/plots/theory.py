@@ -12,7 +12,6 @@ from pillar_core.numerics import superscript
 from pillar_core.plots import marks, theme
 from pillar_core.plots.intervals import over_seeds
 
-_RATES: dict[str, list[str]] = theme.LOOKS["rates"]
 _SIDES: dict[str, list[str]] = theme.LOOKS["projections"]
 _AXES: dict[str, str] = theme.LOOKS["axes"]
 
@@ -22,7 +21,7 @@ def rates(table: pd.DataFrame, *, mode: theme.Mode = "light", present: float | N
     figure, ends, summary = go.Figure(), [], []
     axis = str(table["axis"].iloc[0])
     finite = table[table["rows"].map(math.isfinite) & (table["rows"] > 0)]
-    for name, (style, dash) in _RATES.items():
+    for name, (style, dash) in theme.LOOKS["rates"].items():
         rows = finite[finite["method"] == name]
         if rows.empty:
             continue

@@ -48,8 +48,8 @@ def load_features(
         weights: a local file for backbones that have weights.
         device: auto, cpu, cuda or mps.
         batch_size: images at a time.
-        label, person, leave_out: columns of a table: what is predicted (default: the one that is named so), whose the rows are (the first
-            of each person counts, or as many as the recipe says), and what is not used.
+        label, person, leave_out: columns of a table: what is predicted (default: the one named so, or the only one of words), whose the
+            rows are (the first of each person counts, or as many as the recipe says), and what is not used.
         keys: the names of rows and labels in a npz; None for no labels.
         recipe: a file or mapping that says how a table with words and gaps becomes numbers (`python -m pillar_core recipe` writes it).
         public: a table whose rows say that instead. Persons who have rows there lose theirs here.

@@ -10,14 +10,13 @@ from pathlib import Path
 __all__ = ["VERSION", "in_words", "made_with"]
 
 VERSION = "0.2.0"
-PACKAGES = ("numpy", "scipy", "scikit-learn", "torch")
 _SOURCES = Path(__file__).resolve().parents[1]
 
 
 @functools.lru_cache(maxsize=1)
 def made_with() -> dict[str, str]:
     """Versions by name: pillar_core, its source (the first 12 hexadecimal digits of a hash over its files), Python, packages."""
-    packages = {name: metadata.version(name) for name in PACKAGES}
+    packages = {name: metadata.version(name) for name in ("numpy", "scipy", "scikit-learn", "torch")}
     return {"pillar_core": VERSION, "source": _source(), "Python": platform.python_version(), **packages}
 
 

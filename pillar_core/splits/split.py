@@ -11,8 +11,6 @@ from pillar_core.grouping import by_label
 from pillar_core.memo import Memo
 from pillar_core.types import FeatureSet, Persons, SemiPrivateSplit
 
-RAREST_SHARE = 0.25
-
 
 def split_features(
     features: FeatureSet,
@@ -157,7 +155,7 @@ def by_size(n_classes: int) -> Array:
 def rarest(n_classes: int) -> Array:
     """The rarest quarter of the classes, at least one."""
     order = by_size(n_classes)
-    return order[-max(1, round(RAREST_SHARE * n_classes)) :]
+    return order[-max(1, round(0.25 * n_classes)) :]
 
 
 def thin_classes(split: SemiPrivateSplit, ratio: float, *, seed: int) -> SemiPrivateSplit:

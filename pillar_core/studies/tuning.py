@@ -27,18 +27,12 @@ Candidate = Values
 
 LOSERS = "the number of trials was drawn (in floating point) and is not told; losing trials are not shown: both would void the bound"
 ADDED = NeighboringRelation.ADD_OR_REMOVE_ONE
-SCORED_PUBLICLY = "candidates were scored on public labelled rows"
 PRICED = "the price of a choice is known under adding or removing a row only"
-SCALING_FACTORS = (0.25, 1.0, 4.0)
 MEAN_TRIALS = 10.0
 
 
-class Law(enum.StrEnum):
-    """How the number of trials is drawn (Papernot & Steinke 2022); its name is part of the draw's stream."""
-
-    LOGARITHMIC = "logarithmic"
-
-
+Law = enum.StrEnum("Law", ["LOGARITHMIC"])
+"""How the number of trials is drawn (Papernot & Steinke 2022); its name is part of the draw's stream."""
 SHAPE = 0.0
 """Of the logarithmic law, as a truncated negative binomial one."""
 
@@ -101,7 +95,7 @@ def tune(spec: RunSpec, split: SemiPrivateSplit, grid: Sequence[Candidate], *, m
             best = scores[-1], record, dict(candidate)
     if len(scores) != drawn or best is None:
         raise LedgerError("tuning scored another number of trials than it drew and prices.")
-    guarantee = guarantee_of(event, delta, "rdp", (SCORED_PUBLICLY, LOSERS), split.rows_per_person)
+    guarantee = guarantee_of(event, delta, "rdp", ("candidates were scored on public labelled rows", LOSERS), split.rows_per_person)
     _, winner, chosen = best
     assumptions = (*winner.guarantee.assumptions, *guarantee.assumptions)
     return Tuned(dataclasses.replace(winner, guarantee=dataclasses.replace(guarantee, assumptions=assumptions)), chosen, guarantee, each)
@@ -226,7 +220,7 @@ def tune_step_size(spec: RunSpec, split: SemiPrivateSplit, *, choosing: Choosing
 def _grid(spec: RunSpec, split: SemiPrivateSplit) -> list[Candidate]:
     """Three step sizes around the rule at this budget, with the rule's number of steps."""
     rule = solve_spec(spec, split).settings
-    return [{"learning_rate": rule.learning_rate * factor, "steps": rule.steps} for factor in SCALING_FACTORS]
+    return [{"learning_rate": rule.learning_rate * factor, "steps": rule.steps} for factor in (0.25, 1.0, 4.0)]
 
 
 def _as_the_papers_do(spec: RunSpec, split: SemiPrivateSplit, grid: list[Candidate]) -> Tuned:

@@ -106,9 +106,6 @@ def _reconstruct(row: int, settings: Settings) -> Reconstruction:
     return reconstruction.reconstruct(core.split(settings), epsilons, row=row, **counted)
 
 
-_SHOWN_IMAGES = 10
-
-
 def attack(settings: Settings) -> None:
     """The loss threshold on the sidebar's run, LiRA on demand, both under the ceiling."""
     record, attacks = core.run(settings), attacks_so_far(settings)
@@ -184,7 +181,7 @@ def _numbers(record: RunRecord, attacks: list[Attack], ceiling: accounting.Trade
 
 
 def _most_exposed(losses: Individuals, settings: Settings) -> None:
-    worst = losses.table.nlargest(_SHOWN_IMAGES, "epsilon")
+    worst = losses.table.nlargest(10, "epsilon")
     with st.container(border=True, key="most-exposed"):
         badges.show(badges.NON_PRIVATE)
         st.markdown("**The most exposed rows**")

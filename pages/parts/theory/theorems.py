@@ -19,8 +19,6 @@ from pillar_core.theory.components import ComponentGraph
 from pillar_core.types import Values
 
 _N = (30, 100, 300, 1000, 3000, 10_000)
-_D = (8, 16, 32, 64, 128, 256, 512, 1024, 2048)
-_LABELLED = (5, 10, 20, 50, 100, 200, 500)
 _SEEDS = 3
 _SIMULATED, _COMPUTED = (badges.NON_PRIVATE, badges.SYNTHETIC), (badges.THEORY, badges.SYNTHETIC)
 _mixture = memory.cache(max_entries=32, show_spinner="Training a few dozen models …")(playgrounds.mixture)
@@ -43,7 +41,7 @@ def mixture(settings: Settings) -> None:
     target = local.slider("mixture.target")
     lines = [
         (d_, name, theory.rows_needed(error=target, epsilon=epsilon, k=k, theta=theta, sigma=sigma) if math.isfinite(epsilon) else 1.0)
-        for d_ in _D
+        for d_ in (8, 16, 32, 64, 128, 256, 512, 1024, 2048)
         for name, k in (("first public direction", 1), ("none", d_))
     ]
     needed = pd.DataFrame(lines, columns=["d", "projection", "rows"])
@@ -74,7 +72,7 @@ def disjunctions(settings: Settings) -> None:
         words.say("many_components", st.info, icon="hub", count=graph.count)
         return
     epsilons = tuple(sorted({0.1, 0.5, 2.0, min(settings.epsilon, 8.0)}))
-    drawn = {"d": d, "k": k, "p": p, "n_private": _LABELLED, "n_unlabelled": n, "seeds": 5, "seed": settings.seed}
+    drawn = {"d": d, "k": k, "p": p, "n_private": (5, 10, 20, 50, 100, 200, 500), "n_unlabelled": n, "seeds": 5, "seed": settings.seed}
     table = _choices(epsilons=epsilons, **drawn)
     figure = plots.choice_errors(table.dropna(subset=["error"]), mode=theme.mode())
     show_figure(figure, table, FigureInfo("choice_errors", settings, _SIMULATED, seeds=5))

@@ -22,7 +22,6 @@ from pillar_core.types import Dataset
 
 PREFIX = "medmnist"
 NAMES = [name.removeprefix(f"{PREFIX}:") for name in toml_tables(FACTS) if name.startswith(f"{PREFIX}:") and not name.endswith("*")]
-LISTED = ("pneumoniamnist", "dermamnist", "chestmnist", "pathmnist")
 
 
 def _read(name: str, settings: Any, seed: int, download: bool) -> Dataset:
@@ -71,5 +70,5 @@ def _family(name: str) -> DatasetCard:
 
 
 DATASETS.register_family(PREFIX, _family)
-for _name in LISTED:
+for _name in ("pneumoniamnist", "dermamnist", "chestmnist", "pathmnist"):
     DATASETS.register(_card(_name))

@@ -78,7 +78,6 @@ def table_of(specs: list[RunSpec]) -> pd.DataFrame:
     return sweep.table(records) if records else pd.DataFrame()
 
 
-NOISES = (5.0, 10.0, 20.0, 40.0, 80.0)
 SAFE_RANK = 0.8
 """Of the public rank of one split: other seeds' public rows may span a little less."""
 _PARTS = {
@@ -108,7 +107,7 @@ def ablation_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
 
 def noise_grids(setup: Setup) -> list[Grid]:
     """NGD and AdaMix with the noise multiplier given and the steps solved from ε."""
-    shared = setup.grid(method="adamix", preset="fixed_noise", noise_multiplier=list(NOISES), **setup.public)
+    shared = setup.grid(method="adamix", preset="fixed_noise", noise_multiplier=[5.0, 10.0, 20.0, 40.0, 80.0], **setup.public)
     return [{**shared, "adaptive_clip": False, "projection": False}, shared]
 
 
@@ -121,14 +120,12 @@ register(
 
 
 KEPT = (0.05, 0.1, 0.25, 0.5, 0.75, 1.0)
-PUBLIC_SHARES = (0.01, 0.05, 0.1, 0.2)
 SHOTS = (1, 2, 5, 10, 20, 50, 100)
 MOST_SHOTS = 0.5
 """Of the rows a class: half may become public, so that the other half can stay private."""
 LARGEST_SHARE = 0.5
 FEW_ROWS = ("pillar", "dp_sgd", CEILING)
 PUBLIC_READERS = ("pillar", "pillar_one_shot", "pillar_kalman", "dp_raft_pillar", "gep", "adamix")
-BOOSTED = ("adamix", "ppgd", "pda_dpmd", "dope_sgd", FLOOR, CEILING)
 SHIFTED = ("pillar", "adamix", FLOOR)
 IMBALANCES = (1.0, 3.0, 10.0, 30.0, 100.0)
 UNEQUAL = ("pillar", "pillar_one_shot", "pillar_kalman", "dp_ls", "prototypes", "dp_sgd", CEILING)
@@ -207,14 +204,14 @@ def _by_budget(runs: pd.DataFrame, x: Any) -> pd.DataFrame:
 register("few_rows", few_rows_grids, lambda runs, _: _by_budget(runs, kept_share(runs)))
 register(
     "public_share",
-    lambda setup: [setup.grid(method=setup.able(PUBLIC_READERS), public_fraction=list(PUBLIC_SHARES))],
+    lambda setup: [setup.grid(method=setup.able(PUBLIC_READERS), public_fraction=[0.01, 0.05, 0.1, 0.2])],
     lambda runs, _: _by_budget(runs, runs["public_fraction"]),
     published_table=("pillar", "IV"),
 )
 register("shots", shots_grids, shots_places)
 register(
     "boost",
-    lambda setup: [setup.grid(method=list(BOOSTED), public_per_class=_shots(setup))],
+    lambda setup: [setup.grid(method=["adamix", "ppgd", "pda_dpmd", "dope_sgd", FLOOR, CEILING], public_per_class=_shots(setup))],
     lambda runs, _: _by_budget(runs, runs["public_per_class"]),
     value=boosts,
 )

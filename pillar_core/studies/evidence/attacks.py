@@ -28,7 +28,6 @@ from pillar_core.runs.run import RunPlan, solve_spec
 from pillar_core.splits import View
 from pillar_core.types import RunRecord, RunSpec, SemiPrivateSplit, TrainResult
 
-FALSE_POSITIVE_RATES = (0.001, 0.01, 0.1)
 SHADOWS, TARGETS, POOL = 64, 8, 2000
 AUDIT_ROWS = 120
 """An audit's trials take this many private rows: a claim holds for any data, so for fewer rows too."""
@@ -79,7 +78,7 @@ class Attack:
         rate_at = functools.partial(membership.tpr_at_fpr, self.members, self.others, repeats=self.repeats)
         rows = [
             (self.name, rate, *dataclasses.astuple(rate_at(false_positive_rate=rate)))
-            for rate in FALSE_POSITIVE_RATES
+            for rate in (0.001, 0.01, 0.1)
             if rate * len(self.others) >= 1
         ]
         return pd.DataFrame(rows, columns=["attack", "false_positive_rate", "true_positive_rate", "low", "high"])

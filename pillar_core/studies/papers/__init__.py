@@ -27,7 +27,6 @@ from pillar_core.runs.loading import load_features
 from pillar_core.types import Form, Progress, Values
 
 FILE = Path(__file__).with_name("papers.csv")
-CATALOGUE = Path(__file__).with_name("papers_catalogue.csv")
 STAND_IN = "spiked_features"
 STAND_IN_ROWS, STAND_IN_TEST, STAND_IN_WIDTH = 5_000, 1_000, 256
 FEW_SEEDS = 2
@@ -83,7 +82,7 @@ def catalogue() -> pd.DataFrame:
     `how` is run (`where` names our table), page (`where` names the app's page that shows the like) or no; `words` say what
     differs, or why not.
     """
-    return pd.read_csv(CATALOGUE, keep_default_na=False, dtype=str)
+    return pd.read_csv(Path(__file__).with_name("papers_catalogue.csv"), keep_default_na=False, dtype=str)
 
 
 def numbers(paper: str, item: str) -> pd.DataFrame:

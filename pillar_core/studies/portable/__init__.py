@@ -55,8 +55,7 @@ class Story:
     compared: tuple[Setting, Setting]
 
 
-_BY_NAME = tomllib.loads((_FOLDER / "stories.toml").read_text(encoding="utf-8"))
-STORIES = tuple(Story(name, **story) for name, story in _BY_NAME.items())
+STORIES = tuple(Story(name, **story) for name, story in tomllib.loads((_FOLDER / "stories.toml").read_text(encoding="utf-8")).items())
 
 
 def page(dataset: str, *, methods: Sequence[str] = (), link: str = "", story: Story | None = None, **setup: Json) -> str:

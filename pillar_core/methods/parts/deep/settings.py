@@ -28,7 +28,6 @@ NO_PIXELS = (
     "such as digits, or a folder, zip or npz of images"
 )
 TRAINABLE = Param("trainable", str, "all", "Which parameters are trained, besides the head.", choices=classifier.CHOICES)
-LORA_RANK = Param("lora_rank", int, 8, "Rank of the additions.", low=1, high=256, log=True)
 
 PUBLIC_START = "the weights that the network starts from were made without the private rows"
 """What a guarantee of a pre-trained network assumes."""
@@ -71,7 +70,7 @@ class ChosenSettings(DeepSettings):
 
     trainable: str = params.setting(TRAINABLE)
     layers: str = toml_setting("deep", "layers")
-    lora_rank: int = params.setting(LORA_RANK)
+    lora_rank: int = params.setting(Param("lora_rank", int, 8, "Rank of the additions.", low=1, high=256, log=True))
 
     @property
     def trainable_choice(self) -> tuple[str, str, int]:
