@@ -11,9 +11,6 @@ from pillar_core.commands.options import printable, printer
 from pillar_core.data.encoding import report_progress
 from pillar_core.errors import NO_MEMORY, Cancelled, PillarError, memory_ran_out
 
-NO_READER = 141
-"""128 and the number of SIGPIPE, as other programs end whose reader has gone."""
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit status: 0, 2 for a refusal (its message on standard error), 130 when stopped, 141 when nobody reads on."""
@@ -25,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more as it ends
-        return NO_READER
+        return 141  # 128 and the number of SIGPIPE, as other programs end whose reader has gone
     return status
 
 

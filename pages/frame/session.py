@@ -29,8 +29,6 @@ LOCAL, _LINK = "local.", "link."
 _SET, _WIDGET = "set.", "control."
 _WRITTEN, _TOUCHED, _NOTES, _OWN = "url.written", "url.touched", "url.notes", "url.own"
 _BEGAN, _TOKEN = "run.began", "session.token"
-_PLAIN = ("data", "method", "view", "compare")
-"""Settings whose labels need no hint."""
 
 
 def token() -> str:
@@ -132,7 +130,7 @@ def widget(name: str, place: str = "", *, shown: Value | None = None) -> dict[st
     """
     key = _WIDGET + place + name
     fill(key, st.session_state[_SET + name] if shown is None else shown)
-    hint = None if name in _PLAIN else PARAMS[name].help
+    hint = None if name in ("data", "method", "view", "compare") else PARAMS[name].help  # settings whose labels need no hint
     return {"label": PARAMS[name].label, "help": hint, "key": key, "on_change": keep_widget, "args": (name, place)}
 
 

@@ -9,24 +9,20 @@ from collections.abc import AsyncIterator
 
 import streamlit as st
 
-_FIRST = "pages.parts.explore.views"
-"""It imports what the frame draws, too: sidebar and figures."""
 _LATER = "torch"
-_PAUSE = 2.0
-"""Seconds that a browser on the same machine gets to draw the page first."""
 
 
 @contextlib.asynccontextmanager
 async def ahead(_: st.App) -> AsyncIterator[None]:
     """Around the server's life: before it answers, imports what Home and Explore draw their first results with."""
-    _import(_FIRST)
+    _import("pages.parts.explore.views")  # it imports what the frame draws, too: sidebar and figures
     yield
 
 
 @functools.cache
 def begin() -> None:
     """Starts the import, once in a process. Whoever needs it meanwhile waits for it at Python's own import lock."""
-    timer = threading.Timer(_PAUSE, _import, args=(_LATER,))
+    timer = threading.Timer(2.0, _import, args=(_LATER,))  # seconds that a browser on the same machine gets to draw the page first
     timer.daemon = True
     timer.start()
 

@@ -95,8 +95,6 @@ def _recursion(values: Array, factor: float) -> Array:
     return np.asarray(signal.lfilter([1.0], [1.0, -factor], values[::-1])[::-1])
 
 
-NEGLIGIBLE = 40.0
-"""Coefficients below e^−40 are dropped, and all of them counted as error."""
 ROUNDING = 1e-11
 """Relative error of one release's masses and absolute error of its losses, with room: interval masses, logarithms, walls."""
 REACHES = (0.7, 1.4, 2.5, 4.0, 6.0, 9.0)
@@ -202,7 +200,7 @@ def _transform(laws: Sequence[Law], log_tilted: Sequence[Array], size: int) -> S
     alive = np.ones(size // 2 + 1, bool)
     dropped = 0.0
     for law, transform in zip(laws, transforms, strict=True):
-        cut = math.exp(-NEGLIGIBLE / law.count)
+        cut = math.exp(-40.0 / law.count)  # coefficients below e^−40 are dropped, and all of them counted as error
         alive &= transform.real**2 + transform.imag**2 > cut * cut
         dropped = max(dropped, math.exp(law.count * math.log(cut + rounding)))
     frequency = np.flatnonzero(alive)

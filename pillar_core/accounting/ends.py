@@ -121,8 +121,6 @@ class Grid:
 
 
 REFINEMENTS = (Grid(1e-4, math.inf, 4096), Grid(1e-5, 1e-3, 16384), Grid(1e-6, 2e-4, 16384))
-CLOSE_ENOUGH = 4e-3
-"""Relative distance of the two ends that needs no finer lattice."""
 SMALLEST_SIZE, LARGEST_SIZE = 2**10, 2**20
 TAIL_SHARE = 1e-8
 """Share of δ that all cut-off tails together may hold."""
@@ -174,7 +172,7 @@ def direction_bounds(direction: Direction, delta: float, *, known: float) -> tup
             break
         certified, merged = lower_ends(window, [merge(part, window.h) for part in parts], saddle.centre, delta)
         lower, estimate = max(lower, certified), merged
-        if upper - lower <= CLOSE_ENOUGH * upper:
+        if upper - lower <= 4e-3 * upper:  # relative distance of the two ends that needs no finer lattice
             break
         depth = max(LEAST_DEPTH, spreads.depth(min(upper, window.high), rest) + DEPTH)
         saddle = moments.saddle_at(merged) if 0 < merged < math.inf else moments.saddle_with_tilt(saddle.theta / 8)

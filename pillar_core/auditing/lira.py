@@ -20,8 +20,6 @@ from pillar_core.rng import Stream
 from pillar_core.threads import threads_for
 
 SMALLEST_STD = 1e-6
-FEWEST_FOR_OWN_SPREAD = 32
-"""With fewer shadow models on a side, one spread is shared by all rows, as in the paper's section VI-B."""
 
 
 def online(target: Array, shadows: Array, included: Array) -> Array:
@@ -81,7 +79,7 @@ def _mean(shadows: Array, chosen: Array) -> Array:
 def _moments(shadows: Array, chosen: Array) -> tuple[Array, Array]:
     counts, mean = chosen.sum(axis=0), _mean(shadows, chosen)
     squares = np.where(chosen, (shadows - mean) ** 2, 0.0)
-    if counts.min() >= FEWEST_FOR_OWN_SPREAD:
+    if counts.min() >= 32:  # with fewer shadow models on a side, one spread is shared by all rows, as in the paper's section VI-B
         variance = squares.sum(axis=0) / (counts - 1)
     else:
         variance = np.full(len(mean), squares.sum() / max(counts.sum() - len(mean), 1))

@@ -18,8 +18,6 @@ Kind = Literal["tabular", "images", "texts", "generator"]
 Fact = int | tuple[int, str] | str
 """A number, a number with a remark on what it depends on or is made of, or words where nobody knows the number."""
 SPELLINGS = {"n_classes": "C"}
-_SEED = dataclasses.replace(SEED, none_means="")
-"""Rows without one could not be had again."""
 SETTINGS = Path(__file__).with_name("settings.toml")
 FACTS = Path(__file__).with_name("sets") / "facts.toml"
 
@@ -136,7 +134,7 @@ class DatasetCard:
         message says what to do.
         """
         chosen = check_settings(self.settings() if settings is None else settings)
-        number = int(_SEED.check(seed) or 0)
+        number = int(dataclasses.replace(SEED, none_means="").check(seed) or 0)  # rows without one could not be had again
         if self.needs_files and not (download and self.can_fetch) and not self.is_here(chosen.root):
             place = self.home(chosen.root)
             raise DataError(f"{self.title} is not on this machine ({place}). {places.unfinished_note(place)}{self.how_to_get(chosen.root)}")

@@ -29,8 +29,6 @@ from pillar_core.types import Progress, StopRequested
 PARTIAL = ".partial"
 MIRROR_VARIABLE = "PILLAR_MIRROR"
 STALLED_SECONDS, PAUSE_SECONDS = 30.0, 1.0
-TRIES = 3
-"""Tries in a row that bring nothing new."""
 BOUND = 2.0
 """A file larger than this many times what the card says of the set is another file."""
 _PAGE = "sent a web page in place of the file: a proxy, a login or a firewall answers for the source. Open the address in a browser"
@@ -102,7 +100,7 @@ def get(url: str, path: Path, *, checksum: str = "", size: int | None = None, mi
         raise DownloadFailedError(f"{url} is no address of a web server; see {MIRROR_VARIABLE}.")
     partial, tries = path.with_name(path.name + PARTIAL), 0
     while reason := _try_stream(url, partial, had := _length(partial), size):
-        if tries == TRIES:
+        if tries == 3:  # tries in a row that bring nothing new
             raise DownloadFailedError(f"{url}: {reason}, after {_megabytes(_length(partial))}")
         tries = 0 if _length(partial) > had else tries + 1
         if tries:

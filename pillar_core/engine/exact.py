@@ -30,8 +30,6 @@ SCALE_UNITS, SPREAD = 1 << 6, 1 << 5
 """Of the largest scale of an entry, and of the longest row whose entries are scaled, where rows are clipped."""
 SHARE_UNITS = 1 << 20
 """A probability of 1 before the clip."""
-HEAD_BITS = 36
-"""Of the longest class's weights."""
 FINENESS, LARGEST_GAP = 1 << 12, 16
 """Entries of the table of exp for each 1 in a logit, and the gap below the largest logit from which on a class's share is 0."""
 FLOATS = 1 << 17
@@ -173,7 +171,7 @@ def _integer_heads(state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """((H·C, k) float64 whole numbers, (H,) the power of two that each head was divided by)."""
     weights = torch.nan_to_num(state.double()).clamp_(-LONGEST_HEAD, LONGEST_HEAD)
     longest = torch.linalg.vector_norm(weights, dim=2).amax(1)
-    steps = torch.ldexp(torch.ones_like(longest), torch.frexp(longest).exponent - HEAD_BITS)
+    steps = torch.ldexp(torch.ones_like(longest), torch.frexp(longest).exponent - 36)  # 36 bits of the longest class's weights
     return (weights / steps[:, None, None]).round_().flatten(0, 1), steps
 
 

@@ -26,8 +26,6 @@ from pillar_core.splits.transform import Transform
 from pillar_core.types import Provenance
 
 PUBLIC_SEED_PURPOSE = "geometry"
-MOST_NUMBERS = 2**23
-"""Of a basis that is drawn."""
 
 
 class BasisKind(enum.StrEnum):
@@ -129,7 +127,7 @@ def basis_of(
 
 def _direction_count(d: int) -> int:
     """Directions of d features that are held: all of them up to 2,896, then fewer the more features there are."""
-    return min(d, max(1, MOST_NUMBERS // d))
+    return min(d, max(1, 2**23 // d))  # numbers of a basis that is drawn
 
 
 def _pick_rows(public: Array, n_public: int | None, seed: int) -> Array:

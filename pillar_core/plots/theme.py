@@ -71,8 +71,6 @@ METHOD_STYLES: dict[str, MethodStyle] = {
     name: MethodStyle(light, dark, dash, symbol, order)
     for order, (name, (light, dark, dash, symbol)) in enumerate(LOOKS["methods"].items())
 }
-_PADDED = 1.12
-"""Of the span of all y drawn, what plotly makes of it."""
 _NOTE = 15
 """Letters of a note that a phone shows in one line."""
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
@@ -291,7 +289,7 @@ def end_labels(
     ends: (x, y, text, colour) of each line's last point. `low` and `high` bound all y drawn; `height` is the plot's, in
     pixels; the text equal to `bold` is larger.
     """
-    scale = height / max(_PADDED * (high - low), 1e-9)
+    scale = height / max(1.12 * (high - low), 1e-9)  # plotly draws this much of the span of all y
     sizes = [18 * len(_short_lines(text)) for _, _, text, _ in ends]  # as many lines as on a phone
     places = spread([y * scale for _, y, _, _ in ends], sizes=sizes)
     for (x, y, text, colour), place in zip(ends, places, strict=True):

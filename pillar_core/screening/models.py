@@ -23,8 +23,6 @@ from pillar_core.subspace import LARGEST_CHUNK, gradient_chunks
 from pillar_core.threads import threads_for
 
 Chunks = Callable[[], Iterator["torch.Tensor"]]
-LINEAR_SIDE = 32
-"""Side of the images that a linear head on pixels takes."""
 PIXELS_AT_ONCE = 256
 LAYER_ROWS, LORA_ROWS = 8, 1
 """Images at once through a deep network whose gradients reach a late layer, or every layer: what two gigabytes hold."""
@@ -161,7 +159,7 @@ def _images(rows: Array, size: int, channels: int) -> torch.Tensor:
 
 
 _FACTS = toml_tables(Path(__file__).with_suffix(".toml"))
-_pixels = functools.partial(flat_pixels, size=LINEAR_SIDE)
+_pixels = functools.partial(flat_pixels, size=32)  # side of the images that a linear head on pixels takes
 MODELS.register(GradientModel("linear_head", input_size=None, network=head, rows=head_chunks, prepare=_pixels, **_FACTS["linear_head"]))
 MODELS.register(GradientModel("probe", input_size=probe.INPUT_SIZE, network=_probe, rows=_probe_chunks, **_FACTS["probe"]))
 MODELS.register(GradientModel("small_cnn", input_size=28, network=_start_of(networks.small_cnn, 28, 1), **_FACTS["small_cnn"]))

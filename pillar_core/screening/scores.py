@@ -19,9 +19,6 @@ from pillar_core.screening.release import residual_of_moment, top_of
 from pillar_core.screening.rivals import otdd
 from pillar_core.subspace import projection_distance
 
-FLAT_SIDE = 16
-"""Side of the images whose pixels the label-based rivals compare."""
-
 
 class Seen:
     """One set in one repeat: gradients and pixels, each made when a score asks for it."""
@@ -46,7 +43,7 @@ class Seen:
         if self.side.model.is_frozen_network:
             return self.side.prepared[self.side.places[self.repeat]].astype(np.float64)
         rows = self.side.data.x_train[self.side.chosen[self.repeat]]
-        return flat_pixels(rows, FLAT_SIDE, channels=1).astype(np.float64)
+        return flat_pixels(rows, 16, channels=1).astype(np.float64)  # side of the images whose pixels the label-based rivals compare
 
     @property
     def labels(self) -> Array:

@@ -32,8 +32,6 @@ SCORE, EPSILON = "class_signal", "0.3"
 """What the page opens with: the score chosen on the yardstick, at the ε of its goal."""
 QUICK = 8.0
 """Seconds up to which an answer is computed in the page; longer ones are jobs."""
-_SECONDS_TRAINED = 0.7
-"""Of a private model, on one core."""
 _SECONDS_EXTRACTED, _SECONDS_OF_FEATURES = 0.012, 0.3
 """Of an image through the backbone, and of a candidate whose features are at hand, on one core."""
 _SETS = ("screen-private", "screen-public", "screen-mixtures")
@@ -151,7 +149,7 @@ def seconds_of(ask: Ask) -> float:
     if screening_kept.is_of_features(ask):
         return _SECONDS_EXTRACTED * screening_kept.rows_to_extract(ask) + _SECONDS_OF_FEATURES * sets
     if ask.what in ("accuracy", "energy"):
-        return _SECONDS_TRAINED * _parts(ask) * (1.0 if ask.what == "accuracy" else 0.4)
+        return 0.7 * _parts(ask) * (1.0 if ask.what == "accuracy" else 0.4)  # seconds that a private model takes on one core
     row = model_of(ask.model).seconds_per_row + SCORES[ask.score].seconds_per_row
     passes = 18 if ask.what == "training" and ask.model != "linear_head" else ask.repeats
     return row * ask.n_examples * sets * passes + 1e-9 * ask.n_examples**3 * sets * ask.repeats

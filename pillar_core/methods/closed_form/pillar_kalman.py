@@ -53,8 +53,6 @@ FLOOR_QUANTILE = 0.01
 """Rows shorter than this quantile of the public rows are not stretched to length 1."""
 CHECK_ERROR, LARGEST_CHECK = 0.03, 0.05
 """The check's standard deviation that is paid for, and the largest share of μ² that it gets."""
-FEWEST_CHECKED = 20
-"""Public rows that it takes for telling what to expect."""
 MOST_COMPARED = 1000
 FITS, CHANCE, MOST_ASKED = 0.7, 2.0, 0.75
 """Public directions are used where private rows have this share of the spread that public rows have there. A smaller share than
@@ -98,7 +96,7 @@ class Features:
 
 def check_share(settings: KalmanSettings, facts: PublicFacts) -> float:
     """Share of μ² that the check gets: what brings its standard deviation to CHECK_ERROR, within LARGEST_CHECK."""
-    if not settings.check or facts.n_public < FEWEST_CHECKED:
+    if not settings.check or facts.n_public < 20:  # public rows that it takes for telling what to expect
         return 0.0
     return min(2.0 * (float(settings.noise_multiplier or 0.0) / (CHECK_ERROR * facts.n_private)) ** 2, LARGEST_CHECK)
 

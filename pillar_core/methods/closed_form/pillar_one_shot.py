@@ -34,8 +34,6 @@ from pillar_core.splits import Prepared, Transform, View
 from pillar_core.splits.transform import unit_rows
 from pillar_core.types import PublicFacts, TrainResult
 
-SMALLEST_COUNT_SHARE = 0.05
-"""Noisy class counts are kept above this share of N/C."""
 SMALLEST_WITHIN_SHARE = 0.5
 """The within-class variance of a coordinate is kept above this share of its public variance: 0.05 … 1 were measured on
 four real sets (docs/methods/pillar_one_shot.md); real classes are not Gaussian, and trusting their tight spread hurts."""
@@ -127,7 +125,7 @@ def class_counts(noisy: Array | None, *, std: float, n_private: int, n_classes: 
     apart = noisy - noisy.mean()
     spread = float((apart**2).sum()) / (n_classes - 1)
     share = max(0.0, 1.0 - std**2 / spread) if spread > 0 else 0.0
-    return np.asarray(np.maximum(even + share * apart, SMALLEST_COUNT_SHARE * even))
+    return np.asarray(np.maximum(even + share * apart, 0.05 * even))  # noisy class counts are kept above this share of N/C
 
 
 def classifier_of(sums: Array, counts: Array, *, std: float, z_public: Array) -> tuple[Array, Array]:

@@ -29,8 +29,6 @@ from pillar_core.types import Form, Progress, Values
 FILE = Path(__file__).with_name("papers.csv")
 STAND_IN = "spiked_features"
 STAND_IN_ROWS, STAND_IN_TEST, STAND_IN_WIDTH = 5_000, 1_000, 256
-FEW_SEEDS = 2
-"""Seeds of a run on stand-in rows."""
 _FILE: Values = toml_tables(Path(__file__).with_name("tables.toml"))
 CLASSES: Mapping[str, int] = _FILE["classes"]
 """Classes of the rows that stand in for a data set."""
@@ -140,7 +138,7 @@ def grid(name: str, *, dataset: str, data: str | None = None, seeds: int | None 
         **table.axes,
     }
     if seeds is None:
-        seeds = table.seeds if data is not None else min(FEW_SEEDS, table.seeds)
+        seeds = table.seeds if data is not None else min(2, table.seeds)  # seeds of a run on stand-in rows
     if not seeds >= 1:
         raise SettingError(f"seeds must be a whole number from 1; got {seeds}.")
     return {**_data_axes(dataset, data), **axes, "delta": 1e-5, "seed": list(range(seeds))}

@@ -37,8 +37,6 @@ NEEDED = 1.5
 """Images of a drawn set for each row that is compared: a fifth of them are test rows."""
 FEWEST = 50
 PART_GIVEN = " The split into private and public rows is treated as fixed: ε does not cover how it moves when a row is added."
-SELF_ROWS = 100
-"""Rows for the check that a set and itself lie at 0."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -287,7 +285,7 @@ def _ranking(ask: Ask, private: Dataset, public: dict[str, Dataset], progress: P
     more: Values = {"repeats": ask.repeats, "epsilon": ask.epsilon, "progress": progress}
     table = screening.screen(private, public, scores=(ask.score,), **more, **ask.settings)
     if ask.epsilon is None and screening.SCORES[ask.score].is_subspace_distance:
-        few = max(ask.k, min(ask.n_examples, SELF_ROWS))
+        few = max(ask.k, min(ask.n_examples, 100))  # rows for the check that a set and itself lie at 0
         table.attrs["self_distance"] = screening.gsd(private, private, **ask.settings | {"n_examples": few})
     return table
 

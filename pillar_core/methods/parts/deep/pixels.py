@@ -14,9 +14,6 @@ from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.methods.parts.deep.networks import Built
 
-SHIFT_SHARE = 8
-"""Images are moved by up to an eighth of their side each way: 4 of 32 pixels, as De et al. 2022 do."""
-
 
 @dataclasses.dataclass(frozen=True)
 class Input:
@@ -75,6 +72,6 @@ def augment(images: torch.Tensor, drawn: torch.Tensor, *, mirror: bool) -> torch
 
 def _reflected_places(size: int, drawn: torch.Tensor) -> torch.Tensor:
     """(m, size) places after a shift by up to size/8 that `drawn` decides, reflected at the borders."""
-    reach = size // SHIFT_SHARE
+    reach = size // 8  # images are moved by up to an eighth of their side each way: 4 of 32 pixels, as De et al. 2022 do
     places = torch.arange(size, device=drawn.device) + (drawn * (2 * reach + 1) // (1 << 16) - reach)[:, None]
     return (size - 1) - ((size - 1) - places.abs()).abs()
