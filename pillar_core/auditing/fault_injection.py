@@ -45,7 +45,6 @@ FAULT_WORDS = {fault: str(_WORDS[fault]) for fault in Fault}
 N_ROWS, N_FEATURES, N_CLASSES, STEPS = 40, 6, 3, 4
 LEARNING_RATE = 1e-3
 """Small, so that the canary is not learnt and keeps its gradient; the claim holds for any step size."""
-HUGE = 1e3
 PILOT = 200
 """Trials in each world that place the threshold and are then set aside, so that the test's threshold is fixed beforehand."""
 TRIALS = 800
@@ -126,7 +125,7 @@ def canaries() -> dict[str, HeadRows]:
     """Three rows that an adversary would add: a huge one, an empty one (its gradient is all bias), an ordinary mislabelled one."""
     ordinary = _rows().z[:1]
     huge = torch.zeros_like(ordinary)
-    huge[0, 0] = HUGE
+    huge[0, 0] = 1e3
     label = torch.tensor([N_CLASSES - 1])
     return {
         "huge row": HeadRows(huge, label),

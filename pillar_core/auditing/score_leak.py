@@ -18,7 +18,6 @@ from pillar_core.errors import DataError
 
 SAME = 1e-9
 """Distances this close count as equal where all digits are released: float64 sums in another order differ by about 1e-14."""
-NORMAL_95 = 1.96
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -80,5 +79,5 @@ def known_part(distances: Array, included: Array) -> Rate:
         ratio = lira.online(np.full(included.shape[1], distances[target]), reference, included[references])
         right.append(float(((ratio > 0) == included[target]).mean()))
     pairs = np.array(right).reshape(-1, 2).mean(axis=1)
-    mean, half = float(pairs.mean()), NORMAL_95 * float(pairs.std(ddof=1)) / math.sqrt(len(pairs))
+    mean, half = float(pairs.mean()), 1.96 * float(pairs.std(ddof=1)) / math.sqrt(len(pairs))
     return Rate(mean, max(0.0, mean - half), min(1.0, mean + half))

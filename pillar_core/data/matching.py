@@ -12,7 +12,6 @@ from pillar_core.errors import DataError
 from pillar_core.types import Dataset, FeatureSet, Values
 
 CHUNK = 2_048
-MUCH_LARGER = 100
 REORDERED = "The public columns came in another order: they were matched by name."
 BY_PLACE = "The public columns have no names: the first is taken for the first private one, and so on."
 FEW_NUMBERS, FEW_PAIRS, BY_CHANCE = 32, 2, 0.05
@@ -81,7 +80,7 @@ def of_other_units(public: FeatureSet, private: FeatureSet) -> tuple[str, ...]:
     if private.names is None or public.x_train.shape[1] != private.x_train.shape[1]:
         return ()
     largest, theirs = (np.maximum(rows.x_train.max(axis=0), -rows.x_train.min(axis=0)) for rows in (private, public))
-    apart = np.flatnonzero(np.maximum(largest, theirs) >= MUCH_LARGER * np.minimum(largest, theirs))
+    apart = np.flatnonzero(np.maximum(largest, theirs) >= 100 * np.minimum(largest, theirs))
     names = [private.names[column] for column in apart if min(largest[column], theirs[column]) > 0]
     return (f"Are these columns in one unit? They differ a hundredfold from the public ones: {join(names)}.",) if names else ()
 

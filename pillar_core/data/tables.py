@@ -31,7 +31,6 @@ TOO_MANY_NUMBERS = (
     "{} {:,} different numbers, and learners here predict a class: cut it into bins (`pillar_core.data.tables.bins(column, edges)`, or a "
     "formula in your spreadsheet)."
 )
-LONGEST_QUOTED = 80
 FEWEST_DISTINCT = 20
 """A column with more values than these may name something, such as a person."""
 
@@ -165,7 +164,7 @@ def numbers_of(frame: pd.DataFrame, columns: list[str]) -> Array:
             problems.append(f"column {column!r} holds words, not numbers: encode it as numbers, drop it, or name the label column label.")
             continue
         for row in cells.unreadable(frame[column])[:20]:
-            problems.append(f"table row {row}: column {column!r} holds {str(frame[column].iloc[row])[:LONGEST_QUOTED]!r}, not a number.")
+            problems.append(f"table row {row}: column {column!r} holds {str(frame[column].iloc[row])[:80]!r}, not a number.")
     if problems:
         raise DataError(*problems)
     x = np.ascontiguousarray(frame[columns].to_numpy(dtype=np.float32, na_value=np.nan))

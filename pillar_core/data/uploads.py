@@ -26,7 +26,6 @@ from pillar_core.types import Dataset, FeatureSet
 
 PREFIX = "stored:"
 IMAGES, FEATURES = "images", "features"
-LONGEST_TITLE = 120
 _NAME = re.compile(rf"{PREFIX}([0-9a-f]{{32}})")
 _CARD = upkeep.BROUGHT
 _KEEPING = threading.Lock()
@@ -91,7 +90,7 @@ def keep(data: FeatureSet | Dataset, *, title: str = "") -> str:
         if title or _card(key) is None:  # before the rows, which nobody's push out once they have a card
             taken = {upload.title for upload in list_uploads() if upload.name != PREFIX + key}
             taken |= {known for item in DATASETS.values() for known in (item.title, item.short_title)}
-            wanted = " ".join((title or own_title or data.name).split())[:LONGEST_TITLE]
+            wanted = " ".join((title or own_title or data.name).split())[:120]
             numbered = (f"{wanted} ({number})" for number in itertools.count(2))
             distinct = next(item for item in itertools.chain([wanted], numbered) if item not in taken)
             described, former = _upload_of(key, data, distinct), _card(key)

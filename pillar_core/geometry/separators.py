@@ -32,7 +32,6 @@ REST = -1
 """Stands for all other classes in a pair."""
 ONE_VERSUS_REST = "one_versus_rest"
 TOLERANCE = 1e-4
-MOST_ITERATIONS = 20_000
 MOST_PAIRED = 300
 
 REGULARISATION = Param(
@@ -139,7 +138,7 @@ def _fit_separator(x: Array, is_positive: Array, strength: float) -> tuple[Array
     from sklearn.svm import LinearSVC
 
     scale = float(np.sqrt(np.einsum("ij,ij->", x, x, dtype=np.float64) / len(x))) or 1.0
-    machine = LinearSVC(C=strength, dual=len(x) < x.shape[1], tol=TOLERANCE, max_iter=MOST_ITERATIONS, random_state=0)
+    machine = LinearSVC(C=strength, dual=len(x) < x.shape[1], tol=TOLERANCE, max_iter=20_000, random_state=0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
         machine.fit(x / scale, is_positive)

@@ -58,7 +58,7 @@ def audit(settings: Settings) -> None:
 def verdict(settings: Settings) -> str:
     """One sentence on the sidebar's run over all views; it waits for one training with canaries, and for what you asked for already."""
     if math.isinf(settings.epsilon):
-        return verdicts.without_claim()
+        return verdicts.WITHOUT_CLAIM
     record, (wanted, _, trials) = core.run(settings), local.value("evidence-audit", "").rpartition("-")
     try:
         single = _audit_once(settings)

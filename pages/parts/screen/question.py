@@ -30,8 +30,6 @@ TIMM = "timm"
 EPSILONS = ("no", "0.1", "0.3", "0.5", "1", "2", "3", "8")
 SCORE, EPSILON = "class_signal", "0.3"
 """What the page opens with: the score chosen on the yardstick, at the ε of its goal."""
-QUICK = 8.0
-"""Seconds up to which an answer is computed in the page; longer ones are jobs."""
 _SECONDS_EXTRACTED, _SECONDS_OF_FEATURES = 0.012, 0.3
 """Of an image through the backbone, and of a candidate whose features are at hand, on one core."""
 _SETS = ("screen-private", "screen-public", "screen-mixtures")
@@ -132,7 +130,7 @@ def answer(ask: Ask, title: str, *, cost: str = "Spends no ε: a non-private dia
     if stored is not None:
         return stored
     seconds, button = seconds_of(ask), f"Spend ε = {ask.epsilon:g} for real" if ask.is_paid else "Run"
-    if seconds <= QUICK:
+    if seconds <= 8.0:  # seconds up to which an answer is computed in the page; longer ones are jobs
         if ask.is_paid and local.value("screen-spent", "") != ask.key:
             arguments = ("screen-spent", ask.key)
             st.button(button, type="primary", icon=":material/lock:", key="screen-spend", help=cost, on_click=local.put, args=arguments)

@@ -19,8 +19,6 @@ from pillar_core.data.cards import DATASETS, card_of, toml_setting
 from pillar_core.errors import SettingError
 from pillar_core.types import Dataset
 
-BLOCK_FLOATS = 1 << 22
-
 
 @dataclasses.dataclass(frozen=True)
 class DisjunctionsSettings:
@@ -82,7 +80,7 @@ def _active(n: int, variables: int, p: float, generator: np.random.Generator) ->
     incidence = np.zeros((len(left), variables), dtype=np.float32)
     incidence[np.arange(len(left)), left] = incidence[np.arange(len(left)), right] = 1
     active = np.empty((n, variables), dtype=bool)
-    block = max(1, BLOCK_FLOATS // len(left))
+    block = max(1, 2**22 // len(left))
     for start in range(0, n, block):
         stop = min(start + block, n)
         edges = generator.random((stop - start, len(left)), dtype=np.float32) < p

@@ -19,7 +19,6 @@ from pillar_core.types import Dataset
 
 Painter = Callable[[np.random.Generator, int, float], Array]
 SIZE = 28
-GLYPH = 26
 LETTERS = tuple("ABCDEFGHJK")
 SHAPES = ("disc", "ring", "square", "frame", "triangle", "diamond", "cross", "bar", "half", "dots")
 TEXTURES = ("stripes", "checks", "waves", "rings", "blobs", "gradient", "dots", "weave", "marble", "grain")
@@ -87,7 +86,7 @@ def _glyph(generator: np.random.Generator, text: str, shift: float) -> Array:
     """(28, 28) float64 in [0, 1]: one character, bright on dark, turned, scaled and moved a little."""
     from PIL import Image
 
-    size = int(generator.integers(17, GLYPH))
+    size = int(generator.integers(17, 26))
     mask = Image.fromarray(_character(text, size)).rotate(
         float(generator.normal(0, 7 + 25 * shift)),
         resample=Image.Resampling.BILINEAR,

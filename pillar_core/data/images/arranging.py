@@ -21,7 +21,6 @@ SPLITS = {
 }
 EXTRAS = frozenset({"sample", "samples", "pred", "prediction", "example", "examples", "preview", "unlabeled", "unlabelled", "seg_pred"})
 """Folders beside splits that hold no further rows."""
-STRAY_FILES = 3
 _OF_LATIN_1 = "".join({*bytes(range(0xC0, 0x100)).decode("cp437")} - {*"ßµ°²·"})
 _GARBLED = re.compile(f"(?<=[A-Za-z])[{_OF_LATIN_1}]|[{_OF_LATIN_1}](?=[A-Za-z])")
 """Signs that letters of Latin-1 become in a zip that does not say how its names are written."""
@@ -48,7 +47,7 @@ def arrange(members: Sequence[Member]) -> Layout:
         )
     paths = _without_wrappers({member: member.path.parts for member in images})
     stray_at_top = [member for member, parts in paths.items() if len(parts) == 1]
-    if len(stray_at_top) <= max(min(STRAY_FILES, len(images) / 10), UNREADABLE_SHARE * len(images)) and not tables:
+    if len(stray_at_top) <= max(min(3, len(images) / 10), UNREADABLE_SHARE * len(images)) and not tables:
         paths = _without_wrappers({member: parts for member, parts in paths.items() if len(parts) > 1})
         notes += [f"Images beside the folders were left out: {join([member.path for member in stray_at_top])}."] if stray_at_top else []
     paths, in_test = _without_splits(paths, notes)

@@ -20,7 +20,6 @@ from pillar_core.types import NeighboringRelation, PrivacyBudget, PublicFacts
 
 FEWEST_STEPS, MOST_STEPS = 5, 40
 STEPS_PER_MU = 50.0
-STEPS_WITHOUT_NOISE = 100
 LONGEST_PATH_PER_CLASS = 160.0
 LARGEST_RATE_PER_DIMENSION = 4.0
 """Unit rows have a mean square of 1/k per direction: longer steps overshoot there."""
@@ -39,7 +38,7 @@ def resolve_schedule(
     if settings.steps is not None:
         return Plan(settings)
     if (budget is not None and math.isinf(budget.epsilon)) or settings.noise_multiplier == 0:
-        steps, reason = STEPS_WITHOUT_NOISE, "without noise further steps only help"
+        steps, reason = 100, "without noise further steps only help"
     elif budget is None:
         steps, reason = fewest, "few steps share the noise that was set"
     else:

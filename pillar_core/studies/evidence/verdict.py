@@ -9,13 +9,9 @@ from pillar_core.numerics import round_up
 from pillar_core.studies.evidence.attacks import CanaryAudit
 from pillar_core.studies.evidence.one_run import OneRunAudit
 
-FALSE_ALARMS = 0.01
 _WORDS: dict[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-
-
-def without_claim() -> str:
-    """Of a run at ε = ∞."""
-    return _WORDS["no_claim"]
+WITHOUT_CLAIM = _WORDS["no_claim"]
+"""Of a run at ε = ∞."""
 
 
 def without_audit(claimed: float, reason: str) -> str:
@@ -44,7 +40,7 @@ def sentence(single: OneRunAudit, many: CanaryAudit | None, rates: pd.DataFrame)
 
 def attack(rates: pd.DataFrame) -> str:
     """What the best attack found at 1 % false alarms, with its interval, beside what the guarantee allows, all as in the table of rates."""
-    best = rates[rates["false_positive_rate"] == FALSE_ALARMS].sort_values("true_positive_rate").tail(1)
+    best = rates[rates["false_positive_rate"] == 0.01].sort_values("true_positive_rate").tail(1)
     if best.empty:
         return ""
     rate, low, high, allowed, most = (

@@ -33,8 +33,6 @@ R = TypeVar("R", Dataset, FeatureSet)
 OWN_PART, OWN_HALF = "part", "own_half"
 VERSION = 3
 SEEDS = (0, 1, 2)
-NEEDED = 1.5
-"""Images of a drawn set for each row that is compared: a fifth of them are test rows."""
 FEWEST = 50
 PART_GIVEN = " The split into private and public rows is treated as fixed: ε does not cover how it moves when a row is added."
 
@@ -164,7 +162,7 @@ def is_of_features(ask: Ask) -> bool:
 
 
 def _drawn_rows(ask: Ask) -> int:
-    return math.ceil(FEWEST + NEEDED * ask.n_examples)
+    return math.ceil(FEWEST + 1.5 * ask.n_examples)  # images of a drawn set for each row that is compared: a fifth of them are test rows
 
 
 def _every(step: int, data: R) -> tuple[R, R]:
