@@ -1,13 +1,16 @@
-"""Before the server answers: imports that no visitor waits for. The rest is imported in the background."""
+"""Before the server answers: imports that no visitor waits for. Start's figure and the other imports follow in the background."""
 
 import contextlib
 import functools
 import gc
 import importlib
+import inspect
 import threading
 from collections.abc import AsyncIterator
 
 import streamlit as st
+
+from pillar_core import mode
 
 _LATER = "torch"
 
@@ -16,7 +19,19 @@ _LATER = "torch"
 async def ahead(_: st.App) -> AsyncIterator[None]:
     """Around the server's life: before it answers, imports what Home and Explore draw their first results with."""
     _import("pages.parts.explore.views")  # it imports what the frame draws, too: sidebar and figures
+    if not mode.is_demo():  # there, a session asks
+        threading.Thread(target=_first_results, daemon=True).start()
     yield
+
+
+def _first_results() -> None:
+    """Does what Start's first run would, a tenth of a second each, while the first browser reads the app's scripts."""
+    from pages.frame import core
+    from pillar_core import plots
+
+    inspect.stack()  # it looks where each module lies: Streamlit asks it at the first element
+    if (table := core.hero_table()) is not None:
+        plots.learning_hero(table)
 
 
 @functools.cache

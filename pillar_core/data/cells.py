@@ -55,8 +55,8 @@ def with_numbers(frame: pd.DataFrame, notes: list[str], *, as_written: Sequence[
     A column whose cells are mostly numbers keeps what is none as a word: `unreadable` names such cells.
     """
     frame = with_long_numbers_as_words(frame)
-    types = pd.api.types
-    wordy = [name for name, kind in frame.dtypes.items() if not types.is_numeric_dtype(kind) and name not in as_written]
+    types, kinds = pd.api.types, dict(frame.dtypes)
+    wordy = [name for name in frame.columns if not types.is_numeric_dtype(kinds[name]) and name not in as_written]
     wordy = [name for name in wordy if types.infer_dtype(frame[name], skipna=True) in ("string", "mixed-integer")]
     texts = {name: _distinct(frame[name]) for name in wordy}
     units = {name: unit for name, (_, values) in texts.items() if (unit := _common_unit(values))}
@@ -88,7 +88,8 @@ _WAYS = {
 
 def with_long_numbers_as_words(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with whole numbers of more digits than 64 bits hold as words: among numbers they would be rounded, or infinite."""
-    long = [name for name, kind in frame.dtypes.items() if kind.kind == "O" and pd.api.types.infer_dtype(frame[name]) == "integer"]
+    kinds = dict(frame.dtypes)
+    long = [name for name in frame.columns if kinds[name].kind == "O" and pd.api.types.infer_dtype(frame[name]) == "integer"]
     return frame.assign(**{name: frame[name].map(str, na_action="ignore") for name in long}) if long else frame
 
 
@@ -109,8 +110,8 @@ def sentinels_of(column: pd.Series) -> tuple[float, ...]:
     """Values such as -999 that often mark a gap, where they lie outside all other values of a column of numbers."""
     values = np.asarray(column, dtype=np.float64)
     is_one = np.isin(values, SENTINELS)
-    rest = values[np.isfinite(values) & ~is_one] if is_one.any() else []
-    if not len(rest):
+    rest = values[np.isfinite(values) & ~is_one]
+    if not is_one.any() or not len(rest):
         return ()
     present = [value for value in SENTINELS if (values == value).any()]
     low, high = rest.min(), rest.max()

@@ -12,6 +12,7 @@ from pages.frame import navigation, warming
 from pages.frame.settings import Settings
 from pages.parts.explore import curves
 from pillar_core.plots import accuracy
+from pillar_core.runs import starter
 
 
 def test_a_move_draws_no_curve_and_looks_for_no_page_again(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,6 +48,16 @@ def test_what_the_server_imports_is_no_garbage_to_look_through() -> None:
     warming._import("colorsys")
     assert gc.get_freeze_count() > 10_000
     assert len(gc.get_objects()) < gc.get_freeze_count()
+
+
+def test_starts_table_is_read_before_the_first_visitor_asks(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Any] = []
+    table = starter.hero_table
+    monkeypatch.setattr(starter, "hero_table", lambda: read.append(1) or table())
+    warming._first_results()
+    assert len(read) == 1
+    start("home")
+    assert len(read) == 1
 
 
 def test_pages_of_two_runs_are_apart(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
