@@ -17,6 +17,7 @@ from pillar_core.runs.statement import IN_SIGHT, RANKED_IN_SIGHT
 from pillar_core.types import RunRecord
 
 _KEY, _SEEN = "history", "history.seen"
+_LONGEST = 80
 _RANKED = ", ranked with a known seed"
 
 
@@ -27,7 +28,7 @@ def add(settings: Settings, record: RunRecord) -> None:
     run = {"where": _where(settings), "k": int(record.settings["k"]), "epsilon": settings.epsilon, "accuracy": record.accuracy}
     text = json.dumps(run)
     earlier = [line for line in st.session_state.get(_KEY, "").splitlines() if line != text]
-    st.session_state[_KEY] = "\n".join([*earlier, text][-80:])
+    st.session_state[_KEY] = "\n".join([*earlier, text][-_LONGEST:])
 
 
 def table(settings: Settings) -> pd.DataFrame:

@@ -128,6 +128,7 @@ LEAST_DEPTH, DEPTH = 20.0, 16.0
 """The window leaves at most about e^−20 of the tilted mass outside, and e^−16 of what decides δ."""
 LOWER_SHARE = 1e-3
 """Share of δ that the lower end gives up for the drift of merged outcomes."""
+ROOT_TOLERANCE = 1e-9
 
 
 @dataclasses.dataclass(frozen=True)
@@ -277,7 +278,7 @@ def _root(excess: Callable[[float], float], composed: Composition, start: float,
             low, above = x, value
         else:
             high, below = x, value
-        tolerance = 1e-9 * max(abs(x), composed.h)
+        tolerance = ROOT_TOLERANCE * max(abs(x), composed.h)
         if math.isfinite(below) and high - low <= tolerance:
             break
         if x != last_x and math.isfinite(value) and math.isfinite(last) and (value - last) / (x - last_x) < 0:

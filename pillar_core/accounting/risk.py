@@ -231,6 +231,7 @@ def _one_in(chance: float) -> str:
 
 LEAST_DELTA = 1e-12
 POINTS = 48
+DELTA_TOLERANCE = 1e-3
 
 
 def profile(event: DpEvent, *, relation: str = "add_or_remove_one", accountant: str = "auto") -> tuple[Array, Array]:
@@ -265,7 +266,7 @@ def _delta_at_zero(accountant: Accountant, events: ElementaryEvents) -> float:
     passing, failing = 1 - 1e-9, 0.0
     if accountant.epsilon_of(events, delta=passing).upper > 0:
         return 1.0
-    while passing - failing > 1e-3 * passing and passing > LEAST_DELTA:
+    while passing - failing > DELTA_TOLERANCE * passing and passing > LEAST_DELTA:
         middle = (passing + failing) / 2 if failing > passing / 100 else passing / 10
         if accountant.epsilon_of(events, delta=middle).upper > 0:
             failing = middle

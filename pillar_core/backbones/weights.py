@@ -173,6 +173,9 @@ def _checksum(path: Path, *version: int) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+_SHA256_DIGITS = 64
+
+
 def hub_file(repository: str | None, filename: str, *, network: bool) -> Path | None:
     """The file of a Hugging Face repository; None where it is not here and `network` is false, or no repository is known.
 
@@ -197,7 +200,7 @@ def hub_file(repository: str | None, filename: str, *, network: bool) -> Path | 
             f"download {huggingface_hub.hf_hub_url(repository, filename)} elsewhere, copy it here and pass weights=FILE."
         ) from error
     blob = path.resolve()
-    if len(blob.name) == 64 and content_hash(path) != blob.name:  # the hub names large files by their checksum
+    if len(blob.name) == _SHA256_DIGITS and content_hash(path) != blob.name:  # the hub names large files by their checksum
         blob.unlink()
         raise DataError(f"what was sent as {filename} of {repository} has another checksum than the hub says: ask for it again.")
     return path

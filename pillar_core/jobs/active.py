@@ -16,6 +16,8 @@ from pillar_core.jobs.state import Job, JobStatus, State, replace
 from pillar_core.jobs.workers import Future, KilledWorker
 from pillar_core.store.codec import decode_json, encode_json
 
+_STATE_SECONDS = 0.2
+
 
 @dataclasses.dataclass
 class ActiveJob:
@@ -62,7 +64,7 @@ class ActiveJob:
 
     def show(self) -> None:
         """Write progress where pages look, a few times a second."""
-        if time.monotonic() - self.written < 0.2:
+        if time.monotonic() - self.written < _STATE_SECONDS:
             return
         self.written = time.monotonic()
         marks = self.job.running()

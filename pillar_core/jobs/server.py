@@ -18,7 +18,13 @@ from pillar_core.jobs.active import ActiveJob, trace_of
 from pillar_core.jobs.state import UNFINISHED, Folder, Job, JobStatus, State, replace
 from pillar_core.jobs.workers import Engine, Future, Outcome
 
+MAX_RUNNING = 32
+"""Jobs side by side: their tasks take turns, so that a short one ends soon beside long ones."""
 COOPERATIVE_SECONDS = 1.5
+_WAIT_SECONDS = 0.05
+_IDLE_WAIT_SECONDS = 0.2
+_HEARTBEAT_SECONDS = 1.0
+_IN_FLIGHT = 16
 
 
 def serve(root: Path | str | None = None, *, idle_minutes: float = 10.0, lock: int | None = None) -> bool:
@@ -70,7 +76,7 @@ class _Server:
             self._take_jobs()
             for active in list(self._jobs.values()):
                 self._guard(active, self._advance)
-            wait = 0.05 if self._jobs else 0.2
+            wait = _WAIT_SECONDS if self._jobs else _IDLE_WAIT_SECONDS
             if self._engine is None:
                 time.sleep(wait)
             else:
@@ -116,7 +122,7 @@ class _Server:
 
     def _is_wanted(self) -> bool:
         """Whether to go on; also the heartbeat."""
-        if time.monotonic() - self._beat < 1.0:
+        if time.monotonic() - self._beat < _HEARTBEAT_SECONDS:
             return True
         self._beat = time.monotonic()
         try:
@@ -140,7 +146,7 @@ class _Server:
 
     def _take_jobs(self) -> None:
         for job_id in self._folder.queued_ids():
-            if len(self._jobs) >= 32:  # jobs side by side: their tasks take turns, so that a short one ends soon beside long ones
+            if len(self._jobs) >= MAX_RUNNING:
                 return
             with self._folder.exclusive():
                 job = self._folder.job(job_id)
@@ -206,7 +212,7 @@ class _Server:
         elif not active.pending and not active.out:
             self._finish(active, "failed" if active.failed else "done")
         elif active.tasks is not None:
-            while active.pending and len(active.out) < 16 * self._n_workers:
+            while active.pending and len(active.out) < _IN_FLIGHT * self._n_workers:
                 number = active.pending.popleft()
                 future = engine.run(active.job.job_id, number, active.kind, active.tasks[number], active.resources)
                 active.out[future.key] = (future, number)

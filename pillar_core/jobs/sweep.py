@@ -12,6 +12,8 @@ from pillar_core.jobs.state import UNFINISHED
 from pillar_core.runs import sweep as sweeps
 from pillar_core.types import FeatureSet, Progress
 
+POLL_SECONDS = 0.5
+
 Answer = str | dict[str, Json]
 
 
@@ -47,7 +49,7 @@ def run_through(
     job = jobs.submit({"kind": "sweep", "grid": named} | ({"resources": dict(resources)} if resources else {}))
     state = jobs.status(job)
     while state.state in UNFINISHED:
-        state = jobs.wait(job, timeout=0.5)
+        state = jobs.wait(job, timeout=POLL_SECONDS)
         if progress is not None:
             progress(state.done, state.total, state.message)
     if state.state != "done":

@@ -30,6 +30,9 @@ from pillar_core.runs import splitting, versions
 from pillar_core.store.codec import encode_json
 from pillar_core.types import FeatureSet, Progress
 
+_PROGRESS_SECONDS = 0.2
+
+
 Place = tuple[Sequence[str], str, str]
 """Of the machine of a job: modules that register further kinds, the cache folder, and what tells the library's code from other code."""
 
@@ -105,7 +108,7 @@ def _mark_running(job: Job, number: int) -> Iterator[Progress]:
 
     def progress(done: int, total: int, message: str = "") -> None:
         nonlocal written
-        if time.monotonic() - written > 0.2 or done >= total:
+        if time.monotonic() - written > _PROGRESS_SECONDS or done >= total:
             written = time.monotonic()
             replace(mark, json.dumps(about | {"done": int(done), "total": int(total), "message": str(message)}).encode())
 

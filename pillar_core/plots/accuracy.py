@@ -247,6 +247,9 @@ def _alt(budgets: int, bests: list[str], roof: pd.DataFrame) -> str:
     return f"Line chart of test accuracy against k for {drawn}.{best_words and f' {best_words}.'}{summary}"
 
 
+_MOST_LABELLED_CELLS = 120
+
+
 def accuracy_heatmap(
     table: pd.DataFrame, *, mode: theme.Mode = "light", method: str = "pillar", present: tuple[int, float] | None = None
 ) -> go.Figure:
@@ -263,7 +266,7 @@ def accuracy_heatmap(
     grid = [[points.get((float(epsilon), float(k))) for k in ks] for epsilon in budgets]
     style: marks.Looks = {"texttemplate": "%{text}", "hover": "%{hovertext}", "colorscale": theme.ACCURACY_SCALE}
     style["customdata"] = [[[float(k), float(epsilon)] for k in ks] for epsilon in budgets]
-    style["text"] = [[_label(cell) if len(cells) <= 120 else "" for cell in line] for line in grid]
+    style["text"] = [[_label(cell) if len(cells) <= _MOST_LABELLED_CELLS else "" for cell in line] for line in grid]
     style["hovertext"] = [[_cell_hover(cell) for cell in line] for line in grid]
     figure = marks.cells(columns, rows, [[100 * cell.mean if cell else None for cell in line] for line in grid], unit="%", **style)
     ridge = [best(cells[cells["epsilon"] == epsilon]) for epsilon in budgets]

@@ -148,6 +148,7 @@ def by_direction(
 
 
 _MOST_CLASSES = 12
+_COLOURED_OF_MANY = 6
 
 
 def map_2d(table: pd.DataFrame, *, answered_by: str = "", mode: theme.Mode = "light") -> go.Figure:
@@ -157,7 +158,7 @@ def map_2d(table: pd.DataFrame, *, answered_by: str = "", mode: theme.Mode = "li
     six most frequent keep a colour.
     """
     labels = table["class"].astype(str)
-    most = _MOST_CLASSES if labels.nunique() <= _MOST_CLASSES else 6
+    most = _MOST_CLASSES if labels.nunique() <= _MOST_CLASSES else _COLOURED_OF_MANY
     frequent = list(labels.value_counts().index[:most])
     order = sorted(frequent, key=lambda name: (int(name), "") if name.isdigit() else (10**9, name))
     figure = go.Figure()

@@ -127,6 +127,10 @@ def circle(count: int, *, centre: tuple[float, float], radius: float) -> Array:
     return np.stack([centre[0] + radius * np.cos(angles), centre[1] + radius * np.sin(angles)], axis=1)
 
 
+_MOST_EDGES = 4_000
+_MOST_NAMED = 6
+
+
 def component_graph(labels: Array, edges: Array, *, k: int, n_unlabelled: int, mode: theme.Mode = "light") -> go.Figure:
     """Variables 0 … k − 1 (in the disjunction) on the left ring, the others on the right.
 
@@ -137,7 +141,7 @@ def component_graph(labels: Array, edges: Array, *, k: int, n_unlabelled: int, m
     component_of = np.asarray(labels)
     left, right = circle(k, centre=(0.0, 0.0), radius=1.0), circle(len(component_of) - k, centre=(2.7, 0.0), radius=1.0)
     places = np.concatenate([left, right])
-    drawn = edges[:: max(1, -(-len(edges) // 4_000))]
+    drawn = edges[:: max(1, -(-len(edges) // _MOST_EDGES))]
     lines = np.full((3 * len(drawn), 2), np.nan)
     lines[0::3], lines[1::3] = places[drawn[:, 0]], places[drawn[:, 1]]
     marks.line(figure, lines[:, 0], lines[:, 1], theme.fade(ink.muted, 0.16 if len(drawn) > 400 else 0.32), width=1)
@@ -145,7 +149,7 @@ def component_graph(labels: Array, edges: Array, *, k: int, n_unlabelled: int, m
     colours, symbols = theme.categorical(max(count, 1), mode), theme.class_symbols(max(count, 1))
     for component in range(count):
         rows = np.flatnonzero(component_of == component)
-        is_named = component < 6
+        is_named = component < _MOST_NAMED
         colour, symbol = (colours[component], symbols[component % len(symbols)]) if is_named else (ink.muted, "circle-open")
         looks: marks.Looks = {"symbol": symbol, "edge": (1.4, ink.surface if is_named else ink.muted), "hover": "%{text}"}
         looks["text"] = [f"variable {row + 1}, component {component + 1}" for row in rows]

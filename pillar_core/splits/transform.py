@@ -15,6 +15,7 @@ CHUNK_ROWS = 1024
 LARGEST = 1e15
 """Coordinates are clamped to ±1e15 so that squared norms stay finite in float32 for any finite row."""
 SMALLEST_SCALE = np.float32(1e-30)
+MANTISSA_BITS = 53
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -64,7 +65,7 @@ class Transform:
 
 def bits_of(terms: int) -> int:
     """How long whole numbers may be so that float64 holds any sum of so many products of two of them."""
-    return (53 - math.ceil(math.log2(max(terms, 2)))) // 2
+    return (MANTISSA_BITS - math.ceil(math.log2(max(terms, 2)))) // 2
 
 
 def in_whole_numbers(rows: Array, bits: int) -> tuple[Array, Array]:

@@ -19,6 +19,7 @@ from pillar_core.store.entry import make_private
 
 _BATCH = 4096
 _SECONDS = 5.0
+_LOWER_BYTE = 0xFF
 T = TypeVar("T")
 _NOT_ITS_FAULT = (
     sqlite3.SQLITE_BUSY,
@@ -108,7 +109,7 @@ class Index:
                 with diskcache.Cache(str(self._folder), disk=PlainDisk, timeout=10, eviction_policy="none", cull_limit=0) as cache:
                     return action(cache)
             except (ForeignIndex, sqlite3.DatabaseError, ValueError) as error:
-                if attempt or getattr(error, "sqlite_errorcode", 0) & 0xFF in _NOT_ITS_FAULT:
+                if attempt or getattr(error, "sqlite_errorcode", 0) & _LOWER_BYTE in _NOT_ITS_FAULT:
                     self._note(f"the cache's index could not be used ({error}); entries are unaffected.")
                     return None
                 self._note(f"the cache's index was damaged or foreign ({error}) and was started anew; entries are unaffected.")

@@ -20,6 +20,7 @@ BROUGHT = "upload-"
 """A blob of this name and a key is the card of arrays that somebody brought, which have no other copy."""
 SPENT = "spent-"
 """A record of this name says what was spent on private rows: it is never removed to make room."""
+_STALE_SECONDS = 3600.0
 _MARK = "pillar-export-1"
 
 
@@ -89,7 +90,7 @@ def sweep_unfinished(root: Path) -> None:
     for kind in KINDS:
         for path in (root / kind).glob(f"??/{TEMPORARY}*"):
             with contextlib.suppress(FileNotFoundError):
-                if time.time() - path.stat().st_mtime > 3600.0:
+                if time.time() - path.stat().st_mtime > _STALE_SECONDS:
                     path.unlink()
 
 

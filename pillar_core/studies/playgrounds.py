@@ -17,6 +17,7 @@ from pillar_core.types import Values
 _OFF = dict.fromkeys(("bias", "standardise", "centre"), False)
 ONE_RELEASE: Values = {"steps": 1, "learning_rate": 1.0, "l2_clip_norm": 1 / math.sqrt(2.0), "normalise": True, **_OFF}
 """One full-batch step from zero: every row's gradient has norm 1/√2 exactly, so the clip binds nobody and theory is exact."""
+N_TEST = 4_000
 
 
 def mixture(
@@ -32,7 +33,7 @@ def mixture(
     for draw in range(seed, seed + seeds):
         for n in n_private:
             rows = max(n, 4) + n_public
-            sizes: Values = {"d": d, "theta": theta, "sigma": sigma, "n_test": 4_000}
+            sizes: Values = {"d": d, "theta": theta, "sigma": sigma, "n_test": N_TEST}
             private = load_features(load_dataset("gaussian_mixture", seed=draw, n=rows, **sizes))
             mixture_split = split(private, public_fraction=n_public / rows, seed=draw)
             first = public_basis(mixture_split.public_x, standardise=False, centre=False).vectors[:, 0]
