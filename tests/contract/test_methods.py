@@ -42,9 +42,8 @@ def test_privacy_contract_with_random_allocation(name):
 
 @pytest.mark.parametrize("name", ALLOCATED)
 def test_each_row_enters_one_step_of_each_pass(name):
-    """60 passes at least: sizes that do not spread are seen from 51 on."""
-    steps = 180 if name in IMAGES else 300
-    checks.samples_as_charged(case_for(METHODS[name], sampled=True, sampling="random_allocation", steps=steps, copies=0))
+    """In 60 passes: sizes that do not spread are seen from 51 on."""
+    checks.samples_as_charged(case_for(METHODS[name], sampled=True, sampling="random_allocation", steps=180, copies=0))
 
 
 @pytest.mark.parametrize("name", SAMPLED)

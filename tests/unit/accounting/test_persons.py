@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from pillar_core import accounting, ledger
 from pillar_core.errors import SettingError, UnsupportedError
@@ -30,14 +31,11 @@ def _deltas(epsilon: float, moves: Moves, noise: float, others: Moves | None = N
     others: those of the person who comes instead; None where nobody does.
     """
     reach = np.linspace(-10 if others is None else -16, 16, 1301) * noise
-
-    def bell(centre: float) -> np.ndarray:
-        return np.exp(-((reach - centre) ** 2) / (2 * noise**2))
-
     present, absent = (
-        sum(np.outer(weight * bell(u), bell(v)) for weight, (u, v) in side) for side in (moves, others or [(1.0, (0.0, 0.0))])
+        sum(weight * np.outer(norm.pdf(reach, u, noise), norm.pdf(reach, v, noise)) for weight, (u, v) in side)
+        for side in (moves, others or [(1.0, (0.0, 0.0))])
     )
-    cell = (reach[1] - reach[0]) ** 2 / (2 * math.pi * noise**2)
+    cell = (reach[1] - reach[0]) ** 2
     return max(float(np.maximum(a - math.exp(epsilon) * b, 0).sum() * cell) for a, b in ((present, absent), (absent, present)))
 
 

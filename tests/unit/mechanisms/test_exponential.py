@@ -99,11 +99,8 @@ class Tilted(ExponentialMechanism):
         return super()._draw(scores, scale / self.tilt)
 
 
-def test_the_contract_passes_a_sound_choice():
+def test_the_contract_passes_a_sound_choice_and_sees_a_small_range_and_one_that_is_too_sure_by_the_spread_of_scores():
     checks.keeps_the_contract(choosing_case(score_range=2))
-
-
-def test_the_contract_sees_a_small_range_and_a_choice_that_is_too_sure_by_the_spread_of_scores():
     with pytest.raises(AssertionError, match="exponential moved"):
         checks.is_within_sensitivity(choosing_case(score_range=1))
     with pytest.raises(AssertionError, match="choices are not spread"):
