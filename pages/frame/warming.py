@@ -6,13 +6,15 @@ import gc
 import importlib
 import inspect
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import streamlit as st
 
 from pillar_core import mode
 
 _LATER = "torch"
+_ANSWERING, _DRAWING = 0.5, 2.0
+"""Seconds that the server gets to begin, and a browser on the same machine to draw the page, before others take a core."""
 
 
 @contextlib.asynccontextmanager
@@ -20,7 +22,7 @@ async def ahead(_: st.App) -> AsyncIterator[None]:
     """Around the server's life: before it answers, imports what Home and Explore draw their first results with."""
     _import("pages.parts.explore.views")  # it imports what the frame draws, too: sidebar and figures
     if not mode.is_demo():  # there, a session asks
-        threading.Thread(target=_first_results, daemon=True).start()
+        _start_after(_ANSWERING, _first_results)
     yield
 
 
@@ -37,14 +39,18 @@ def _first_results() -> None:
 @functools.cache
 def begin() -> None:
     """Starts the import, once in a process. Whoever needs it meanwhile waits for it at Python's own import lock."""
-    timer = threading.Timer(2.0, _import, args=(_LATER,))  # seconds that a browser on the same machine gets to draw the page first
-    timer.daemon = True
-    timer.start()
+    _start_after(_DRAWING, _import, _LATER)
 
 
 def wait() -> None:
     """Returns when what is imported in the background is there."""
     importlib.import_module(_LATER)
+
+
+def _start_after(seconds: float, work: Callable[..., None], *arguments: str) -> None:
+    timer = threading.Timer(seconds, work, args=arguments)
+    timer.daemon = True
+    timer.start()
 
 
 def _import(name: str) -> None:
