@@ -40,7 +40,7 @@ def followed(copy: Path) -> None:
 def test_recipes_work_as_written_and_reach_every_surface(tmp_path: Path) -> None:
     assert len([how for how, *_ in BLOCKS if how == "new file"]) >= 9
     copy = tmp_path / "copy"
-    ignored = shutil.ignore_patterns(".git", ".venv", "__pycache__", "entries", ".*_cache")
+    ignored = shutil.ignore_patterns(".git", ".venv", "*.pyc.*", "entries", ".*_cache")
     shutil.copytree(REPOSITORY, copy, ignore=ignored)
     followed(copy)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}

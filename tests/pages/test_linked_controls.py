@@ -9,7 +9,7 @@ from streamlit.runtime.state.common import TESTING_KEY
 from streamlit.testing.v1 import AppTest
 
 from page_reading import Start
-from pages.frame import navigation, session
+from pages.frame import jobs, navigation, session
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
 
@@ -74,9 +74,10 @@ KINDS = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page, _, _ in navigation.PAGES])
-def test_a_moved_control_is_in_the_link_or_says_why_not(start: Start, page: str) -> None:
+def test_a_moved_control_is_in_the_link_or_says_why_not(start: Start, page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each is moved under the first of the page's links that shows it, beside all others there; what these hide, in a round of its own."""
     moved: set[str] = set()
+    monkeypatch.setattr(jobs, "FIRST_SECONDS", -1.0)
     for link in PLACES.get(page, [""]):
         while True:
             app = start(page, **dict(urllib.parse.parse_qsl(link)))

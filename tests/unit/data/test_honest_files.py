@@ -72,7 +72,7 @@ def test_a_table_of_all_genes_and_one_of_many_species_are_read() -> None:
 
 def test_the_only_column_of_few_words_is_the_label_and_that_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     flowers = pd.DataFrame({"Species": np.repeat(["rose", "iris"], 30), "petal": np.arange(60) / 7, "hairy": [True, False, False] * 20})
-    note = "Label: Species, the only column of words. Another is named by label=, --label or the page."
+    note = "Label: Species, the only column of words. Name another by label=, --label or on the page."
     for table in (flowers, flowers.assign(patient=np.arange(60) // 2)):
         table.to_csv(path := tmp_path / "flowers.csv", index=False)
         roles = {"person": "patient"} if "patient" in table else {}
