@@ -151,7 +151,7 @@ def _show(table: pd.DataFrame) -> None:
     index = [name for name in named if name == "method" or table[name].nunique(dropna=False) > 1]
     same = {name: str(table[name].iloc[0]) for name in named if name not in index and table[name].iloc[0]}
     if same:
-        st.caption(f"In the paper {', '.join(f'{_name(name)}: {plain.text(value)}' for name, value in same.items())}.")
+        st.caption(f"In the paper: {', '.join(f'{_name(name)} {plain.text(value)}' for name, value in same.items())}.")
     numbers = {name: 100 * table[name] for name in values if name != "order"}
     titles = table["method"].map(lambda method: pc.METHODS[method].title if method in pc.METHODS else method)
     table = table.assign(**numbers, method=titles).fillna(dict.fromkeys(index, ""))
