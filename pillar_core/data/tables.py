@@ -106,15 +106,21 @@ def label_notes(label: str) -> list[str]:
 
 
 def _words_alone(frame: pd.DataFrame) -> list[str]:
-    """The one column that holds no numbers, where it looks like labels: few values, each in some rows, no dates and nobody's name."""
-    others = [name for name in map(str, frame.select_dtypes(exclude=["number", "bool"])) if name.strip().lower() != "split"]
-    others = [name for name in others if not mostly_numbers(frame[name])]
+    """The one column that holds no numbers, where it looks like labels: few values, each in some rows, no dates and nobody's name, and
+    the table's first or last column, or no other has so few values: of ward and a 0 or 1, either may be meant."""
+    columns = [name for name in map(str, frame.columns) if name.strip().lower() != "split"]
+    numbers = frame[columns].select_dtypes(include=["number", "bool"])
+    others = [name for name in columns if name not in numbers and not mostly_numbers(frame[name])]
     if len(others) != 1 or IDENTIFYING.search(others[0]) or PERSON.fullmatch(others[0]):
         return []
     words = frame[others[0]]
     if pd.api.types.infer_dtype(words, skipna=True) != "string" or cells.are_dates(words):
         return []
-    return others if 2 <= words.nunique() <= min(len(frame) / 2, max(MOST_CLASSES_OF_NUMBERS, len(frame) / 10)) else []
+    if not 2 <= words.nunique() <= min(len(frame) / 2, max(MOST_CLASSES_OF_NUMBERS, len(frame) / 10)):
+        return []
+    if others[0] in (columns[0], columns[-1]):
+        return others
+    return [] if any(2 <= numbers[name].nunique() <= MOST_CLASSES_OF_NUMBERS for name in numbers) else others
 
 
 def bins(column: pd.Series, edges: Sequence[float]) -> pd.Series:

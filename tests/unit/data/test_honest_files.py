@@ -96,6 +96,7 @@ def test_the_only_column_of_few_words_is_the_label_and_that_is_said(capsys: pyte
         {"kind": [0, 1] * 30},
         {"kind": [["a"], ["b"]] * 30},
         {"kind": ["a", "b"] * 30, "site": ["here", "there", "elsewhere"] * 20},
+        {"sex": ["f", "m"] * 30, "bought": [0, 0, 1] * 20},
     ],
 )
 def test_columns_that_may_be_no_labels_are_asked_about(columns: dict[str, list[Any]]) -> None:
