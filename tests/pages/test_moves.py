@@ -51,8 +51,7 @@ def test_what_the_server_imports_is_no_garbage_to_look_through() -> None:
 
 
 def test_starts_table_is_read_before_the_first_visitor_asks(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[Any] = []
-    table = starter.hero_table
+    read, table = list[Any](), starter.hero_table
     monkeypatch.setattr(starter, "hero_table", lambda: read.append(1) or table())
     warming._first_results()
     assert len(read) == 1
