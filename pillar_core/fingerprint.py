@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+LENGTH = 32
+
 
 def fingerprint(*values: object) -> str:
     """Hexadecimal digest (32 characters, SHA-256 truncated) of the values.
@@ -21,19 +23,20 @@ def fingerprint(*values: object) -> str:
     digest = hashlib.sha256()
     for value in values:
         _feed(digest, value)
-    return digest.hexdigest()[:32]
+    return digest.hexdigest()[:LENGTH]
 
 
 def _feed(digest: "hashlib._Hash", value: Any) -> None:
     """Adds `value` to the digest. A grid has a hundred thousand plain values, so the exact built-in types come first."""
     plain = type(value)
     if plain is str:
-        _feed_tagged(digest, "str", value.encode(errors="surrogatepass"))
+        body = value.encode(errors="surrogatepass")
+        digest.update(b"str:%d:%b" % (len(body), body))
     elif plain is int or plain is bool or value is None:
         _feed_tagged(digest, plain.__name__, str(value).encode())
     elif plain is float and value == value:
         _feed_tagged(digest, "float", value.hex().encode())
-    elif plain is dict or isinstance(value, Mapping):
+    elif plain is dict:
         _feed_tagged(digest, "mapping", b"%d" % len(value))
         for key in sorted(value):
             _feed(digest, key)
@@ -64,6 +67,11 @@ def _feed_any(digest: "hashlib._Hash", value: object) -> None:
             _feed_tagged(digest, "sequence", str(len(value)).encode())
             for item in value:
                 _feed(digest, item)
+        case Mapping():
+            _feed_tagged(digest, "mapping", str(len(value)).encode())
+            for key in sorted(value):
+                _feed(digest, key)
+                _feed(digest, value[key])
         case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
             _feed_tagged(digest, "dataclass", type(value).__qualname__.encode())
             for field in dataclasses.fields(value):

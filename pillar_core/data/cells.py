@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -110,18 +110,17 @@ def sentinels_of(column: pd.Series) -> tuple[float, ...]:
     """Values such as -999 that often mark a gap, where they lie outside all other values of a column of numbers."""
     values = np.asarray(column, dtype=np.float64)
     is_one = np.isin(values, SENTINELS)
-    rest = values[np.isfinite(values) & ~is_one]
-    if not is_one.any() or not len(rest):
+    rest = values[np.isfinite(values) & ~is_one] if is_one.any() else values[:0]
+    if not len(rest):
         return ()
     present = [value for value in SENTINELS if (values == value).any()]
     low, high = rest.min(), rest.max()
     return tuple(value for value in present if value < min(low, 0) - (high - low) / 2 or value > high + (high - low) / 2)
 
 
-def are_dates(column: pd.Series) -> bool:
-    """Whether nearly all words of a column read as dates or times."""
-    codes, words = _distinct(column.dropna())
-    return bool(len(codes)) and bool(np.array([_DATE.match(word) is not None for word in words])[codes].mean() > 0.8)
+def are_dates(codes: Array, words: Iterable[object]) -> bool:
+    """Whether nearly all cells read as dates or times: their places among the different `words`."""
+    return bool(len(codes)) and bool(np.array([_DATE.match(str(word).strip()) is not None for word in words])[codes].mean() > 0.8)
 
 
 def are_days(values: Array) -> bool:

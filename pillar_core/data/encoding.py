@@ -372,9 +372,9 @@ def _kind(name: str, column: pd.Series) -> str:
     if distinct <= 1:
         return CONSTANT
     if is_text(column) and not mostly_numbers(column):
-        if cells.are_dates(values):
-            return DATE
         codes, words = distinct_of(values)
+        if cells.are_dates(codes, words):
+            return DATE
         if cells.are_long(words) and (np.bincount(codes) == 1).mean() > 0.5:
             return TEXT
         is_name = distinct > max(FEWEST_DISTINCT, len(values) / 2) or distinct == len(values) > FEWEST_NAMES

@@ -114,7 +114,7 @@ def _words_alone(frame: pd.DataFrame) -> list[str]:
     if len(others) != 1 or IDENTIFYING.search(others[0]) or PERSON.fullmatch(others[0]):
         return []
     words = frame[others[0]]
-    if pd.api.types.infer_dtype(words, skipna=True) != "string" or cells.are_dates(words):
+    if pd.api.types.infer_dtype(words, skipna=True) != "string" or cells.are_dates(*distinct_of(words.dropna())):
         return []
     if not 2 <= words.nunique() <= min(len(frame) / 2, max(MOST_CLASSES_OF_NUMBERS, len(frame) / 10)):
         return []
@@ -153,6 +153,7 @@ def distinct_of(column: pd.Series) -> tuple[Array, pd.Series]:
 
 
 def is_text(column: pd.Series) -> bool:
+    """Whether a column, or its dtype, holds no numbers."""
     return not pd.api.types.is_numeric_dtype(column)
 
 
@@ -165,7 +166,7 @@ def numbers_of(frame: pd.DataFrame, columns: list[str]) -> Array:
         raise DataError("the table has no feature columns beside label and split.")
     problems = []
     kinds = frame.dtypes
-    for column in (column for column in columns if not pd.api.types.is_numeric_dtype(kinds[column])):
+    for column in (column for column in columns if is_text(kinds[column])):
         if not mostly_numbers(frame[column]):
             problems.append(f"column {column!r} holds words, not numbers: encode it as numbers, drop it, or name the label column label.")
             continue

@@ -32,6 +32,8 @@ from pillar_core.geometry.margins import Coordinates
 from pillar_core.params import SHARE
 
 SHRINKAGE = 0.3
+LONGEST_PATH_PER_CLASS = 160.0
+"""The default rule of the descent learners caps steps × rate here, per class."""
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(15)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 
@@ -120,7 +122,7 @@ def best_k(table: pd.DataFrame, *, within: float = 0.01) -> pd.DataFrame:
 def _accuracy(moments: ClassMoments, k: int, mu_n: float, *, with_noise: bool) -> float:
     means, within = moments.means[:, :k], moments.within[:k]
     classes, radius = len(means), float(moments.second[:k].sum())
-    path_length = min(mu_n, 160.0 * classes)  # the default rule of the descent learners caps steps × rate here, per class
+    path_length = min(mu_n, LONGEST_PATH_PER_CLASS * classes)
     noise = (radius / (mu_n * moments.shares) ** 2 if with_noise else np.zeros(classes))[:, None]
     weight = 1.0 / (within + SHRINKAGE * classes / path_length * radius)
     signal = 0.5 * _distances(means, weight)

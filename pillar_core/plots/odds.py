@@ -51,8 +51,7 @@ def one_in(share: float, *, end: str = ".") -> str:
     if share == 0:
         return f"Not one{end}"
     count = 1 / share
-    unit = 10.0 ** (math.floor(math.log10(count)) - 1)  # two digits: more would claim a precision that odds do not carry
-    return f"1 in {math.floor(10 * count) / 10:.1f}{end}" if count < 10 else f"1 in {math.floor(count / unit) * unit:,.0f}{end}"
+    return f"1 in {math.floor(10 * count) / 10:.1f}{end}" if count < 10 else f"1 in {_round_down(count):,.0f}{end}"
 
 
 def guessed_right(share: float) -> str:
@@ -63,3 +62,9 @@ def guessed_right(share: float) -> str:
     if not 0 <= share <= 0.5:
         raise SettingError(f"share must be in [0, 0.5]; got {share!r}.")
     return f"{math.ceil(1000 * (0.5 + share) - 1e-9) / 10:.1f} %"
+
+
+def _round_down(value: float) -> float:
+    """Two significant digits, as more would claim a precision that odds do not carry; down, so that no risk is understated."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return math.floor(value / unit) * unit
