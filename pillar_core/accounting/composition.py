@@ -9,6 +9,7 @@ running sums over the lattice are cheaper.
 """
 
 import dataclasses
+import functools
 import math
 from collections.abc import Iterable, Sequence
 
@@ -43,16 +44,18 @@ class FourierTail:
     h: float
     theta: float
 
+    @functools.cached_property
+    def _divisors(self) -> tuple[tuple[float, Array], ...]:
+        turns = 2j * math.pi / self.spectrum.size * self.spectrum.frequency
+        return tuple((rate, np.expm1(turns - rate * self.h)) for rate in (self.theta, self.theta + 1))
+
     def at(self, first: int, gap: float, terms: int) -> tuple[float, float]:
         """The sum over `terms` lattice points from `first` on, the first at y = gap; and a bound of its error."""
         size, frequency = self.spectrum.size, self.spectrum.frequency
         turn = 2j * math.pi / size
         begin = np.exp(turn * (frequency * first % size))
         end = turn * (frequency * terms % size)
-        slow, fast = (
-            math.exp(-rate * gap) * np.expm1(end - rate * self.h * terms) / np.expm1(turn * frequency - rate * self.h)
-            for rate in (self.theta, self.theta + 1)
-        )
+        slow, fast = (math.exp(-rate * gap) * np.expm1(end - rate * self.h * terms) / divisor for rate, divisor in self._divisors)
         series = begin * (slow - fast)
         value = float((self.spectrum.coefficient * series).real.sum()) / size
         rounding = 16 * UNIT * float((np.abs(self.spectrum.coefficient) * (np.abs(slow) + np.abs(fast))).sum()) / size

@@ -27,7 +27,7 @@ from pillar_core.methods.parts.deep.networks import portable
 from pillar_core.registry import toml_tables
 from pillar_core.runs import receipts, use
 from pillar_core.runs.repeated import command_of
-from pillar_core.runs.statement import IN_SIGHT, statement
+from pillar_core.runs.statement import IN_SIGHT, Statement, statement
 from pillar_core.runs.versions import made_with
 from pillar_core.splits import transform
 from pillar_core.store.files import writable
@@ -74,10 +74,10 @@ def model_bytes(
     if "network" in built:
         record = dataclasses.replace(record, settings={**record.settings, "network": built["network"]["network"]})
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    card, form = _card(record, names, split) | built, functools.partial(json.dumps, indent=2, ensure_ascii=False)
-    texts = {CARD: form(card), FIELDS: form(card["deployment"]), STATEMENT: statement(record).text}
+    card, form = _card(record, names, split, told := statement(record)) | built, functools.partial(json.dumps, indent=2, ensure_ascii=False)
+    texts = {CARD: form(card), FIELDS: form(card["deployment"]), STATEMENT: told.text}
     written = _onnx(record, card, split) if onnx else f"There is no `{ONNX}`, as nobody asked for it: {SAVE_ONNX}"
-    texts |= {READ_ME: _read_me(record, card, split, written if isinstance(written, str) else ""), USE: _use()}
+    texts |= {READ_ME: _read_me(record, card, split, told, written if isinstance(written, str) else ""), USE: _use()}
     contents = {WEIGHTS: save(arrays)} | {name: text.encode() for name, text in texts.items()}
     if isinstance(written, bytes):
         contents[ONNX] = written
@@ -146,7 +146,7 @@ def _taken_apart(record: RunRecord) -> tuple[dict[str, Array], Form]:
     return arrays | {"weights": head.weights, "bias": head.bias}, {"transform": {"normalise": head.transform.normalise, **size}}
 
 
-def _card(record: RunRecord, classes: tuple[str, ...], split: SemiPrivateSplit | None) -> Form:
+def _card(record: RunRecord, classes: tuple[str, ...], split: SemiPrivateSplit | None, told: Statement) -> Form:
     form = _input(record, None if split is None else split.features)
     shares = {"content": "public", "fraction": "public_fraction", "per_class": "public_per_class"}
     public = {name: split.settings.get(setting) for name, setting in shares.items()} if split else {}
@@ -159,7 +159,7 @@ def _card(record: RunRecord, classes: tuple[str, ...], split: SemiPrivateSplit |
         "settings": dict(record.settings),
         "guarantee": guarantee_card(record.guarantee),
         "n_private": record.facts.n_private,
-        "deployment": dict(statement(record).fields),
+        "deployment": dict(told.fields),
         "public_data": METHODS[record.method].public_words(record.settings),
         "private_set": None if split is None else known if (known := split.features.name) in DATASETS else uploads.title_of(known),
         "public_set": None if split is None else {"name": split.public_name, "rows": len(split.public_x)} | public,
@@ -215,7 +215,7 @@ def _use() -> str:
     return source.replace("from pillar_core.splits.transform import Transform\n", body)
 
 
-def _read_me(record: RunRecord, card: Form, split: SemiPrivateSplit | None, no_onnx: str) -> str:
+def _read_me(record: RunRecord, card: Form, split: SemiPrivateSplit | None, told: Statement, no_onnx: str) -> str:
     """The model card: what it tells apart, what it promises, how it was set, how to use it. no_onnx: why there is no model.onnx."""
     form, classes, learner = card["input"], card["classes"], METHODS[record.method]
     backbone = f" of {form['backbone']['name']}" if "backbone" in form else ""
@@ -228,7 +228,7 @@ def _read_me(record: RunRecord, card: Form, split: SemiPrivateSplit | None, no_o
         predicted=f"predicts `{card['predicts']}`, one of" if card["predicts"] else "tells apart",
         classes=json.dumps(classes, ensure_ascii=False),
         idea=learner.idea,
-        statement=statement(record).text,
+        statement=told.text,
         settings="\n".join(f"- `{name}`: {value}" for name, value in record.settings.items()),
         rows=_rows_in_words(form),
         alone=_alone(card, no_onnx),

@@ -31,6 +31,7 @@ from pillar_core.errors import DataError, SettingError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism
+from pillar_core.memo import Memo
 from pillar_core.numerics import number_words, round_up
 from pillar_core.rng import Stream, Streams, stream
 from pillar_core.screening.batches import MIXTURE
@@ -51,6 +52,7 @@ SENSITIVITY = 1.0
 COVERS = "This covers the table as a whole: every candidate is scored from one noised release of the private rows' class sums."
 ONE_EACH = " Of each person one row, the first, was used: a row is a person, if no person has public rows, too."
 Rows = TypeVar("Rows", bound=Dataset | FeatureSet)
+_CANDIDATES = Memo(slots=24)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -157,7 +159,7 @@ def ranking(
         raise SettingError(f"epsilon must be above 0 and finite (leave it out for a non-private diagnostic); got {epsilon!r}.")
     n = len(private.x_train) if n_private is None else n_private
     centre = public_centre([features.x_train for features in public.values()])
-    candidates = {name: _candidate(name, features.x_train, centre) for name, features in public.items()}
+    candidates = {name: _candidate(name, features, centre) for name, features in public.items()}
     multiplier = 0.0 if epsilon is None else accounting.noise_multiplier(epsilon, delta=delta)
     prints = {name: features.fingerprint for name, features in public.items()}
     streams, ledger = Streams(seed, fingerprint(NAME, private.fingerprint, prints, epsilon, delta, n)), Ledger()
@@ -249,9 +251,9 @@ def as_features(data: Dataset | FeatureSet) -> FeatureSet:
     return FeatureSet(data.x_train, data.y_train, data.x_test, data.y_test, classes, name=data.name, persons=data.persons)
 
 
-def _candidate(name: str, x: Array, centre: Array) -> Candidate:
+def _candidate(name: str, features: FeatureSet, centre: Array) -> Candidate:
     try:
-        return Candidate.of(unit(x[:ROWS], centre))
+        return _CANDIDATES.get(fingerprint(features.fingerprint, centre), lambda: Candidate.of(unit(features.x_train[:ROWS], centre)))
     except DataError as cause:
         raise DataError(f"public set {name!r}: {cause}") from cause
 

@@ -136,9 +136,8 @@ def answer(
 def sets_of(ask: Ask) -> tuple[Dataset, dict[str, Dataset]]:
     """(private set, candidates by name). Raises DataError: the own half where ε is spent. As `screening.candidate`."""
     n = _drawn_rows(ask)
-    return part_candidates(
-        ask, images_of(ask.private, n=2 * n), {name: images_of(name, n=n, seed=1) for name in ask.public if name not in _APART}
-    )
+    public = {name: images_of(name, n=n, seed=1) for name in ask.public if name not in _APART}
+    return part_candidates(ask, images_of(ask.private, n=2 * n), public)
 
 
 def feature_sets_of(ask: Ask, progress: Progress = ignore_progress) -> tuple[FeatureSet, dict[str, FeatureSet]]:
@@ -147,6 +146,7 @@ def feature_sets_of(ask: Ask, progress: Progress = ignore_progress) -> tuple[Fea
     Raises as `sets_of` and `load_features`.
     """
     n = _drawn_rows(ask)
+    _refuse_private(ask)  # before anything goes through the backbone
     apart = [name for name in ask.public if name not in _APART]
     shares = [_share_of(progress, place, 1 + len(apart)) for place in range(1 + len(apart))]
     private = features_of(ask.private, n=2 * n, progress=shares[0])
@@ -185,20 +185,20 @@ _APART: dict[str, int] = {OWN_PART: 10, OWN_HALF: 2}
 
 def part_candidates(ask: Ask, private: R, public: dict[str, R]) -> tuple[R, dict[str, R]]:
     """The private set without what of it is a candidate, and all candidates in the question's order."""
-    if OWN_HALF in ask.public and ask.epsilon is not None and ask.what == "ranking":
-        raise DataError("the private set's own half holds private rows: it is a yardstick for a diagnostic and no candidate under ε.")
-    parts = [part for name in ask.public for part in name.split("+") if part not in data.DATASETS or not data.DATASETS[part].synthetic]
-    part_of_private = next(
-        (part for part in parts if embedded.whole_of(part) == embedded.whole_of(ask.private)), None
-    )  # drawn ones are drawn anew
-    if part_of_private is not None and ask.epsilon is not None:
-        raise DataError(
-            f"the candidate {part_of_private!r} holds rows of the private set itself, which ε would not protect then: leave it out."
-        )
+    _refuse_private(ask)
     for name, step in _APART.items():
         if name in ask.public:
             private, public[name] = _every(step, private)
     return private, {name: public[name] for name in ask.public}
+
+
+def _refuse_private(ask: Ask) -> None:
+    if OWN_HALF in ask.public and ask.epsilon is not None and ask.what == "ranking":
+        raise DataError("the private set's own half holds private rows: it is a yardstick for a diagnostic and no candidate under ε.")
+    parts = [part for name in ask.public for part in name.split("+") if part not in data.DATASETS or not data.DATASETS[part].synthetic]
+    own = [part for part in parts if embedded.whole_of(part) == embedded.whole_of(ask.private)]  # drawn ones are drawn anew
+    if own and ask.epsilon is not None:
+        raise DataError(f"the candidate {own[0]!r} holds rows of the private set itself, which ε would not protect then: leave it out.")
 
 
 def images_of(name: str, *, n: int | None = None, seed: int = 0) -> Dataset:

@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import io
 import json
+import shutil
 import zipfile
 
 import numpy as np
@@ -244,6 +245,13 @@ def zipped(path, parts):
     return path
 
 
+@pytest.fixture(scope="module")
+def network_file(tmp_path_factory):
+    split = small_images()
+    record = pc.run("from_scratch", split, epsilon=50.0, seed=None, steps=1, batch_size=8)
+    return pc.save_model(record, tmp_path_factory.mktemp("network") / "model.zip", classes=split.features.classes)
+
+
 @pytest.mark.parametrize(
     "changed",
     [
@@ -252,10 +260,8 @@ def zipped(path, parts):
     ],
     ids=str,
 )
-def test_a_network_of_another_making_is_refused(changed, tmp_path):
-    split = small_images()
-    record = pc.run("from_scratch", split, epsilon=50.0, seed=None, steps=1, batch_size=8)
-    path = pc.save_model(record, tmp_path / "model.zip", classes=split.features.classes)
+def test_a_network_of_another_making_is_refused(changed, network_file, tmp_path):
+    path = shutil.copy(network_file, tmp_path / "model.zip")
     with zipfile.ZipFile(path) as archive:
         card = json.loads(archive.read("model.json"))
     rewritten(path, model__json=json.dumps(card | {"network": card["network"] | changed}).encode())

@@ -1,5 +1,8 @@
 """The yardstick of screening: private and public rows stay apart, the kept accuracies cover it, and scores are judged as they should."""
 
+import functools
+from collections.abc import Iterator
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,9 +18,9 @@ from yardstick import PUBLIC, TASKS, Task, Yardstick
 HERE = [task for task in TASKS if task.source not in yardstick.LENT]
 
 
-@pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> Yardstick:
-    """The yardstick with every fourth pixel of a 28 × 28 image in place of the network's features."""
+@pytest.fixture(scope="module")
+def made() -> Iterator[Yardstick]:
+    """The yardstick with every fourth pixel of a 28 × 28 image in place of the network's features; a question is asked once."""
 
     def seen(data, backbone, *, progress):
         x, x_test = (
@@ -26,8 +29,10 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Yardstick:
         )
         return FeatureSet(x, data.y_train, x_test, data.y_test, tuple(map(str, range(10))))
 
-    monkeypatch.setattr(yardstick, "through_backbone", seen)
-    return Yardstick()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(yardstick, "through_backbone", seen)
+        patch.setattr(judged, "Question", functools.cache(judged.Question))
+        yield Yardstick()
 
 
 @pytest.mark.parametrize("task", HERE, ids=lambda task: task.name)
