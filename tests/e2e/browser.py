@@ -21,7 +21,9 @@ CHROMIUM = Path(os.environ.get("PILLAR_CHROMIUM", "/usr/bin/chromium"))
 CHROMIUM_OPTIONS = [
     *("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"),
     *("--no-first-run", "--disable-quic"),
+    "--js-flags=--no-opt,--no-maglev,--no-enable-lazy-source-positions",  # a visit is too short for compiling to pay
 ]
+WINDOW = {"width": 1280, "height": 900}
 START_SECONDS = 480.0
 PATIENCE_MS = 480_000
 ONE_LOOK_MS = 5_000

@@ -1,6 +1,7 @@
 """A browser, a server and a tab for the tests in a real browser."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,9 +9,9 @@ import pytest
 from e2e import browser
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Any]:
-    """A browser for all tests of a file."""
+    """A browser for all tests of this folder."""
     browser.require_chromium()
     from playwright.sync_api import sync_playwright
 
@@ -20,11 +21,17 @@ def chromium() -> Iterator[Any]:
         started.close()
 
 
-@pytest.fixture(scope="session")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server for the tests that do not mind its age."""
+@pytest.fixture(scope="package")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The server's cache: empty at first, then it holds what the tests before brought and trained."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="package")
+def address(cache: Path) -> Iterator[str]:
+    """The server of all tests of this folder."""
     browser.require_chromium()
-    with browser.server(tmp_path_factory.mktemp("cache")) as found:
+    with browser.server(cache) as found:
         yield found
 
 
@@ -34,7 +41,7 @@ def new_page(chromium: Any) -> Iterator[Callable[..., Any]]:
     contexts = []
 
     def open_page(**options: Any) -> Any:
-        contexts.append(chromium.new_context(**{"viewport": {"width": 1280, "height": 900}} | options))
+        contexts.append(chromium.new_context(**{"viewport": browser.WINDOW} | options))
         contexts[-1].set_default_timeout(browser.PATIENCE_MS)
         return contexts[-1].new_page()
 
@@ -43,7 +50,21 @@ def new_page(chromium: Any) -> Iterator[Callable[..., Any]]:
         context.close()
 
 
+@pytest.fixture(scope="package")
+def only_tab(chromium: Any) -> Any:
+    """A tab for all tests: a tab that was here before has the app's scripts compiled, which takes a new one 5 s of CPU time."""
+    tab = chromium.new_context().new_page()
+    tab.context.set_default_timeout(browser.PATIENCE_MS)
+    return tab
+
+
 @pytest.fixture
-def page(new_page: Callable[[], Any]) -> Any:
-    """A fresh tab."""
-    return new_page()
+def page(only_tab: Any) -> Iterator[Any]:
+    """A tab as a new visitor's: what the test before stored in it, allowed or set is gone."""
+    only_tab.set_viewport_size(browser.WINDOW)
+    yield only_tab
+    only_tab.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
+    only_tab.goto("about:blank")
+    only_tab.emulate_media(color_scheme="null")
+    only_tab.context.clear_cookies()
+    only_tab.context.clear_permissions()

@@ -51,8 +51,7 @@ def test_the_chart_stays_while_its_star_walks(page: Any, address: str) -> None:
     expect(page.get_by_role("figure", name=re.compile("Line chart of test accuracy"))).to_be_visible()
 
 
-def test_copy_link_copies_the_short_address_and_says_so(new_page: Callable[[], Any], address: str) -> None:
-    page = new_page()
+def test_copy_link_copies_the_short_address_and_says_so(page: Any, address: str) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address)
     opened(page, f"{address}/explore?{SMALL}&k=5")
     page.get_by_role("button", name="Copy link").click()
@@ -143,7 +142,8 @@ def test_the_star_goes_ahead_while_a_slider_is_dragged(page: Any, address: str) 
     expect_no_error(page)
 
 
-def test_a_figures_own_page_asks_nobody(page: Any, tmp_path: Path) -> None:
+def test_a_figures_own_page_asks_nobody(new_page: Callable[[], Any], tmp_path: Path) -> None:
+    page = new_page()
     bait = "http://127.0.0.1:9"
     names = [f"![m]({bait}/image)", f"<img src={bait}/tag>", f"{bait}/bare", "http://hostile.test", "www.hostile.test", "me@hostile.test"]
     requested: list[str] = []

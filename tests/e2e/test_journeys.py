@@ -1,17 +1,15 @@
-"""From own files to a model, on a fresh server: a hospital's table, x-rays with three public image sets, tickets in sentences."""
+"""From own files to a model: a hospital's table, x-rays with three public image sets, tickets in sentences."""
 
 import io
 import re
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pytest
 
 import pillar_core as pc
 from e2e import browser
@@ -19,14 +17,6 @@ from e2e.browser import expect, opened, settled
 from pillar_core import rng
 from pillar_core.data import encoding
 from pillar_core.types import Dataset
-
-
-@pytest.fixture(scope="module")
-def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server of these tests alone, whose cache is empty at first; each journey meets what the ones before brought."""
-    browser.require_chromium()
-    with browser.server(tmp_path_factory.mktemp("cache")) as address:
-        yield address
 
 
 def npz(**arrays: Any) -> bytes:
@@ -108,9 +98,9 @@ def downloaded(page: Any, key: str, folder: Path) -> Any:
     return pc.load_model(place)
 
 
-def test_a_hospitals_table_with_words_gaps_and_identifiers(page: Any, fresh: str, tmp_path: Path) -> None:
+def test_a_hospitals_table_with_words_gaps_and_identifiers(page: Any, address: str, tmp_path: Path) -> None:
     frame = hospital()
-    opened(page, f"{fresh}/")
+    opened(page, f"{address}/")
     page.get_by_role("link", name="Ask about my data").click()
     page.get_by_text("From your data to an answer").first.wait_for()
     settled(page)
@@ -140,9 +130,9 @@ def test_a_hospitals_table_with_words_gaps_and_identifiers(page: Any, fresh: str
     assert [line.split(",")[1] for line in done.stdout.decode().splitlines()[1:]] == named.tolist()
 
 
-def test_private_x_rays_with_three_public_image_sets(page: Any, fresh: str, tmp_path: Path) -> None:
+def test_private_x_rays_with_three_public_image_sets(page: Any, address: str, tmp_path: Path) -> None:
     sets = {name: pc.load_dataset(name) for name in ("pneumonia_mnist", "mnist", "fashion_mnist", "digits")}
-    opened(page, f"{fresh}/answer")
+    opened(page, f"{address}/answer?v=2&epsilon=1")
     bring(page, "upload", ("x-rays.npz", images(sets["pneumonia_mnist"], 600)))
     page.get_by_text("Ready.").wait_for()
     bring(page, "upload-candidates", *((f"{name}.npz", images(sets[name], 300)) for name in ("mnist", "fashion_mnist", "digits")))
@@ -150,7 +140,6 @@ def test_private_x_rays_with_three_public_image_sets(page: Any, fresh: str, tmp_
     page.get_by_role("button", name="Use these rows as private data").click()
     page.wait_for_url("**data=stored*")
     settled(page)
-    set_epsilon(page)
     low, high = prediction(page)
     page.get_by_role("tab", name="Paid").click()
     model = downloaded(page, "answer-paid", tmp_path)
@@ -161,9 +150,9 @@ def test_private_x_rays_with_three_public_image_sets(page: Any, fresh: str, tmp_
     assert any("chosen on private rows" in line for line in model.card["guarantee"]["assumptions"])
 
 
-def test_tickets_in_sentences_end_in_a_model_that_sorts_new_ones(page: Any, fresh: str, tmp_path: Path) -> None:
+def test_tickets_in_sentences_end_in_a_model_that_sorts_new_ones(page: Any, address: str, tmp_path: Path) -> None:
     frame = tickets(700)
-    opened(page, f"{fresh}/answer")
+    opened(page, f"{address}/answer?v=2&epsilon=1")
     bring(page, "upload", ("tickets.csv", frame[:600].to_csv(index=False).encode()))
     browser.choose(page, "upload-label", "queue")
     page.get_by_text("A random share of them is public").click()
@@ -171,7 +160,6 @@ def test_tickets_in_sentences_end_in_a_model_that_sorts_new_ones(page: Any, fres
     page.get_by_role("button", name="Use these rows as private data").click()
     page.wait_for_url("**data=stored*")
     settled(page)
-    set_epsilon(page)
     model = downloaded(page, "answer-train", tmp_path)
     frame[600:].drop(columns="queue").to_csv(tmp_path / "new.csv", index=False)
     command = [sys.executable, "-m", "pillar_core", "predict", str(tmp_path / "model.zip"), str(tmp_path / "new.csv")]

@@ -27,33 +27,31 @@ def server_of(cache: Path) -> psutil.Process:
 
 
 def test_a_sweep_from_the_page_survives_a_dead_worker_a_dead_jobs_process_and_a_reload(
-    page: Any, new_page: Callable[[], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Any, new_page: Callable[[], Any], address: str, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A second tab sees its end, too."""
-    cache = tmp_path / "cache"
     monkeypatch.setenv("PILLAR_CACHE", str(cache))
     try:
-        with browser.server(cache) as address:
-            opened(page, f"{address}/runs?data=digits&seeds=10&runs=view:plan")
-            planned = metric(page, "Runs").inner_text()
-            page.get_by_role("button", name="Run", exact=False).last.click()
-            page.wait_for_selector(".st-key-job-panel [data-testid='stProgress']")
-            first = server_of(cache)
-            workers = [child for child in first.children(recursive=True) if "spawn_main" in " ".join(child.cmdline())]
-            with contextlib.suppress(psutil.NoSuchProcess):  # it may just have ended
-                for worker in workers[:1]:
-                    worker.kill()
-            page.wait_for_timeout(1500)
-            first.kill()
-            page.wait_for_timeout(1500)
-            page.reload()
-            other = new_page()
-            opened(other, page.url)
-            for tab in (page, other):
-                tab.wait_for_selector("text=Every run of this grid is there already")
-            expect(metric(page, "In the cache")).to_have_text(planned)
-            expect(metric(page, "Runs")).to_have_text(planned)
-            assert [status.state for status in jobs.status()] == ["done"]
+        opened(page, f"{address}/runs?data=digits&seeds=10&runs=view:plan")
+        planned = metric(page, "Runs").inner_text()
+        page.get_by_role("button", name="Run", exact=False).last.click()
+        page.wait_for_selector(".st-key-job-panel [data-testid='stProgress']")
+        first = server_of(cache)
+        workers = [child for child in first.children(recursive=True) if "spawn_main" in " ".join(child.cmdline())]
+        with contextlib.suppress(psutil.NoSuchProcess):  # it may just have ended
+            for worker in workers[:1]:
+                worker.kill()
+        page.wait_for_timeout(1500)
+        first.kill()
+        page.wait_for_timeout(1500)
+        page.reload()
+        other = new_page()
+        opened(other, page.url)
+        for tab in (page, other):
+            tab.wait_for_selector("text=Every run of this grid is there already")
+        expect(metric(page, "In the cache")).to_have_text(planned)
+        expect(metric(page, "Runs")).to_have_text(planned)
+        assert [status.state for status in jobs.status()] == ["done"]
     finally:
         assert jobs.stop(timeout=browser.START_SECONDS)
 
