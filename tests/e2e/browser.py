@@ -62,7 +62,12 @@ def expect(subject: Any) -> Any:
 def settled(tab: Any) -> None:
     """Waits until the app has nothing left to do."""
     tab.wait_for_timeout(500)
-    tab.wait_for_function("selector => document.querySelectorAll(selector).length === 0", arg=BUSY)
+    until(tab, "selector => document.querySelectorAll(selector).length === 0", BUSY)
+
+
+def until(tab: Any, condition: str, argument: Any = None) -> Any:
+    """What a function of the page gives once it gives something; asked ten times a second, as each frame would keep the page drawing."""
+    return tab.wait_for_function(condition, arg=argument, polling=100)
 
 
 def opened(tab: Any, url: str) -> None:

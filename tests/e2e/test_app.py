@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from e2e.browser import expect, expect_in_link, expect_no_error, metric, move, opened, settled
+from e2e.browser import expect, expect_in_link, expect_no_error, metric, move, opened, settled, until
 from pillar_core import plots
 
 SMALL = "data=digits&epsilon=1"
@@ -91,7 +91,7 @@ def test_nothing_is_wider_than_the_window_or_asked_of_another_server(page: Any, 
     page.set_viewport_size({"width": 390, "height": 844})
     for path in ("", "data", "explore", "geometry", "screen", "accounting", "evidence", "answer"):
         opened(page, f"{address}/{path}?{SMALL}")
-        page.wait_for_function("() => document.querySelector('[data-testid=\"stMain\"]').scrollWidth <= window.innerWidth")
+        until(page, "() => document.querySelector('[data-testid=\"stMain\"]').scrollWidth <= window.innerWidth")
     foreign = [url for url in asked if not url.startswith((address, address.replace("http", "ws"), "data:", "blob:"))]
     assert foreign == []
 
@@ -134,10 +134,10 @@ def test_the_star_goes_ahead_while_a_slider_is_dragged(page: Any, address: str) 
     page.mouse.down()
     page.mouse.move(box["x"] + 0.8 * box["width"], slider.bounding_box()["y"] + 4, steps=5)
     expect(slider).not_to_have_attribute("aria-valuetext", str(trained))
-    page.wait_for_function(f"k => Math.abs(({STAR})()[1] / k - 1) < 0.02", arg=int(slider.get_attribute("aria-valuetext")))
+    until(page, f"k => Math.abs(({STAR})()[1] / k - 1) < 0.02", int(slider.get_attribute("aria-valuetext")))
     assert page.evaluate(STAR)[0] == trained, "nothing was trained before the release"
     page.mouse.up()
-    page.wait_for_function(f"k => ({STAR})()[0] !== k", arg=trained)
+    until(page, f"k => ({STAR})()[0] !== k", trained)
     settled(page)
     expect_no_error(page)
 
@@ -212,7 +212,7 @@ def test_a_digit_is_drawn_by_mouse_finger_and_keyboard(new_page: Callable[..., A
 
     def expect_another_reading() -> None:
         nonlocal read
-        tab.wait_for_function(f"(before) => ![before, ''].includes(({READ})())", arg=read)
+        until(tab, f"(before) => ![before, ''].includes(({READ})())", read)
         settled(tab)
         read = tab.evaluate(READ)
 
@@ -231,7 +231,7 @@ def test_a_digit_is_drawn_by_mouse_finger_and_keyboard(new_page: Callable[..., A
     canvas.press("ArrowLeft")
     expect_another_reading()
     tab.get_by_role("button", name="As it was").click()
-    tab.wait_for_function(f"(first) => ({READ})() === first", arg=first)
+    until(tab, f"(first) => ({READ})() === first", first)
 
 
 def test_a_tap_on_the_map_shows_the_row(new_page: Callable[..., Any], address: str) -> None:
@@ -239,7 +239,7 @@ def test_a_tap_on_the_map_shows_the_row(new_page: Callable[..., Any], address: s
     opened(tab, f"{address}/data")
     picture = tab.locator('[style*="scale(2.5)"]')
     for _ in range(20):  # a map that is drawn anew for the narrow window listens again a little later
-        tab.touchscreen.tap(*tab.wait_for_function(POINT).json_value())
+        tab.touchscreen.tap(*until(tab, POINT).json_value())
         settled(tab)
         if picture.is_visible():
             break

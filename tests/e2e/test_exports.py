@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from e2e.browser import expect, opened, settled
+from e2e.browser import expect, opened, settled, until
 from pillar_core.studies import portable
 
 FOCUSED = """() => {
@@ -63,10 +63,10 @@ def test_exports_need_no_mouse(page: Any, address: str) -> None:
             assert "rgb(236, 236, 244)" not in drawing, "the dark mode's text"
             go(page, "Copy picture")
             page.keyboard.press("Enter")
-            page.wait_for_function(COPIED)
+            until(page, COPIED)
             go(page, "Print or PDF")
             page.keyboard.press("Enter")
-            page.wait_for_function("() => window.printed?.startsWith('<svg')")
+            until(page, "() => window.printed?.startsWith('<svg')")
     page.locator('[data-testid="stDataFrame"]:visible').first.hover()
     page.locator('[aria-label="Search"]:visible').first.wait_for()
     assert page.locator('[aria-label="Download as CSV"]:visible').count() == 0, "it writes formulas as they are"
@@ -103,8 +103,8 @@ def test_no_two_labels_of_a_figure_collide(page: Any, address: str) -> None:
         for width in (1440, 1024, 390):
             page.set_viewport_size({"width": width, "height": 844})
             settled(page)
-            page.wait_for_function(FITS)  # Plotly draws anew for each width
-            page.wait_for_function(f"() => ({COLLIDING})().length === 0")
+            until(page, FITS)  # Plotly draws anew for each width
+            until(page, f"() => ({COLLIDING})().length === 0")
 
 
 @pytest.mark.parametrize("policy", ["allow-scripts", ""], ids=["in a frame", "where scripts are forbidden"])

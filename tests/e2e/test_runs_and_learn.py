@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from e2e import browser
-from e2e.browser import expect, expect_in_link, metric, opened
+from e2e.browser import expect, expect_in_link, metric, opened, until
 from pillar_core import jobs
 
 
@@ -73,7 +73,7 @@ def test_the_places_stand_in_one_row_and_a_place_shows_its_pages(page: Any, addr
     opened(page, f"{address}/?data=digits")
     expect(page.locator(".st-key-places a")).to_have_count(7)
     boxes = "[...document.querySelectorAll('.st-key-places a')].map(link => link.getBoundingClientRect())"
-    page.wait_for_function(f"new Set({boxes}.map(box => Math.round(box.top))).size === 1")
-    page.wait_for_function(f"Math.max(...{boxes}.map(box => box.right)) <= 1280")
+    until(page, f"new Set({boxes}.map(box => Math.round(box.top))).size === 1")
+    until(page, f"Math.max(...{boxes}.map(box => box.right)) <= 1280")
     page.get_by_role("link", name="Explore", exact=True).first.click()
     expect(page.locator(".st-key-members a")).to_have_text(["Curves", "Learners", "Why"])
