@@ -196,15 +196,14 @@ POINT = """() => {
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
 
-def test_a_digit_is_drawn_by_mouse_finger_and_keyboard(new_page: Callable[..., Any], address: str) -> None:
-    tab = new_page(has_touch=True)
-    opened(tab, f"{address}/explore?v=2&data=digits&view=rows&epsilon=0.3")
-    tab.get_by_role("button", name="possible models").click()
-    expect(tab.locator(".st-key-figure-possible_answers .main-svg").first).to_be_visible()
-    canvas, fingers = tab.locator("canvas[role=application]"), tab.context.new_cdp_session(tab)
+def test_a_digit_is_drawn_by_mouse_finger_and_keyboard(page: Any, address: str) -> None:
+    opened(page, f"{address}/explore?v=2&data=digits&view=rows&epsilon=0.3")
+    page.get_by_role("button", name="possible models").click()
+    expect(page.locator(".st-key-figure-possible_answers .main-svg").first).to_be_visible()
+    canvas, fingers = page.locator("canvas[role=application]"), page.context.new_cdp_session(page)
     canvas.scroll_into_view_if_needed()
-    settled(tab)
-    read = tab.evaluate(READ)
+    settled(page)
+    read = page.evaluate(READ)
 
     def at(right: float, down: float) -> dict[str, float]:
         box = canvas.bounding_box()
@@ -212,17 +211,17 @@ def test_a_digit_is_drawn_by_mouse_finger_and_keyboard(new_page: Callable[..., A
 
     def expect_another_reading() -> None:
         nonlocal read
-        until(tab, f"(before) => ![before, ''].includes(({READ})())", read)
-        settled(tab)
-        read = tab.evaluate(READ)
+        until(page, f"(before) => ![before, ''].includes(({READ})())", read)
+        settled(page)
+        read = page.evaluate(READ)
 
     first = read
-    tab.get_by_role("button", name="Clear").click()
+    page.get_by_role("button", name="Clear").click()
     expect_another_reading()
-    tab.mouse.move(**at(0.5, 0.2))
-    tab.mouse.down()
-    tab.mouse.move(**at(0.5, 0.8), steps=5)
-    tab.mouse.up()
+    page.mouse.move(**at(0.5, 0.2))
+    page.mouse.down()
+    page.mouse.move(**at(0.5, 0.8), steps=5)
+    page.mouse.up()
     expect_another_reading()
     for kind, points in (("Start", [(0.1, 0.5)]), ("Move", [(0.9, 0.5)]), ("End", [])):
         fingers.send("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": [at(*point) for point in points]})
@@ -230,8 +229,8 @@ def test_a_digit_is_drawn_by_mouse_finger_and_keyboard(new_page: Callable[..., A
     canvas.press("ArrowLeft")
     canvas.press("ArrowLeft")
     expect_another_reading()
-    tab.get_by_role("button", name="As it was").click()
-    until(tab, f"(first) => ({READ})() === first", first)
+    page.get_by_role("button", name="As it was").click()
+    until(page, f"(first) => ({READ})() === first", first)
 
 
 def test_a_tap_on_the_map_shows_the_row(new_page: Callable[..., Any], address: str) -> None:
