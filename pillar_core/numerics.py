@@ -97,4 +97,4 @@ def round_up(value: float, digits: int = 4) -> str:
         return f"{value:g}"
     place = digits - 1 - math.floor(math.log10(value))
     rounded = round(value, place)
-    return f"{rounded if rounded >= value else rounded + 10.0**-place:.{digits}g}"
+    return number_words(rounded if rounded >= value else rounded + 10.0**-place, digits)
