@@ -150,7 +150,6 @@ def compose(laws: Sequence[Law], *, h: float, theta: float, start: int, size: in
     log_tilted, log_moment = _tilt(laws, h * theta)
     spectrum = _transform(laws, log_tilted, size)
     below, above = _outside(laws, log_tilted, start, size, h * theta)
-    few = len(spectrum.frequency) <= MANY
     return Composition(
         h=h,
         theta=theta,
@@ -160,7 +159,7 @@ def compose(laws: Sequence[Law], *, h: float, theta: float, start: int, size: in
         infinite=infinite_mass((law.infinite, law.count) for law in laws),
         log_moment=log_moment,
         steps=sum(law.count for law in laws),
-        tail=FourierTail(spectrum, h, theta) if few else LatticeTail(spectrum, h=h, theta=theta, start=start),
+        tail=FourierTail(spectrum, h, theta) if len(spectrum.frequency) <= MANY else LatticeTail(spectrum, h=h, theta=theta, start=start),
         above=above,
         below=below,
     )

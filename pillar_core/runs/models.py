@@ -283,13 +283,8 @@ def _alone(card: Form, no_onnx: str) -> str:
     if shape is None:
         return _TEXTS["use"] + _TEXTS["numbers"]
     facts: Form = {"shape": ", ".join(map(str, shape)), "size": f"{shape[0]} × {shape[1]}", "inside": ""}
-    facts |= {
-        "files": _TEXTS["files"],
-        "n_classes": len(card["classes"]),
-        "no_onnx": no_onnx,
-        "lines": use.FEATURES.format(rows="a folder of images"),
-    }
-    facts["colour"] = "RGB" if len(shape) == 3 else "grey (L)"
+    facts |= {"files": _TEXTS["files"], "n_classes": len(card["classes"]), "no_onnx": no_onnx}
+    facts |= {"lines": use.FEATURES.format(rows="a folder of images"), "colour": "RGB" if len(shape) == 3 else "grey (L)"}
     if form["kind"] == "pixels" and "network" not in card:
         names = ("use", "pixels", *(() if no_onnx else ("onnx",)))
     elif no_onnx:

@@ -44,9 +44,12 @@ def onnx_bytes(head: LinearClassifier | NetworkClassifier, form: Form, weights: 
     images = rng.stream(0, "images for onnx").integers(0, 256, size=(3, *form["shape"]), dtype=np.uint8)
     expected = use.probabilities(head.scores(encoder.encode(images)).astype(np.float64))
     whole = _Whole(head, *(encoder.network or (None, None))).eval()
+    for layer in whole.modules():
+        layer.inplace = False  # torch takes half as long again to write what overwrites its input
     names: dict[str, Any] = {"input_names": ["images"], "output_names": ["probabilities"], "dynamo": True, "verbose": False}
     try:
-        program = torch.onnx.export(whole, (torch.from_numpy(images),), dynamic_shapes=({0: torch.export.Dim("n", min=1)},), **names)
+        with torch.no_grad():
+            program = torch.onnx.export(whole, (torch.from_numpy(images),), dynamic_shapes=({0: torch.export.Dim("n", min=1)},), **names)
         content = bytes(program.model_proto.SerializeToString())  # type: ignore[union-attr]  # None without dynamo
         p = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"]).run(None, {"images": images})[0]
     except Exception as error:  # torch, onnx and onnxruntime have errors of their own for what they cannot write or run

@@ -7,7 +7,6 @@ from urllib.parse import parse_qsl
 
 import pytest
 import served_files
-import timm
 from safetensors.torch import save
 from served_files import Served
 from streamlit.testing.v1 import AppTest
@@ -47,6 +46,7 @@ def one_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one_worker: None) -> Iterator[Served]:
     """A hub with a set and with weights, for this process, whose library is imported already, and for the jobs process."""
     rows = served_files.parquet(*images_of(60, (16, 16, 3), 3))
+    timm = pytest.importorskip("timm")  # at the top it would take two seconds in every worker
     weights = save(timm.create_model("test_efficientnet", num_classes=0).state_dict())
     files = {"owner/photos/data/train-00000-of-00001.parquet": rows, "timm/test_efficientnet.r160_in1k/model.safetensors": weights}
     with served_files.serving(files) as server:

@@ -43,6 +43,7 @@ if __name__ == "__main__":
         pc.jobs.stop()
 """
     (tmp_path / "script.py").write_text(code, encoding="utf-8")
+    (tmp_path / "sitecustomize.py").write_text("import os\n\nos.cpu_count = lambda: 1", encoding="utf-8")  # one worker is enough
     environment = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{REPOSITORY}", "PILLAR_CACHE": str(tmp_path / "cache")}
     command = [sys.executable, str(tmp_path / "script.py")]
     ran = subprocess.run(command, env=environment, cwd=REPOSITORY, capture_output=True, text=True, timeout=300, check=False)

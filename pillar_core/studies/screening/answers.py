@@ -93,9 +93,7 @@ def stored_answer(ask: Ask) -> pd.DataFrame | None:
     if not isinstance(entry, dict) or "screening" not in entry:
         return None
     table = pd.DataFrame(entry["rows"], columns=entry["columns"])
-    for name in ("low", "high"):
-        if name in table:
-            table[name] = table[name].astype(float)
+    table = table.astype({name: float for name in ("low", "high") if name in table})
     table.attrs = entry["attrs"]
     return table
 

@@ -332,8 +332,7 @@ print(json.dumps([said, told, [name for name in local_names() if ":" in name], s
 
 def test_hub_sets_and_weights_come_whole_or_say_why_not(tmp_path: Path) -> None:
     """Each repository has its own fault; the library's own setting for mirrors leads to the server."""
-    import timm  # takes two seconds, in every worker that collects the tests
-
+    timm = pytest.importorskip("timm")  # at the top it would take two seconds in every worker
     rows = served_files.parquet(*images_of(20, (8, 8, 3), 2))
     weights = save(timm.create_model("test_efficientnet", num_classes=0).state_dict())
     sets = {f"owner/{name}/{ROWS}": rows for name in ("good", "cut", "slow", "changed", "page")}

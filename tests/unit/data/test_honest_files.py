@@ -35,11 +35,7 @@ def bag_of_words() -> Array:
     return rows
 
 
-def one_hot_rows() -> Array:
-    return np.eye(1000, dtype=np.int64)[np.arange(20_000) % 1000]
-
-
-@pytest.mark.parametrize("made", [bag_of_words, one_hot_rows])
+@pytest.mark.parametrize("made", [bag_of_words, lambda: np.tile(np.eye(1000, dtype=np.int64), (20, 1))], ids=["words", "one-hot rows"])
 def test_rows_that_compress_well_are_read(made: Callable[[], Array]) -> None:
     rows = made()
     labels = np.arange(len(rows)) % 3

@@ -20,6 +20,7 @@ from PIL import Image
 import pillar_core as pc
 from pillar_core import rng
 from pillar_core.__main__ import main
+from pillar_core.backbones import efficientnet_lite0
 from pillar_core.errors import DataError, SettingError, UnsupportedError
 from pillar_core.runs import loaded, use
 from pillar_core.types import Dataset
@@ -138,13 +139,12 @@ def test_a_threshold_moves_labels_of_two_classes(tables, capsys, options):
 
 
 def test_thresholds_that_cannot_be_are_refused_and_whole_numbers_read_with_and_without_a_point(tables, capsys):
-    folder, path, *_ = tables
+    folder, path, new, *_ = tables
     for options in (["--threshold", "1.5"], ["--threshold", "nan"], ["--positive", "maybe"]):
         assert main(["predict", str(path), str(folder / "new.csv"), *options]) == 2
         assert alone(path, folder / "new.csv", *options, folder=folder).returncode == 2
         assert capsys.readouterr().err.startswith("error: ")
     # A gap in a column of codes makes pandas read 1 as 1.0, and a word among them leaves each as it is written.
-    folder, path, new, *_ = tables
     model = pc.load_model(path)
     gappy = new.assign(bed=new["bed"].astype(float).mask(new.index == 4))
     mixed = new.assign(bed=new["bed"].map("0{}.0".format).mask(new.index == 4, "x"))
@@ -314,8 +314,17 @@ def pictures(folder, shape):
     Image.new("RGB", shape[1::-1], "red").save(folder / "b" / "0.PNG")
 
 
-def test_images_go_through_a_network_without_the_library(tmp_path, capsys):
+def shorter(path, network=efficientnet_lite0.network):
+    """The network with one block of each stage but the second: every kind of layer."""
+    module = network(path)
+    for stage in module.blocks[2:]:
+        del stage[1:]
+    return module
+
+
+def test_images_go_through_a_network_without_the_library(tmp_path, own_cache, monkeypatch):
     """Raw files, onnxruntime, Pillow and numpy alone; grey images become three channels inside the file."""
+    monkeypatch.setattr(efficientnet_lite0, "network", shorter)
     y, shape = np.arange(20) % 2, (20, 28)
     x = (rng.stream(3, "images").integers(100, size=(20, *shape)) + 120 * y[:, None, None]).astype(np.uint8)
     split = pc.split(pc.load_features(Dataset("bright", x, y, classes=("dark", "bright")), "efficientnet_lite0"), public_fraction=0.2)
@@ -336,16 +345,16 @@ def test_images_go_through_a_network_without_the_library(tmp_path, capsys):
         assert "licence" in archive.read("README.md").decode().partition("`model.onnx` runs in any language")[2]
 
 
-def test_networks_and_pixels_in_colour_come_as_onnx_and_the_rest_is_said(images, tmp_path, monkeypatch, capsys):
+def test_networks_and_pixels_in_colour_come_as_onnx_and_the_rest_is_said(images, tmp_path, monkeypatch):
     data, new = images[1], tmp_path / "new"
-    pixels = np.stack([data.x_train, 255 - data.x_train, data.x_train // 2], axis=-1)
+    pixels = np.stack([data.x_train, 255 - data.x_train, data.x_train // 2], axis=-1)[:20]
     new.mkdir()
-    for number, image in enumerate(pixels[:20]):
+    for number, image in enumerate(pixels):
         Image.fromarray(image).save(new / f"{number:03}.png")
-    data = dataclasses.replace(data, x_train=pixels, x_test=pixels[:20])
+    data = dataclasses.replace(data, x_train=pixels, y_train=data.y_train[:20], x_test=pixels)
     split = pc.split(data, public_fraction=0.2)
-    for method in ("from_scratch", "pillar_one_shot"):
-        path = pc.save_model(pc.run(method, split, **RELEASE), tmp_path / "model.zip", split=split)
+    for method, few in (("from_scratch", {"steps": 3, "batch_size": 8}), ("pillar_one_shot", {})):
+        path = pc.save_model(pc.run(method, split, **RELEASE, **few), tmp_path / "model.zip", split=split)
         with zipfile.ZipFile(path) as archive:
             assert "as nobody asked for it" in archive.read("README.md").decode()
         expected = pc.load_model(path).predict_proba(new)

@@ -78,7 +78,8 @@ def test_kept_accuracies_cover_every_task_and_judging_knows_perfect_reversed_and
     names, accuracy = list(cell["candidate"]), cell["accuracy"].to_numpy()
     marks = {}
     for name, values in (("best", accuracy), ("worst", -accuracy), ("blind", stream(0, "blind").random(len(names)))):
-        table = judged.judged(scores(values, names, task), kept)
+        scores = pd.DataFrame({"task": task, "score": "mine", "spent": 1.0, "draw": 0, "candidate": names, "value": values})
+        table = judged.judged(scores, kept)
         marks[name] = table[table["epsilon"] == 1].iloc[0]
     assert marks["best"]["regret"] == marks["best"]["regret_of_five"] == 0
     assert marks["best"]["spearman"] == pytest.approx(1)
@@ -89,10 +90,6 @@ def test_kept_accuracies_cover_every_task_and_judging_knows_perfect_reversed_and
     shares = np.array([np.prod([(place - i) / (n - 1 - i) for i in range(4)]) for place in range(n)]) * 5 / n
     assert marks["blind"]["regret_of_five"] == pytest.approx(100 * (float(shares @ ordered) - accuracy.mean()), rel=0.5)
     assert not marks["best"]["confirms"]
-
-
-def scores(values: np.ndarray, candidates: list[str], task: str) -> pd.DataFrame:
-    return pd.DataFrame({"task": task, "score": "mine", "spent": 1.0, "draw": 0, "candidate": candidates, "value": values})
 
 
 def test_the_ceiling_falls_with_the_noise_of_seeds() -> None:
