@@ -216,10 +216,10 @@ def test_a_broken_file_in_a_folder_is_named_skipped_and_counted(tmp_path: Path) 
 
 
 def test_drawn_sets_shifts_and_mixtures_by_name() -> None:
-    plain, shifted = (experiments.candidate(name) for name in ("drawn_digits", "drawn_digits~0.8"))
+    plain, shifted = (experiments.candidate(name, n=100) for name in ("drawn_digits", "drawn_digits~0.8"))
     assert plain.x_train.shape == shifted.x_train.shape
     assert plain.fingerprint != shifted.fingerprint
-    mixed = experiments.candidate("drawn_digits+drawn_noise")
+    mixed = experiments.candidate("drawn_digits+drawn_noise", n=100)
     assert mixed.x_train.shape[1:] == (32, 32, 3)
     with pytest.raises(UnknownNameError, match="drawn_digits"):
         experiments.candidate("drawn_digit")

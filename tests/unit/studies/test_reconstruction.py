@@ -43,7 +43,7 @@ def test_at_a_small_epsilon_the_correlation_is_that_of_noise_and_other_rows_are_
     assert abs(np.mean(correlations)) < 4 / math.sqrt(20 * 64)
     assert np.std(correlations) == pytest.approx(1 / 8, rel=0.6)
     with pytest.raises(DataError, match="pixels"):
-        reconstruct(pc.split(pc.load_dataset("spiked_features"), public_fraction=0.1, seed=0), EPSILONS)
+        reconstruct(pc.split(pc.load_dataset("spiked_features", n=400, n_test=100), public_fraction=0.1, seed=0), EPSILONS)
     with pytest.raises(DataError, match="private row of that number"):
         reconstruct(split, EPSILONS, row=10**6)
 
