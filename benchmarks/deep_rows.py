@@ -101,22 +101,23 @@ def found_in(module: nn.Module, taken: Input, number: int, *, threads: int, expe
         most = gradients.micro_rows(numbers, max(copies, 1), where, expected=expected, chance=chance)
         size, _ = micro.steady_size(most, width)
 
-        def clipped(rows: np.ndarray, at_a_time: int) -> torch.Tensor:
+        def clipped(rows: np.ndarray, at_a_time: int) -> list[torch.Tensor]:
+            """Gradients and clip factors, which are multiplied exactly."""
             parts = []
             for start in range(0, len(rows), at_a_time):
                 picked = rows[start : start + at_a_time]
                 found, factors = micro.gradients(x[picked], y[picked], moving[picked], at_a_time)
-                parts.append((torch.cat(found, 1).double() * factors[:, None])[: len(picked)])
-            return torch.cat(parts)
+                parts.append([part[: len(picked)] for part in (*found, factors[:, None])])
+            return [torch.cat(of_rows) for of_rows in zip(*parts, strict=True)]
 
         whole, before, last = (clipped(rows, size) for rows in (np.arange(n + 1), without, alone))
-        changed = _differing(whole[without], before) + _differing(whole[alone], last)
-        unfilled = _differing(clipped(np.arange(n + 1), n + 1)[without], clipped(without, n))
+        changed = _differing(whole, without, before) + _differing(whole, alone, last)
+        unfilled = _differing(clipped(np.arange(n + 1), n + 1), without, clipped(without, n))
     return Found(size, n + 1, changed, unfilled)
 
 
-def _differing(one: torch.Tensor, other: torch.Tensor) -> int:
-    return int((one != other).any(1).sum())
+def _differing(whole: list[torch.Tensor], rows: np.ndarray, others: list[torch.Tensor]) -> int:
+    return int(torch.stack([(one[rows] != other).any(1) for one, other in zip(whole, others, strict=True)]).any(0).sum())
 
 
 def found_apart(number: int) -> Found | None:

@@ -121,4 +121,4 @@ def stream(seed: int | None, *purpose: str | int) -> np.random.Generator:
         raise SettingError(f"seed must be a whole number in [0, 2^63); got {seed!r}.")
     name = "/".join([str(int(seed)), *map(str, purpose)])
     digest = np.frombuffer(hashlib.sha256(name.encode()).digest(), dtype=np.uint32)
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence([int(word) for word in digest])))
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(digest)))

@@ -35,6 +35,7 @@ TOGETHER = ("tests/e2e/", "tests/unit/jobs/")
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")  # a worker a core: more threads would wait for one another
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # and those that a test asks for would spin while they wait
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else a hundred processes compile the library anew, half a second each
 sys.dont_write_bytecode = False
 

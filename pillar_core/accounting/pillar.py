@@ -196,7 +196,8 @@ def _sum(first: _Law, second: _Law, *, is_upper: bool) -> _Law:
     """The law of the sum on a grid of its own: all terms are positive, so that masses keep their relative accuracy."""
     values = np.add.outer(first.values, second.values).ravel()
     masses = np.multiply.outer(first.masses, second.masses).ravel()
-    values, masses = values[masses > 0], masses[masses > 0]
+    if not masses.all():
+        values, masses = values[masses > 0], masses[masses > 0]
     mean = float(values @ masses)
     walls = _grid(mean, math.sqrt(float((values - mean) ** 2 @ masses)), float(values[values > 0].min()), float(values.max()))
     if is_upper:
@@ -209,8 +210,9 @@ def _sum(first: _Law, second: _Law, *, is_upper: bool) -> _Law:
 def _spread(values: Array, masses: Array, walls: Array) -> _Law:
     """Each mass on the two walls around its value, at the same mean."""
     cell = np.clip(np.searchsorted(walls, values, side="right") - 1, 0, len(walls) - 2)
-    up = np.clip((values - walls[cell]) / (walls[cell + 1] - walls[cell]), 0.0, 1.0)
-    total = np.bincount(cell, masses * (1 - up), len(walls)) + np.bincount(cell + 1, masses * up, len(walls))
+    up = ((values - walls[cell]) / np.diff(walls)[cell]).clip(0.0, 1.0)
+    total = np.bincount(cell, masses * (1 - up), len(walls))
+    total[1:] += np.bincount(cell, masses * up, len(walls) - 1)
     return _Law(walls[total > 0], total[total > 0])
 
 

@@ -18,7 +18,7 @@ from pillar_core.accounting import TradeOff, mu_of
 from pillar_core.arrays import Array
 from pillar_core.auditing import hypothesis_test
 from pillar_core.auditing.hypothesis_test import Counts
-from pillar_core.auditing.trajectory import HeadRows, canary_scores, clipped_gradient, plain_gradient
+from pillar_core.auditing.trajectory import HeadRows, ReleaseTape, canary_scores, clipped_gradient, plain_gradient
 from pillar_core.deferred import torch
 from pillar_core.engine import HeadPlan
 from pillar_core.ledger import Ledger
@@ -168,8 +168,10 @@ def aggregate(fault: Fault, rows: HeadRows, state: "torch.Tensor", plan: HeadPla
 
 def _scores(fault: Fault, rows: HeadRows, canary: HeadRows, plan: HeadPlan, runs: int, stream: Stream, *, is_in: bool) -> Array:
     both = HeadRows(torch.cat([rows.z, canary.z]), torch.cat([rows.y, canary.y])) if is_in else rows
-    released = releases(fault, both, plan, runs=runs, stream=stream, ledger=Ledger())
-    return canary_scores(released, canary, plan, without=lambda state: aggregate(fault, rows, state, plan))
+    tape = ReleaseTape()
+    released = releases(fault, both, plan, runs=runs, stream=stream, ledger=Ledger(tape))
+    summed = iter(tape.values)
+    return canary_scores(released, canary, plan, without=lambda state: aggregate(fault, rows, state, plan) if is_in else next(summed))
 
 
 def _rows() -> HeadRows:

@@ -130,8 +130,8 @@ def poisson_sample(probability: float, n_rows: int, words: Words) -> Array:
 
 def uniform_below(end: int, count: int, words: Words) -> Array:
     """(count,) int64 in 0, …, end − 1, independent and each as likely: words from the largest multiple of `end` on are drawn again."""
-    drawn, most = words(count), np.uint64(2**64 // end * end - 1)
-    while (again := drawn > most).any():
+    drawn, most = words(count), 2**64 // end * end - 1
+    while most < 2**64 - 1 and (again := drawn > np.uint64(most)).any():
         drawn[again] = words(int(again.sum()))
     return np.asarray(drawn % np.uint64(end), dtype=np.int64)
 
@@ -164,6 +164,6 @@ def _runs_are_even(tops: Array, words: Words) -> Array:
     even, going, turn = np.ones(len(tops), dtype=bool), np.arange(len(tops)), 1
     while len(going):
         going = going[(words(len(going)) < tops[going]) & (uniform_below(turn, len(going), words) == 0)]
-        even[going] ^= True
+        even[going] = turn % 2 == 0
         turn += 1
     return even

@@ -52,7 +52,7 @@ class Transform:
         for start in range(0, n, CHUNK_ROWS):
             stop = min(start + CHUNK_ROWS, n)
             rows = np.clip(x[start:stop] if indices is None else x[indices[start:stop]], -LARGEST, LARGEST, dtype=np.float64)
-            np.nan_to_num(rows, copy=False)  # a row that is no number must not make the sum none
+            rows[np.isnan(rows)] = 0.0  # a row that is no number must not make the sum none
             if self.mean is not None:
                 rows -= self.mean
             if factor is not None:

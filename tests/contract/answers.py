@@ -20,7 +20,7 @@ from pillar_core.ledger import Call, Ledger
 from pillar_core.screening import class_signal
 from pillar_core.studies import tuning as selection
 from pillar_core.studies.advice import choice
-from pillar_core.types import Dataset, FeatureSet, NeighboringRelation, PrivacyBudget, RunSpec, SemiPrivateSplit
+from pillar_core.types import Dataset, FeatureSet, NeighboringRelation, RunSpec
 
 N, D, CLASSES, EPSILON = 300, 12, 3, 1.0
 ADDED, REPLACED = NeighboringRelation
@@ -152,17 +152,8 @@ class FirstRelease(Recorder):
 
 
 def first_release(ask: Ask, private: FeatureSet, relation: str) -> tuple[Recorder, Lines]:
-    """The first release, and what was charged for it; learners, which public rows alone decide, are played once for each public set."""
-    tape, play = FirstRelease(), choice._learner
-
-    def play_once(name: str, rows_: SemiPrivateSplit, budget: PrivacyBudget, *rest: Any) -> Any:
-        key = name, choice.kind_of(rows_), budget
-        PLAYED[key] = PLAYED.get(key) or play(name, rows_, budget, *rest)
-        return PLAYED[key]
-
-    with patch.object(choice, "_learner", play_once), taped(tape) as ledgers, contextlib.suppress(Enough):
+    """The first release, and what was charged for it."""
+    tape = FirstRelease()
+    with taped(tape) as ledgers, contextlib.suppress(Enough):
         ask(private, relation, 3)
     return tape, lines_of(ledgers)
-
-
-PLAYED: dict[tuple[str, str, PrivacyBudget], Any] = {}

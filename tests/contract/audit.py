@@ -75,8 +75,10 @@ def log_ratios(case: Case, world: View, place: int, *, has_canary: bool, trials:
     to_without = np.insert(np.arange(n), place, -1)
     tapes = [Recorder() for _ in seeds]
     case.fit_each(world if has_canary else case.view, tapes, seeds)
-    inside = [Neighbour(tape, position_of=np.arange(n + 1) if has_canary else to_world, forced=place) for tape in tapes]
-    case.fit_each(world, inside, seeds)
+    inside: list[Recorder] = list(tapes)
+    if not has_canary or any(probability < 1 for probability, _, _ in tapes[0].samples):
+        inside = [Neighbour(tape, position_of=np.arange(n + 1) if has_canary else to_world, forced=place) for tape in tapes]
+        case.fit_each(world, inside, seeds)
     outside: list[Recorder] = list(tapes)
     if has_canary:
         outside = [Neighbour(tape, position_of=to_without, forced=None) for tape in tapes]

@@ -64,12 +64,12 @@ def image_split(*, n: int = 160, side: int = 8) -> SemiPrivateSplit:
 
 def split_for(method: Method, *, n: int = 160, unit: float = 1.0) -> SemiPrivateSplit:
     """Rows of the kind that the learner works on."""
-    return boolean_split() if method.name in BOOLEAN else image_split(n=48) if method.name in IMAGES else small_split(n=n, unit=unit)
+    return boolean_split() if method.name in BOOLEAN else image_split(n=34) if method.name in IMAGES else small_split(n=n, unit=unit)
 
 
 def settings_for(method: Method, rows: SemiPrivateSplit, *, sampled: bool = False, **changes: object) -> dict[str, Any]:
     """What keeps its fits short, as far as it has such settings."""
-    batch = {"batch_size": int(PROBABILITY * rows.facts.n_private)} if sampled else {}
+    batch = {"batch_size": round(PROBABILITY * rows.facts.n_private)} if sampled else {}
     values = {**SMALL, **VOTING, **IMAGES.get(method.name, {}), **batch, **changes}
     return {name: value for name, value in values.items() if name in params.params_of(method.settings)}
 

@@ -184,14 +184,10 @@ def equal_parts(original: Any) -> Any:
     return lambda steps, n, stream: np.argsort(stream.random(n)) % steps
 
 
-def one_for_all_passes(original: Any) -> Any:
-    kept: dict[int, np.ndarray] = {}
-    return lambda steps, n, stream: kept.setdefault(n, original(steps, n, stream))
-
-
 def drawn_once(original: Any) -> Any:
+    """The rows of one step, or the steps of one pass, for all of them."""
     kept: dict[int, np.ndarray] = {}
-    return lambda probability, n, stream: kept.setdefault(n, original(probability, n, stream))
+    return lambda law, n, stream: kept.setdefault(n, original(law, n, stream))
 
 
 def in_pairs(original: Any) -> Any:
@@ -415,7 +411,7 @@ FAULTS = (
     Fault("sampling", "one sample for all steps", *SAMPLE, drawn_once, ("dp_sgd", "private_knn"), True),
     Fault("sampling", "rows in pairs", *SAMPLE, in_pairs, ("dp_sgd",), True),
     _allocated("sampling", "a shuffle charged as random allocation", poisson, "steps_of_rows", equal_parts),
-    _allocated("sampling", "the same steps in every pass", poisson, "steps_of_rows", one_for_all_passes),
+    _allocated("sampling", "the same steps in every pass", poisson, "steps_of_rows", drawn_once),
     _allocated("sampling", "no row enters a pass's last step", poisson, "steps_of_rows", lambda f: lambda steps, n, s: f(steps - 1, n, s)),
     _allocated("ledger", "twice as many steps a pass", ledger, "allocation_pass", lambda f: lambda noise, steps: f(noise, 2 * steps)),
     Fault("clip", "one place of a batch twice as high", *CLIP, one_place_twice, PLACED),

@@ -267,7 +267,7 @@ def test_a_gpu_without_memory_halves_the_micro_batch_and_says_so(monkeypatch):
     monkeypatch.setattr(gradients, "of_rows", short_of_memory)
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
     halved, ledger = case.fit(case.view)
-    assert "12 rows at a time" in halved.notes[0]
+    assert "8 rows at a time" in halved.notes[0]
     assert ledger.total_event == case.method.cost(case.settings, case.view.facts)
     for one, other in zip(whole.classifier.arrays, halved.classifier.arrays, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-4)

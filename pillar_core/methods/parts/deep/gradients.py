@@ -115,7 +115,8 @@ def _summed_copies(parameter: torch.nn.Parameter, copies: int) -> torch.Tensor:
     gradients: torch.Tensor = parameter.grad_sample  # type: ignore[attr-defined]
     parameter.grad_sample = None  # type: ignore[attr-defined]
     parameter.grad = None
-    return gradients.reshape(-1, copies, math.prod(parameter.shape)).sum(1)
+    each = gradients.reshape(-1, copies, math.prod(parameter.shape))
+    return each[:, 0] if copies == 1 else each.sum(1)
 
 
 def _norm_gradients(layer: Any, activations: Any, backprops: torch.Tensor) -> dict[torch.nn.Parameter, torch.Tensor]:
@@ -132,22 +133,11 @@ def _standardised_gradients(layer: Any, activations: Any, backprops: torch.Tenso
     """Opacus' rule for a convolution, then back through the standardisation of its kernels, which is the same for all rows."""
     from opacus.grad_sample.conv import compute_conv_grad_sample
 
-    from pillar_core.methods.parts.deep.layers import standardise_kernels
+    from pillar_core.methods.parts.deep.layers import before_standardisation
 
-    plain = torch.nn.Conv2d(
-        layer.in_channels,
-        layer.out_channels,
-        layer.kernel_size,
-        stride=layer.stride,
-        padding=layer.padding,
-        bias=layer.bias is not None,
-        device="meta",
-    )
-    per_example: dict[torch.nn.Parameter, torch.Tensor] = {}
-    gradients = compute_conv_grad_sample(plain, activations, backprops)
+    plain = torch.nn.Conv2d(layer.in_channels, layer.out_channels, layer.kernel_size, layer.stride, layer.padding, device="meta")
+    plain.weight, plain.bias = layer.weight, layer.bias
+    gradients: dict[torch.nn.Parameter, torch.Tensor] = compute_conv_grad_sample(plain, activations, backprops)
     if layer.weight.requires_grad:
-        back: Any = torch.func.vjp(standardise_kernels, layer.weight.detach())[1]
-        per_example[layer.weight] = torch.func.vmap(back)(gradients[plain.weight])[0]
-    if layer.bias is not None and layer.bias.requires_grad:
-        per_example[layer.bias] = gradients[plain.bias]
-    return per_example
+        gradients[layer.weight] = before_standardisation(gradients[layer.weight], layer.weight.detach())
+    return gradients

@@ -43,6 +43,14 @@ def standardise_kernels(weight: torch.Tensor) -> torch.Tensor:
     return centred * torch.rsqrt(centred.square().mean(dim=(1, 2, 3), keepdim=True) * fan_in + 1e-10)
 
 
+def before_standardisation(gradients: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """(n, out, in, h, w) rows' gradients by `weight`, from those by its standardised kernels."""
+    kernels = standardise_kernels(weight)
+    inside = gradients.addcmul((gradients * kernels).sum((2, 3, 4), keepdim=True), kernels, value=-1)
+    scale = torch.rsqrt(weight.var((1, 2, 3), correction=0, keepdim=True) * weight[0].numel() + 1e-10)
+    return inside.sub_(inside.mean((2, 3, 4), keepdim=True)).mul_(scale)
+
+
 class WideResNet(nn.Module):
     """WRN-16-4 of De et al. 2022: group normalisation with 16 groups, standardised kernels, 2.75 million parameters at 10 classes."""
 
