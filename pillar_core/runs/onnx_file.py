@@ -45,7 +45,7 @@ def onnx_bytes(head: LinearClassifier | NetworkClassifier, form: Form, weights: 
     expected = use.probabilities(head.scores(encoder.encode(images)).astype(np.float64))
     whole = _Whole(head, *(encoder.network or (None, None))).eval()
     for layer in whole.modules():
-        layer.inplace = False  # torch takes half as long again to write what overwrites its input
+        vars(layer)["inplace"] = False  # torch takes half as long again to write what overwrites its input
     names: dict[str, Any] = {"input_names": ["images"], "output_names": ["probabilities"], "dynamo": True, "verbose": False}
     try:
         with torch.no_grad():
