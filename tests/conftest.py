@@ -137,10 +137,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """What is imported stays until the end: the garbage collector looks at it neither meanwhile, for 3 s a worker, nor later."""
+    """What is imported stays until the end: the garbage collector looks at it neither meanwhile nor later, and at the rest seldom."""
     gc.disable()
     yield
     gc.freeze()
+    gc.set_threshold(50_000, 20, 10)
     gc.enable()
 
 

@@ -29,7 +29,7 @@ from pillar_core.params import K, params_of
 from pillar_core.runs import splitting, starter, sweep
 from pillar_core.runs.run import run_spec, solve_spec
 from pillar_core.studies.advice.simulation import UNBALANCED
-from pillar_core.types import Dataset, FeatureSet, Form, PublicFacts, RunRecord, RunSpec, SemiPrivateSplit
+from pillar_core.types import Dataset, FeatureSet, Form, PublicFacts, PublicUse, RunRecord, RunSpec, SemiPrivateSplit
 
 NOT_EXTRACTED = "are not in the cache yet: open Data & backbone and press Extract."
 T = TypeVar("T")
@@ -292,11 +292,9 @@ def class_counts(settings: Settings) -> pd.DataFrame:
 @memory.cache(max_entries=1, is_free=True)
 def hero_table() -> pd.DataFrame | None:
     """The starter records behind Home's figure; None where they are missing."""
-    try:
-        table = starter.hero_table()
-    except PillarError:
-        return None
-    return table if len(table) else None
+    with contextlib.suppress(PillarError):
+        return table if len(table := starter.hero_table()) else None
+    return None
 
 
 @memory.cache(max_entries=3, show_spinner="Reading the data set …", is_free=True)
@@ -314,11 +312,10 @@ def _features(data: str, name: str | None, state: str) -> FeatureSet:
 
 @memory.cache(max_entries=8, show_spinner="Reading the class names …")
 def _zero_shot(data: str, name: str, state: str) -> float | None:
-    try:
+    with contextlib.suppress(PillarError):
         rows, weights = _features(data, name, state), pc.BACKBONES[name].weights_file()
         return zero_shot_accuracy(rows, text_embeddings(rows.classes, f"{OPEN_CLIP}{address(name).model}", weights=weights))
-    except PillarError:
-        return None
+    return None
 
 
 @memory.cache(max_entries=32, is_free=True)
@@ -329,10 +326,9 @@ def _specs_by_key(fingerprint_: str, _grids: Sequence[Form]) -> dict[str, tuple[
 
 @memory.cache(max_entries=256, by=run_key, is_free=True)
 def _rule_k(settings: Settings) -> int | None:
-    try:
+    with contextlib.suppress(PillarError):
         return int(solve_spec(spec(settings), split(settings)).settings.k)
-    except PillarError:
-        return None
+    return None
 
 
 def _starter_record(settings: Settings) -> RunRecord | None:
@@ -342,6 +338,5 @@ def _starter_record(settings: Settings) -> RunRecord | None:
 
 def _basis(settings: Settings) -> Any:
     from pillar_core.splits import view_of
-    from pillar_core.types import PublicUse
 
     return view_of(split(settings), PublicUse.UNLABELLED).basis(standardise=None, centre=None)

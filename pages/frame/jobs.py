@@ -84,10 +84,9 @@ def train_first(groups: Iterable[Sequence[RunSpec]]) -> None:
 
 def status_of(spec: Spec) -> JobStatus | None:
     """The status of the job of this specification, None where it was never submitted or cannot be."""
-    try:
+    with contextlib.suppress(PillarError):
         return pc.jobs.find(spec)
-    except PillarError:
-        return None
+    return None
 
 
 def n_unfinished() -> int:
@@ -159,7 +158,6 @@ def share_of(status: JobStatus) -> float:
 
 
 def _all() -> tuple[JobStatus, ...]:
-    try:
+    with contextlib.suppress(PillarError):
         return tuple(pc.jobs.status())
-    except PillarError:
-        return ()
+    return ()

@@ -5,7 +5,7 @@ page change and no hidden control resets them. A query string that the app did n
 Forward, and wins; after a widget was touched the widget wins, because the browser may still send the older address.
 
 Controls of single pages, those that you moved, are one word of a link, `name:value;name:value`. Their values live under `local.<name>`, and
-what a link says of them under `link.<name>`, as text. A control says itself whether it belongs in links (see `local`), so a name that a
+what a link says of them under `link`, a line each. A control says itself whether it belongs in links (see `local`), so a name that a
 link brings is read by the control that claims it, or by nobody: it reaches no state of a page but through that control.
 """
 
@@ -25,7 +25,7 @@ from pages.frame.settings import AUTO, PARAMS, PART, Settings, Value
 from pillar_core import mode
 from pillar_core.data import uploads
 
-LOCAL, _LINK = "local.", "link."
+LOCAL, _LINK = "local.", "link"
 _SET, _WIDGET = "set.", "control."
 _WRITTEN, _TOUCHED, _NOTES, _OWN = "url.written", "url.touched", "url.notes", "url.own"
 _BEGAN, _TOKEN = "run.began", "session.token"
@@ -82,30 +82,34 @@ def began() -> float:
 
 def current() -> Settings:
     """The settings of this run."""
-    values = {name: st.session_state[_SET + name] for name in PARAMS if _SET + name in st.session_state}
-    names = sorted(str(key).removeprefix(_LINK) for key in st.session_state if str(key).startswith(_LINK))
-    return Settings(**values | {"controls": ";".join(f"{name}:{st.session_state[_LINK + name]}" for name in names)})
+    values = {name: value for name in PARAMS if (value := st.session_state.get(_SET + name)) is not None}
+    return Settings(**values | {"controls": ";".join(f"{name}:{value}" for name, value in sorted(_linked().items()))})
 
 
 def put(settings: Settings) -> None:
     """Stores settings; the sidebar shows them in the next run. Linked controls that they do not name go back to their defaults."""
     for name, value in dataclasses.asdict(settings).items():
         st.session_state[_SET + name] = value
-    for key in [key for key in st.session_state if str(key).startswith(_LINK)]:
-        del st.session_state[key]
-        st.session_state.pop(LOCAL + str(key).removeprefix(_LINK), None)
-    for part in settings.controls.split(";"):
-        name, mark, value = part.partition(":")
-        if mark and name:
-            st.session_state[_LINK + name] = value
+    for name in _linked():
+        st.session_state.pop(LOCAL + name, None)
+    parts = (part.partition(":") for part in settings.controls.split(";"))
+    _link({name: value for name, mark, value in parts if mark and name})
 
 
 def claim(name: str) -> None:
     """Connects a control with the link: it takes the link's value, and from then on the link carries the control's."""
     if LOCAL + name in st.session_state:
-        st.session_state[_LINK + name] = codec.code(st.session_state[LOCAL + name])
-    elif _LINK + name in st.session_state:
-        st.session_state[LOCAL + name] = st.session_state[_LINK + name]
+        _link(_linked() | {name: codec.code(st.session_state[LOCAL + name])})
+    elif name in (linked := _linked()):
+        st.session_state[LOCAL + name] = linked[name]
+
+
+def _linked() -> dict[str, str]:
+    return dict(line.split("\t") for line in st.session_state.get(_LINK, "").split("\n") if line)
+
+
+def _link(controls: dict[str, str]) -> None:
+    st.session_state[_LINK] = "\n".join(f"{name}\t{value}" for name, value in controls.items())
 
 
 def change(**values: Value) -> None:

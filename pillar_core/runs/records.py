@@ -7,7 +7,7 @@ import functools
 import math
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +41,22 @@ def all_runs(*, shipped: bool = False) -> pd.DataFrame:
     Rows of equal `group` differ in the seed alone. Records of other code, weights or data are left out. Empty without records. A visitor of
     a demo gets those of the own jobs.
     """
-    cache, title_of = store.default(), functools.cache(data_words)
-    keys = starter.keys() if shipped else cache.keys("record")
-    is_asked = _visitor_keys().__contains__ if mode.binds() and not shipped else lambda _: True
-    rows = [row for key in keys if is_asked(key) and (row := _row(str(cache.root), key)) is not None]
+    if shipped:
+        return _shipped_runs().copy()
+    cache = store.default()
+    is_asked = _visitor_keys().__contains__ if mode.binds() else lambda _: True
+    return _runs(cache, filter(is_asked, cache.keys("record")))
+
+
+@functools.cache
+def _shipped_runs() -> pd.DataFrame:
+    layer = starter.layer()
+    return _runs(layer, layer.keys("record"))
+
+
+def _runs(layer: store.Store, keys: Iterable[str]) -> pd.DataFrame:
+    title_of = functools.cache(data_words)
+    rows = [row for key in keys if (row := _row(layer, key)) is not None]
     return pd.DataFrame([row | {"data": title_of(row["dataset"], row["data"])} for row in rows])
 
 
@@ -126,12 +138,12 @@ def grid_of(keys: Sequence[str]) -> list[Form]:
 
 
 @functools.lru_cache(maxsize=50_000)
-def _row(root: str, key: str) -> Form | None:
+def _row(layer: store.Store, key: str) -> Form | None:
     """One record's row, whose `data` is its features' name; a record never changes, so its key within a cache folder is enough.
 
     None for one of other code, weights or data: its key is none of theirs.
     """
-    record: Any = store.default().get_json("record", key)
+    record: Any = layer.get_json("record", key)
     try:
         if sweep.run_key(RunSpec(**record["cell"]), rows=record.get("rows", {})) != key:
             return None

@@ -77,18 +77,13 @@ def hero_table() -> "pd.DataFrame":
 
 def record(spec: RunSpec) -> RunRecord | None:
     """The record that ships for a spec, or None. No row is read for it: its facts hold no public statistics, its `data` is empty."""
-    stored = store.default().get_json("record", run_key(spec)) if _shipped().has("record", run_key(spec)) else None
+    stored = store.default().get_json("record", run_key(spec)) if layer().has("record", run_key(spec)) else None
     return None if stored is None else record_of(stored, facts=PublicFacts(**stored["facts"]), data="")
-
-
-def keys() -> list[str]:
-    """The keys of the records that ship."""
-    return _shipped().keys("record")
 
 
 def missing() -> list[RunSpec]:
     """The starter specs that no shipped record answers."""
-    shipped, specs = _shipped(), [spec for grid in grids() for spec in specs_of(grid)]
+    shipped, specs = layer(), [spec for grid in grids() for spec in specs_of(grid)]
     return [spec for spec in specs if not shipped.has("record", run_key(spec))]
 
 
@@ -102,7 +97,7 @@ def rebuild(*, progress: Progress | None = None) -> int:
         count += len(group)
         if progress is not None:
             progress(count, total, group[0].method)
-    shipped = _shipped()
+    shipped = layer()
     shutil.rmtree(shipped.root / "record", ignore_errors=True)
     return sum(shipped.put_json("record", key, record) for key, record in records.items())
 
@@ -113,7 +108,7 @@ def rebuild_features(*, progress: Progress | None = None) -> int:
 
     Raises MissingDependencyError: the backbone's weights are not installed. StoreError: a disk that refuses.
     """
-    shipped = _shipped()
+    shipped = layer()
     drawn = (dataclasses.replace(load_dataset(name, seed=1, n=DRAWN_IMAGES), x_test=None, y_test=None) for name in DRAWN)
     images = [*map(load_dataset, (*embedded.NAMES, "digits")), *drawn]
     features = [to_ship(images_of_set, backbone=BACKBONE, progress=progress) for images_of_set in images]
@@ -121,7 +116,8 @@ def rebuild_features(*, progress: Progress | None = None) -> int:
     return sum(shipped.put_bytes(key, payload) for key, payload in features)
 
 
-def _shipped() -> store.Store:
+def layer() -> store.Store:
+    """What ships, as a store of its own. Raises StoreError: this cache has no such layer."""
     folder = store.default().starter
     if folder is None:
         raise StoreError("this cache has no starter layer.")

@@ -108,9 +108,7 @@ def release_class_sums(private: FeatureSet, n: int, centre: Array, *, noise_mult
         return ClassSums(mechanism.release_integers(whole.T, exact.SUM_UNITS).numpy(), noise_multiplier * SENSITIVITY, n)
     rows = units.astype(np.float64)
     rows /= np.maximum(1.0, np.linalg.norm(rows, axis=1, keepdims=True))  # float32 may leave a norm above 1 by 2⁻²⁴
-    sums = np.zeros((len(centre), private.n_classes))
-    for code in range(private.n_classes):
-        sums[:, code] = rows[private.y_train == code].sum(axis=0)
+    sums = np.stack([rows[private.y_train == code].sum(axis=0) for code in range(private.n_classes)], axis=1)
     return ClassSums(mechanism.release(torch.from_numpy(sums)).numpy(), noise_multiplier * SENSITIVITY, n)
 
 

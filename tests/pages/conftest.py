@@ -3,7 +3,7 @@
 import copy
 import functools
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +12,20 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner import script_cache
 from streamlit.testing.v1 import AppTest, local_script_runner
 
-from page_reading import coded
-from pages.frame import memory
+from page_reading import REPOSITORY, Start, coded
+from pages.frame import jobs, memory
+from pages.parts.answer import views
+from pages.parts.learn import steps
 from pillar_core.backbones import extraction, shipped
 from pillar_core.data import reader
 from pillar_core.data.cards import DatasetCard
 from pillar_core.fingerprint import fingerprint
+from pillar_core.methods import METHODS
+from pillar_core.screening import class_signal
+from pillar_core.studies import playgrounds
 from pillar_core.studies.advice import simulation
-from pillar_core.types import Dataset, PrivacyBudget, SemiPrivateSplit
+from pillar_core.types import FeatureSet, PrivacyBudget, SemiPrivateSplit
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-Start = Callable[..., AppTest]
-DRAWN: dict[str, Dataset] = {}
 FOUND: dict[str, Any] = {}
 
 
@@ -72,42 +74,47 @@ def read_here() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module", autouse=True)
-def drawn_once() -> Iterator[None]:
-    """Sets that need no files are drawn once a worker, and copied for who asks: pages ask again and again."""
-    load = DatasetCard.load
+def once(make: Callable[..., Any], content: Callable[..., Any]) -> Callable[..., Any]:
+    """`make` with what it found of equal `content` kept for the whole worker, and copied for who asks; found anew where that is None."""
 
-    def loaded(card: DatasetCard, *asked: Any, **named: Any) -> Dataset:
-        if card.needs_files:
-            return load(card, *asked, **named)
-        key = repr((card, asked, named))
-        DRAWN[key] = DRAWN.get(key) or load(card, *asked, **named)
-        return copy.deepcopy(DRAWN[key])
+    @functools.wraps(make)
+    def made(*asked: Any, **named: Any) -> Any:
+        if (what := content(*asked, **named)) is None:
+            return make(*asked, **named)
+        key = fingerprint(make.__qualname__, what)
+        FOUND[key] = FOUND[key] if key in FOUND else make(*asked, **named)
+        return copy.deepcopy(FOUND[key])
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(DatasetCard, "load", loaded)
-        yield
+    return made
+
+
+def _content_of_play(method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int) -> Any:
+    spent = budget if METHODS[method].is_private else None
+    return method, rows.public_x, rows.public_y, rows.facts, rows.features.classes, spent, seed
+
+
+def _content_of_ranking(private: FeatureSet, public: Mapping[str, FeatureSet], **named: Any) -> Any:
+    prints = {name: rows.fingerprint for name, rows in public.items()}
+    return None if named["seed"] is None else (private.fingerprint, prints, named)
+
+
+ONCE: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
+    (DatasetCard, "load", lambda card, *asked, **named: None if card.needs_files else repr((card, asked, named))),
+    (simulation, "mean_play", _content_of_play),
+    (extraction, "_encode_batch", lambda plan, _, at: (plan.dataset.rows_fingerprint, plan.backbone.name, plan.batch_size, at)),
+    (class_signal, "ranking", _content_of_ranking),
+    (steps.Step, "table", repr),
+    (playgrounds, "run", lambda method, rows, **named: (method, rows.fingerprint, named)),
+)
+"""What known seeds, rows and settings decide and pages ask for again and again."""
 
 
 @pytest.fixture(scope="module", autouse=True)
 def computed_once() -> Iterator[None]:
-    """Once a worker: what a learner reaches on public rows alone, most of what Answer computes; what a network makes of images; and
-    features that ship, unpacked."""
-    play, encode = simulation.mean_play, extraction._encode_batch
-
-    def mean_play(method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int) -> float:
-        key = fingerprint(method, rows.public_x, rows.public_y, rows.facts, rows.features.classes, budget, seed)
-        FOUND[key] = FOUND[key] if key in FOUND else play(method, rows, budget, seed)
-        return FOUND[key]
-
-    def encode_batch(plan: Any, encoder: Any, start: int) -> Any:
-        key = fingerprint(plan.dataset.rows_fingerprint, plan.backbone.name, plan.batch_size, start)
-        FOUND[key] = FOUND[key] if key in FOUND else encode(plan, encoder, start)
-        return FOUND[key]
-
+    """Once a worker: what `ONCE` names, and features that ship, unpacked."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(simulation, "mean_play", mean_play)
-        patch.setattr(extraction, "_encode_batch", encode_batch)
+        for owner, name, content in ONCE:
+            patch.setattr(owner, name, once(getattr(owner, name), content))
         patch.setattr(shipped, "unpack_features", functools.lru_cache(3)(shipped.unpack_features))
         yield
 
@@ -116,8 +123,10 @@ def computed_once() -> Iterator[None]:
 def start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Start:
     """Opens a page with settings from a link, on an empty cache; the small real set `digits` unless the link says otherwise or is whole.
 
-    Every page is a session of its own, unless `token` is that of another.
+    Every page is a session of its own, unless `token` is that of another. Answer weighs two budgets, and opening trains little.
     """
+    monkeypatch.setattr(views, "BUDGETS", (0.3,))
+    monkeypatch.setattr(jobs, "FIRST_SECONDS", 0.5)
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(REPOSITORY)
     for memo in memory.MEMOS:

@@ -124,8 +124,8 @@ def test_screening_is_a_look(start):
     start("screen", data="drawn_digits", screen="p:drawn_digits;c:drawn_noise;e:no;n:100;s:gsd")
     assert history.in_sight(Settings(data="drawn_digits")) == IN_SIGHT
     assert not history.in_sight(Settings(data="breast_cancer"))
-    start("screen", data="drawn_letters", screen="p:drawn_letters;c:fashion_mnist,drawn_noise;e:0.3")
-    assert history.in_sight(Settings(data="drawn_letters")) == RANKED_IN_SIGHT
+    start("screen", data="scipy_docs", screen="p:scipy_docs;c:library_docs,python_docs;e:0.3")
+    assert history.in_sight(Settings(data="scipy_docs")) == RANKED_IN_SIGHT
 
 
 def test_a_ranking_that_you_pay_for_is_no_look_and_counts_in_the_model(start, monkeypatch):
@@ -133,7 +133,7 @@ def test_a_ranking_that_you_pay_for_is_no_look_and_counts_in_the_model(start, mo
     handed = []
     monkeypatch.setattr(st, "download_button", lambda *_, data=None, key="", **__: handed.append(data) if key == "model-file" else None)
     images = pc.load_dataset("mnist")
-    part = dataclasses.replace(images, x_train=images.x_train[:300], y_train=images.y_train[:300], x_test=None, y_test=None)
+    part = dataclasses.replace(images, x_train=images.x_train[:60], y_train=images.y_train[:60], x_test=None, y_test=None)
     name = uploads.keep(part, title="My digits")
     app = start("screen", data=name, screen=f"p:{name};c:fashion_mnist,drawn_noise;e:0.3")
     assert "Best choice" not in words(app)

@@ -57,7 +57,7 @@ PLACES = {
     "explore": ["", "view=noise"],
     "compare": ["", "compare=shift&public=part"],
     "runs": ["runs=view:plan", "runs=view:papers"],
-    "screen": ["screen=p:digits;c:drawn_digits,drawn_letters,drawn_noise;n:100;k:4;m:linear_head"],
+    "screen": ["screen=p:digits;c:drawn_textures,drawn_letters,drawn_noise;n:100;k:4;m:linear_head"],
     "geometry": [f"controls=geometry-view:{name}" for name in ("xi", "margins")],
     "theory": [f"controls=theory-view:{name}" for name in ("mixture", "disjunctions")]
     + [f"controls=theory-view:theorems;theorem:{name}" for name in ("pillar_theorem_1", "pillar_table_v")],

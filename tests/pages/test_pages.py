@@ -18,8 +18,9 @@ from pages.frame import exports, jobs
 from pages.frame import settings as codec
 from pages.frame.navigation import PAGES
 from pages.frame.settings import Settings
+from pages.parts.explore import curves
 from pillar_core.errors import StoreError
-from pillar_core.runs import starter
+from pillar_core.runs import starter, sweep
 from pillar_core.studies import open_questions
 from pillar_core.studies.one_training import stages
 
@@ -221,13 +222,10 @@ def test_explore_shows_why_the_kalman_learner_works(start: Start) -> None:
 
 
 JOB = {"done": 1, "total": 3, "fraction": 0.4, "paced": time.time() - 5, "failed": 0, "message": ""}
-
-
 STATES = {"running": "40%", "queued": "starting the workers", "failed": "the worker died", "cancelled": "Stopped"}
 
 
 def test_a_job_shows_where_it_stands(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pages.parts.explore import curves
     from pillar_core import jobs
     from pillar_core.jobs.state import JobStatus
 
@@ -245,7 +243,6 @@ def test_a_job_shows_where_it_stands(start: Start, monkeypatch: pytest.MonkeyPat
 
 def test_the_run_button_hands_over_its_grids(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     from pillar_core import jobs
-    from pillar_core.runs import sweep
 
     handed: list[Any] = []
     monkeypatch.setattr(jobs, "submit", lambda spec: handed.append(spec) or "1" * 32)
@@ -258,9 +255,6 @@ def test_the_run_button_hands_over_its_grids(start: Start, monkeypatch: pytest.M
 
 
 def test_the_first_view_of_the_default_data_asks_for_the_starter_records() -> None:
-    from pages.parts.explore import curves
-    from pillar_core.runs import sweep
-
     wanted = {sweep.run_key(cell) for grid in starter.GRIDS for cell in sweep.specs_of(grid)}
     asked = {sweep.run_key(cell) for grid in curves.grids_of(Settings()) for cell in sweep.specs_of(grid)}
     assert asked == wanted

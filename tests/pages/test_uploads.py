@@ -55,7 +55,7 @@ def test_screen_follows_the_private_data_that_were_brought_after_it_was_first_se
 
 def test_images_brought_on_screen_are_candidates_and_offered_in_the_sidebar_and_on_data(start: Start) -> None:
     app = start("screen", screen="p:digits;c:drawn_noise;e:no;s:class_signal")
-    app.file_uploader(key="upload-candidates").set_value([("x-rays.npz", npz(), "application/octet-stream")]).run()
+    app.file_uploader(key="upload-candidates").set_value([("x-rays.npz", npz(n=60), "application/octet-stream")]).run()
     app.button(key="use-public").click().run()
     assert not app.error
     assert [upload.getvalue() for upload in app.session_state["upload-candidates"]] == [b""], "Streamlit holds no rows that are kept"

@@ -55,7 +55,6 @@ def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
     rows = {data: records.data_words(data) for data in sets} | {"": "generated rows (stand-in)"}
     data = local.select("papers-rows", rows, _LIKE.get(dataset, starter.SHARED["dataset"]), of=dataset, place=right)
     grid = papers.grid(name, dataset=dataset, data=data or None)
-    estimate = records.estimate(grid, runs)
     is_own = data == SOURCES[dataset] or dataset in set(papers.matching(data, core.backbone(settings))["dataset"])
     if not data:
         substitution = f"{papers.STAND_IN_ROWS:,} generated rows with {CLASSES[dataset]} classes stand in for {dataset}"
@@ -63,7 +62,7 @@ def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
     elif not is_own:
         st.caption(f"We trained on {rows[data]}, the paper on {dataset}: compare the order of the learners, not their numbers.")
     first = sweep.group_specs(grid | {"seed": grid["seed"][:1]})
-    if data in _OPENING and estimate["cached"] < sum(map(len, first)):
+    if data in _OPENING and records.estimate(grid, runs)["cached"] < sum(map(len, first)):
         jobs.train_first(group[start : start + _AT_ONCE] for group in first[::-1] for start in range(0, len(group), _AT_ONCE))
     estimate = records.estimate(grid, pd.concat([records.all_runs(), records.all_runs(shipped=True)]))
     if estimate["cached"] < estimate["cells"]:
