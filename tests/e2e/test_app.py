@@ -85,13 +85,42 @@ def test_pages_are_one_step_of_the_history_and_back_forward_and_reload_keep_the_
     expect(metric(page, "Directions")).to_have_text("5")
 
 
-def test_nothing_is_wider_than_the_window_or_asked_of_another_server(page: Any, address: str) -> None:
+WITH_FIGURES = (
+    *("", "?v=2&controls=home-epsilon:1", "explore", "explore?v=2&view=epsilon", "explore?v=2&data=pneumonia_mnist&view=classes"),
+    *("compare", "geometry?v=2&controls=geometry-view:margins"),
+)
+COLLIDING = """() => [...document.querySelectorAll(".js-plotly-plot")].flatMap((plot) => {
+  const words = [...plot.querySelectorAll("svg text")].filter((text) => text.textContent.trim() && text.getClientRects().length);
+  const boxes = words.map((text) => [text.textContent, text.getBoundingClientRect()]);
+  const overlap = (a, b, low, high) => Math.min(a[high], b[high]) - Math.max(a[low], b[low]);
+  const meet = (a, b) => Math.min(overlap(a, b, "left", "right"), overlap(a, b, "top", "bottom")) > 3;
+  return boxes.flatMap(([a, box], place) => boxes.slice(place + 1).filter(([, next]) => meet(box, next)).map(([b]) => `${a} | ${b}`));
+})"""
+"""Pairs of texts of a figure whose boxes overlap by more than three pixels both ways."""
+FITS = """() => [...document.querySelectorAll(".js-plotly-plot")].every((plot) => {
+  const width = plot.parentElement.clientWidth;
+  return plot.querySelector(".main-svg").getBoundingClientRect().width <= width + 1 && width <= window.innerWidth;
+})"""
+NARROW = "() => document.querySelector('[data-testid=\"stMain\"]').scrollWidth <= window.innerWidth"
+
+
+def test_everything_fits_the_window_no_two_labels_collide_and_no_other_server_is_asked(page: Any, address: str) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
+    widths = [1440, 1024, 390]
+    for path in WITH_FIGURES:
+        opened(page, f"{address}/{path}")
+        expect(page.locator(".js-plotly-plot").first).to_be_visible()
+        for width in widths:
+            page.set_viewport_size({"width": width, "height": 844})
+            settled(page)
+            for condition in (FITS, f"() => ({COLLIDING})().length === 0", NARROW):  # Plotly draws anew for each width
+                until(page, condition)
+        widths.reverse()
     page.set_viewport_size({"width": 390, "height": 844})
-    for path in ("", "data", "explore", "geometry", "screen", "accounting", "evidence", "answer"):
+    for path in ("data", "screen", "accounting", "evidence", "answer"):
         opened(page, f"{address}/{path}?{SMALL}")
-        until(page, "() => document.querySelector('[data-testid=\"stMain\"]').scrollWidth <= window.innerWidth")
+        until(page, NARROW)
     foreign = [url for url in asked if not url.startswith((address, address.replace("http", "ws"), "data:", "blob:"))]
     assert foreign == []
 
@@ -193,7 +222,10 @@ POINT = """() => {
   return [box.x + xaxis._offset + xaxis.l2p(trace.x[0]), box.y + yaxis._offset + yaxis.l2p(trace.y[0])];
 }"""
 """Where the first point of a map is that listens."""
-PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+
+
+def touch(fingers: Any, kind: str, *points: dict[str, float]) -> None:
+    fingers.send("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": points})
 
 
 def test_a_digit_is_drawn_by_mouse_finger_and_keyboard(page: Any, address: str) -> None:
@@ -223,8 +255,9 @@ def test_a_digit_is_drawn_by_mouse_finger_and_keyboard(page: Any, address: str) 
     page.mouse.move(**at(0.5, 0.8), steps=5)
     page.mouse.up()
     expect_another_reading()
-    for kind, points in (("Start", [(0.1, 0.5)]), ("Move", [(0.9, 0.5)]), ("End", [])):
-        fingers.send("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": [at(*point) for point in points]})
+    touch(fingers, "Start", at(0.1, 0.5))
+    touch(fingers, "Move", at(0.9, 0.5))
+    touch(fingers, "End")
     expect_another_reading()
     canvas.press("ArrowLeft")
     canvas.press("ArrowLeft")
@@ -233,15 +266,23 @@ def test_a_digit_is_drawn_by_mouse_finger_and_keyboard(page: Any, address: str) 
     until(page, f"(first) => ({READ})() === first", first)
 
 
-def test_a_tap_on_the_map_shows_the_row(new_page: Callable[..., Any], address: str) -> None:
-    tab = new_page(**PHONE)
-    opened(tab, f"{address}/data")
-    picture = tab.locator('[style*="scale(2.5)"]')
+def test_a_tap_on_the_map_shows_the_row(page: Any, address: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    fingers = page.context.new_cdp_session(page)
+    fingers.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+
+    def tap(x: float, y: float) -> None:
+        touch(fingers, "Start", {"x": x, "y": y})
+        touch(fingers, "End")
+
+    opened(page, f"{address}/data")
+    picture = page.locator('[style*="scale(2.5)"]')
     for _ in range(20):  # a map that is drawn anew for the narrow window listens again a little later
-        tab.touchscreen.tap(*until(tab, POINT).json_value())
-        settled(tab)
+        tap(*until(page, POINT).json_value())
+        settled(page)
         if picture.is_visible():
             break
     expect(picture).to_be_visible()
-    tab.touchscreen.tap(5, 400)
+    tap(5, 400)
     expect(picture).to_be_hidden()
+    fingers.detach()

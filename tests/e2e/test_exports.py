@@ -80,33 +80,6 @@ def test_exports_need_no_mouse(page: Any, address: str) -> None:
     assert waiting.value.suggested_filename == "report.html"
 
 
-COLLIDING = """() => [...document.querySelectorAll(".js-plotly-plot")].flatMap((plot) => {
-  const words = [...plot.querySelectorAll("svg text")].filter((text) => text.textContent.trim() && text.getClientRects().length);
-  const boxes = words.map((text) => [text.textContent, text.getBoundingClientRect()]);
-  const overlap = (a, b, low, high) => Math.min(a[high], b[high]) - Math.max(a[low], b[low]);
-  const meet = (a, b) => Math.min(overlap(a, b, "left", "right"), overlap(a, b, "top", "bottom")) > 3;
-  return boxes.flatMap(([a, box], place) => boxes.slice(place + 1).filter(([, next]) => meet(box, next)).map(([b]) => `${a} | ${b}`));
-})"""
-"""Pairs of texts of a figure whose boxes overlap by more than three pixels both ways."""
-FITS = """() => [...document.querySelectorAll(".js-plotly-plot")].every((plot) => {
-  const width = plot.parentElement.clientWidth;
-  return plot.querySelector(".main-svg").getBoundingClientRect().width <= width + 1 && width <= window.innerWidth;
-})"""
-
-
-def test_no_two_labels_of_a_figure_collide(page: Any, address: str) -> None:
-    start = ("", "?v=2&controls=home-epsilon:1")
-    views = ("view=epsilon", "data=pneumonia_mnist&view=classes")
-    for path in (*start, "explore", "compare", *(f"explore?v=2&{view}" for view in views), "geometry?v=2&controls=geometry-view:margins"):
-        opened(page, f"{address}/{path}")
-        expect(page.locator(".js-plotly-plot").first).to_be_visible()
-        for width in (1440, 1024, 390):
-            page.set_viewport_size({"width": width, "height": 844})
-            settled(page)
-            until(page, FITS)  # Plotly draws anew for each width
-            until(page, f"() => ({COLLIDING})().length === 0")
-
-
 @pytest.mark.parametrize("policy", ["allow-scripts", ""], ids=["in a frame", "where scripts are forbidden"])
 def test_an_explorer_in_one_file_works_without_a_server(new_page: Callable[[], Any], tmp_path: Path, policy: str) -> None:
     (tmp_path / "explorer.html").write_text(portable.page("digits"), encoding="utf-8")
