@@ -17,8 +17,10 @@ import hypothesis
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+import pillar_core as pc
 from pillar_core.backbones import shipped
 from pillar_core.data.sets import embedded
+from pillar_core.types import SemiPrivateSplit
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 TESTS = REPOSITORY / "tests"
@@ -82,6 +84,12 @@ def tiny(tmp_path: Path) -> tuple[str, Path, Any]:
         model = open_clip.create_model("pillar-tiny", pretrained=None).eval()
     save_file({name: part.contiguous() for name, part in model.state_dict().items()}, tmp_path / "tiny.safetensors")
     return "open_clip:pillar-tiny", tmp_path / "tiny.safetensors", model
+
+
+@pytest.fixture(scope="session")
+def split() -> SemiPrivateSplit:
+    """Digits, of which a tenth is public."""
+    return pc.split(pc.load_dataset("digits"), public_fraction=0.1)
 
 
 @pytest.fixture(scope="session", autouse=True)

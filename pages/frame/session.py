@@ -5,7 +5,7 @@ page change and no hidden control resets them. A query string that the app did n
 Forward, and wins; after a widget was touched the widget wins, because the browser may still send the older address.
 
 Controls of single pages, those that you moved, are one word of a link, `name:value;name:value`. Their values live under `local.<name>`, and
-what a link says of them under `link`, a line each. A control says itself whether it belongs in links (see `local`), so a name that a
+what a link says of them under `link`, as its word. A control says itself whether it belongs in links (see `local`), so a name that a
 link brings is read by the control that claims it, or by nobody: it reaches no state of a page but through that control.
 """
 
@@ -83,7 +83,7 @@ def began() -> float:
 def current() -> Settings:
     """The settings of this run."""
     values = {name: value for name in PARAMS if (value := st.session_state.get(_SET + name)) is not None}
-    return Settings(**values | {"controls": ";".join(f"{name}:{value}" for name, value in sorted(_linked().items()))})
+    return Settings(**values | {"controls": st.session_state.get(_LINK, "")})
 
 
 def put(settings: Settings) -> None:
@@ -92,8 +92,7 @@ def put(settings: Settings) -> None:
         st.session_state[_SET + name] = value
     for name in _linked():
         st.session_state.pop(LOCAL + name, None)
-    parts = (part.partition(":") for part in settings.controls.split(";"))
-    _link({name: value for name, mark, value in parts if mark and name})
+    _link(_by_name(settings.controls))
 
 
 def claim(name: str) -> None:
@@ -104,12 +103,16 @@ def claim(name: str) -> None:
         st.session_state[LOCAL + name] = linked[name]
 
 
+def _by_name(word: str) -> dict[str, str]:
+    return {name: value for name, mark, value in (part.partition(":") for part in word.split(";")) if mark and name}
+
+
 def _linked() -> dict[str, str]:
-    return dict(line.split("\t") for line in st.session_state.get(_LINK, "").split("\n") if line)
+    return _by_name(st.session_state.get(_LINK, ""))
 
 
 def _link(controls: dict[str, str]) -> None:
-    st.session_state[_LINK] = "\n".join(f"{name}\t{value}" for name, value in controls.items())
+    st.session_state[_LINK] = ";".join(f"{name}:{value}" for name, value in sorted(controls.items()))
 
 
 def change(**values: Value) -> None:

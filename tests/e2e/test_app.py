@@ -17,14 +17,18 @@ from pillar_core import plots
 SMALL = "data=digits&epsilon=1"
 
 
-def test_the_first_request_of_a_server_may_be_a_deep_link(page: Any, address: str) -> None:
+def test_the_first_request_of_a_server_may_be_a_deep_link_and_copy_link_says_that_it_copied_one(page: Any, address: str) -> None:
     """This is the first test that asks for the server."""
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address)
     opened(page, f"{address}/explore?{SMALL}&k=7")
     expect(page.get_by_role("slider", name="k, directions kept")).to_have_attribute("aria-valuetext", "7")
     expect(page.get_by_role("link", name="Public data")).to_have_count(1)
     expect_in_link(page, "v=2")
     expect(metric(page, "Directions")).to_have_text("7")
     expect_no_error(page)
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.get_by_role("button", name="Link copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == f"{address}/explore?v=2&data=digits&k=7&epsilon=1"
 
 
 def test_a_phone_has_pages_k_and_epsilon_at_hand(page: Any, address: str) -> None:
@@ -49,14 +53,6 @@ def test_the_chart_stays_while_its_star_walks(page: Any, address: str) -> None:
     expect(star).not_to_have_attribute("transform", before)
     expect(page.locator(".st-key-chart-accuracy_against_k .js-plotly-plot")).to_have_attribute("data-kept", "yes")
     expect(page.get_by_role("figure", name=re.compile("Line chart of test accuracy"))).to_be_visible()
-
-
-def test_copy_link_copies_the_short_address_and_says_so(page: Any, address: str) -> None:
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address)
-    opened(page, f"{address}/explore?{SMALL}&k=5")
-    page.get_by_role("button", name="Copy link").click()
-    expect(page.get_by_role("button", name="Link copied")).to_be_visible()
-    assert page.evaluate("navigator.clipboard.readText()") == f"{address}/explore?v=2&data=digits&k=5&epsilon=1"
 
 
 def test_pages_are_one_step_of_the_history_and_back_forward_and_reload_keep_the_settings(page: Any, address: str) -> None:

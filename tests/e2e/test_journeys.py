@@ -13,7 +13,7 @@ import pandas as pd
 
 import pillar_core as pc
 from e2e import browser
-from e2e.browser import expect, opened, settled
+from e2e.browser import expect, move, opened, settled
 from pillar_core import rng
 from pillar_core.data import encoding
 from pillar_core.types import Dataset
@@ -65,18 +65,6 @@ def bring(page: Any, field: str, *files: tuple[str, bytes]) -> None:
     settled(page)
 
 
-def set_epsilon(page: Any) -> None:
-    slider = page.get_by_role("slider", name="ε, privacy budget")
-    for _ in range(30):
-        if slider.get_attribute("aria-valuetext") == "1":
-            return
-        before = slider.get_attribute("aria-valuetext")
-        slider.focus()
-        slider.press("ArrowRight")
-        expect(slider).not_to_have_attribute("aria-valuetext", before)
-    raise AssertionError("the slider does not reach ε = 1")
-
-
 def prediction(page: Any) -> tuple[float, float]:
     """(low, high) that the sentence promises, in [0, 1]."""
     heading = page.locator(".st-key-answer h3")
@@ -111,7 +99,7 @@ def test_a_hospitals_table_with_words_gaps_and_identifiers(page: Any, address: s
     page.get_by_role("button", name="Use these rows as private data").click()
     page.wait_for_url("**data=stored*")
     settled(page)
-    set_epsilon(page)
+    move(page, "ε, privacy budget", "ArrowRight", to="1")
     low, high = prediction(page)
     model = downloaded(page, "answer-train", tmp_path)
     columns = encoding.columns_of(frame.drop(columns="patient id"), "diagnosis")

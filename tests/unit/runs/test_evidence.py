@@ -22,11 +22,6 @@ FIXED = {"800", "226", "50", "256", "5"}
 
 
 @pytest.fixture(scope="module")
-def split():
-    return pc.split(pc.load_dataset("digits"), public_fraction=0.1)
-
-
-@pytest.fixture(scope="module")
 def record(split):
     return pc.run("pillar", split, epsilon=2.0, seed=None)
 

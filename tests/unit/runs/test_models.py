@@ -22,11 +22,6 @@ from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.types import Dataset, SemiPrivateSplit
 
 
-@pytest.fixture(scope="module")
-def split():
-    return pc.split(pc.load_dataset("digits"), public_fraction=0.1)
-
-
 @pytest.mark.parametrize("method", ["pillar", "dp_sgd", "jl"])
 def test_a_saved_model_predicts_as_the_record(split, method, tmp_path):
     record = pc.run(method, split, epsilon=2.0, seed=None)

@@ -14,11 +14,6 @@ PRIVATE = [name for name, method in pc.METHODS.items() if method.is_private and 
 DESCENT = ("dp_sgd", "pillar", "jl", "noisy_gd")
 
 
-@pytest.fixture(scope="module")
-def split():
-    return pc.split(pc.load_dataset("digits"), public_fraction=0.1)
-
-
 @pytest.mark.parametrize("relation", ["add_or_remove_one", "replace_one"])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
 @pytest.mark.parametrize("method", DESCENT)

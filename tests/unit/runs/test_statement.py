@@ -14,11 +14,6 @@ from pillar_core.runs.models import in_sight
 FIELDS = {"flavor", "epsilon", "delta", "privacy_unit", "neighboring_relation", "deployment_model", "accounting", "unprotected_quantities"}
 
 
-@pytest.fixture(scope="module")
-def split():
-    return pc.split(pc.load_dataset("digits"), public_fraction=0.1)
-
-
 @pytest.mark.parametrize("relation", ["add_or_remove_one", "replace_one"])
 def test_every_number_is_the_guarantees(split, relation):
     record = pc.run("pillar", split, epsilon=2.0, relation=relation, seed=None)

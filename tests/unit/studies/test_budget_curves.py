@@ -49,11 +49,6 @@ def test_falling_accuracies_give_a_flat_curve_and_two_budgets_are_refused():
             fit_budget_curve(epsilons, [0.5] * len(epsilons), n_classes=2)
 
 
-@pytest.fixture(scope="module")
-def split():
-    return pc.split(pc.load_dataset("digits"), public_fraction=0.1)
-
-
 def test_stages_end_at_the_run_itself_and_leave_out_parts_that_it_lacks(split):
     record = pc.run("pillar", split, epsilon=0.5, batch_size=256, steps=10)
     parts = stages(record)

@@ -9,11 +9,6 @@ from pillar_core.studies.one_training import TrainingSteps, training_steps
 from pillar_core.types import FeatureSet, RunSpec, SemiPrivateSplit
 
 
-@pytest.fixture(scope="module")
-def split() -> SemiPrivateSplit:
-    return pc.split(pc.load_dataset("digits"), public_fraction=0.1)
-
-
 def seen(split: SemiPrivateSplit, *, k: int = 20, epsilon: float = 1.0) -> TrainingSteps:
     return training_steps(RunSpec.of("pillar", epsilon=epsilon, seed=0, k=k), split)
 
