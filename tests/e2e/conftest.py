@@ -36,12 +36,12 @@ def address(cache: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def new_page(chromium: Any) -> Iterator[Callable[..., Any]]:
+def new_page(chromium: Any) -> Iterator[Callable[[], Any]]:
     """Opens a tab in a browser profile of its own, which ends with the test."""
     contexts = []
 
-    def open_page(**options: Any) -> Any:
-        contexts.append(chromium.new_context(**{"viewport": browser.WINDOW} | options))
+    def open_page() -> Any:
+        contexts.append(chromium.new_context(viewport=browser.WINDOW))
         contexts[-1].set_default_timeout(browser.PATIENCE_MS)
         return contexts[-1].new_page()
 
