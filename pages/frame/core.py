@@ -292,9 +292,11 @@ def class_counts(settings: Settings) -> pd.DataFrame:
 @memory.cache(max_entries=1, is_free=True)
 def hero_table() -> pd.DataFrame | None:
     """The starter records behind Home's figure; None where they are missing."""
-    with contextlib.suppress(PillarError):
-        return table if len(table := starter.hero_table()) else None
-    return None
+    try:
+        table = starter.hero_table()
+    except PillarError:
+        return None
+    return table if len(table) else None
 
 
 @memory.cache(max_entries=3, show_spinner="Reading the data set …", is_free=True)

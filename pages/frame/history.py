@@ -33,7 +33,8 @@ def add(settings: Settings, record: RunRecord) -> None:
 
 def table(settings: Settings) -> pd.DataFrame:
     """The visit's runs with the same data, split and learner: columns k, epsilon, accuracy."""
-    runs, where = map(json.loads, st.session_state.get(_KEY, "").splitlines()), _where(settings)
+    runs = [json.loads(line) for line in st.session_state.get(_KEY, "").splitlines()]
+    where = _where(settings)
     return pd.DataFrame([run for run in runs if run["where"] == where], columns=["k", "epsilon", "accuracy"])
 
 

@@ -21,7 +21,6 @@ from pillar_core.events import ExponentialMechanismEvent, GaussianRelease, PureE
 from pillar_core.ledger import Call, DpEvent, Ledger, compose, event_counts
 from pillar_core.memo import Memo
 from pillar_core.methods import Method
-from pillar_core.methods.parts import mixed
 from pillar_core.rng import Stream, Streams
 from pillar_core.splits import View
 from pillar_core.types import Provenance, SemiPrivateSplit, TrainResult
@@ -445,8 +444,6 @@ def with_rows(view: View, x: np.ndarray, y: np.ndarray, *, rows: np.ndarray | No
 
 
 def fresh(view: View) -> View:
-    """With nothing remembered."""
-    mixed.HEADS.clear()
     return dataclasses.replace(view, memo=Memo())
 
 

@@ -25,14 +25,12 @@ from pillar_core.engine.train import SMALLEST_CLIP
 from pillar_core.errors import DataError, SettingError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import DpEvent
-from pillar_core.memo import Memo
 from pillar_core.methods.method import FitMany, Method, Plan, words_of
 from pillar_core.methods.parts import descent, rules
 from pillar_core.methods.parts.fields import HasBatch, HasPreprocessing, HasRate, require, toml_setting
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse
 
-HEADS = Memo(16)
 STEPS_OF_PUBLIC_MEAN = 40
 """Steps of the learners that move by the public rows' mean gradient: fewer make it overshoot."""
 
@@ -182,8 +180,8 @@ def public_head_of(settings: PublicHeadSettings, view: View, prepared: Prepared)
     z, y, classes = prepared.z_public, labels_of(view), view.facts.n_classes
     rate, decay, steps = settings.public_learning_rate, settings.public_weight_decay, settings.public_steps
     if rate is None:
-        key = fingerprint(z, y, classes, decay, steps)
-        return HEADS.get(key, lambda: public_head(z, y, n_classes=classes, weight_decay=decay, steps=steps)).copy()
+        key = "public head", fingerprint(z, y, classes, decay, steps)
+        return view.memo.get(key, lambda: public_head(z, y, n_classes=classes, weight_decay=decay, steps=steps)).copy()
     head = descended_head(z, y, n_classes=classes, learning_rate=rate, steps=steps, weight_decay=decay)
     if not np.isfinite(np.linalg.norm(head)):
         raise SettingError(

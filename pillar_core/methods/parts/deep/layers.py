@@ -38,17 +38,21 @@ class StandardisedConv2d(nn.Conv2d):
 
 def standardise_kernels(weight: torch.Tensor) -> torch.Tensor:
     """(out, in, h, w) kernels, each less its mean and divided by its standard deviation times √fan-in."""
-    fan_in = weight[0].numel()
-    centred = weight - weight.mean(dim=(1, 2, 3), keepdim=True)
-    return centred * torch.rsqrt(centred.square().mean(dim=(1, 2, 3), keepdim=True) * fan_in + 1e-10)
+    centred, scale = _centred(weight)
+    return centred * scale
 
 
 def before_standardisation(gradients: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     """(n, out, in, h, w) rows' gradients by `weight`, from those by its standardised kernels."""
-    kernels = standardise_kernels(weight)
+    centred, scale = _centred(weight)
+    kernels = centred * scale
     inside = gradients.addcmul((gradients * kernels).sum((2, 3, 4), keepdim=True), kernels, value=-1)
-    scale = torch.rsqrt(weight.var((1, 2, 3), correction=0, keepdim=True) * weight[0].numel() + 1e-10)
     return inside.sub_(inside.mean((2, 3, 4), keepdim=True)).mul_(scale)
+
+
+def _centred(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    centred = weight - weight.mean(dim=(1, 2, 3), keepdim=True)
+    return centred, torch.rsqrt(centred.square().mean(dim=(1, 2, 3), keepdim=True) * weight[0].numel() + 1e-10)
 
 
 class WideResNet(nn.Module):
