@@ -131,10 +131,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--cpu-report") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(CpuReport(), "cpu-report")
+    if config.args_source is config.ArgsSource.TESTPATHS and (worker := os.environ.get("PYTEST_XDIST_WORKER")):
+        files = sorted(map(str, TESTS.rglob("test_*.py")))
+        start = len(files) * int(worker.removeprefix("gw")) // int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+        config.args = [*files[start:], *files[:start]]  # in a fresh clone, workers compile other files and find those of the rest
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m reads the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path)
     slow = read_slow_tests()
     for item in items:
         if item.nodeid.startswith("tests/e2e/"):

@@ -29,7 +29,7 @@ def test_every_example_is_run_here():
     assert {path.stem for path in (REPOSITORY / "examples").glob("*.py")} == {*EXPECTED, "slurm"}
 
 
-@pytest.mark.filterwarnings("default::pillar_core.opacus.UncheckedAssumptions")
+@pytest.mark.filterwarnings("ignore::pillar_core.opacus.UncheckedAssumptions")
 @pytest.mark.parametrize("name", EXPECTED)
 def test_examples(name, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))

@@ -5,16 +5,28 @@ import warnings
 
 import pytest
 import torch
-from opacus import PrivacyEngine
-from opacus.accountants import create_accountant
 from torch.utils.data import DataLoader, TensorDataset
 
 import pillar_core as pc
-import pillar_core.opacus as inside
 from pillar_core.errors import SettingError
 from pillar_core.ledger import compose, of_person
 
 DELTA = 1e-5
+
+
+@pytest.fixture(scope="module")
+def inside():
+    """Imports Opacus, which takes three seconds: not for each worker that collects this file."""
+    import pillar_core.opacus
+
+    return pillar_core.opacus
+
+
+@pytest.fixture(scope="module")
+def create_accountant(inside):
+    from opacus.accountants import create_accountant
+
+    return create_accountant
 
 
 @pytest.fixture(autouse=True)
@@ -25,6 +37,8 @@ def quiet():
 
 
 def engine_after(steps, **budget):
+    from opacus import PrivacyEngine
+
     torch.manual_seed(0)
     engine = PrivacyEngine(accountant="certified")
     layer = torch.nn.Linear(3, 2)
@@ -42,7 +56,7 @@ def engine_after(steps, **budget):
     return engine
 
 
-def test_it_lies_between_the_central_limit_and_renyi_orders():
+def test_it_lies_between_the_central_limit_and_renyi_orders(create_accountant):
     values = {}
     for name in ("rdp", "prv", "gdp", "certified"):
         accountant = create_accountant(name)
@@ -52,7 +66,7 @@ def test_it_lies_between_the_central_limit_and_renyi_orders():
     assert values["certified"] == pc.epsilon(1.1, sampling_probability=0.01, steps=2000, delta=DELTA).upper
 
 
-def test_the_engine_reports_what_it_ran_and_meets_its_target_from_below():
+def test_the_engine_reports_what_it_ran_and_meets_its_target_from_below(inside, create_accountant):
     engine = engine_after(5)
     assert engine.get_epsilon(DELTA) == pc.epsilon(1.1, sampling_probability=0.25, steps=5, delta=DELTA).upper
     assert len(engine.accountant) == 5
@@ -66,7 +80,7 @@ def test_the_engine_reports_what_it_ran_and_meets_its_target_from_below():
     assert restored.event == compose(*parts)
 
 
-def test_persons_and_replaced_rows_have_accountants_of_their_own():
+def test_persons_and_replaced_rows_have_accountants_of_their_own(inside, create_accountant):
     inside.register("of_three", rows_per_person=3)
     inside.register("replaced", relation="replace_one")
     inside.register("both", relation="replace_one", rows_per_person=2)
@@ -78,7 +92,7 @@ def test_persons_and_replaced_rows_have_accountants_of_their_own():
         assert accountant.mechanism() == name
 
 
-def test_it_says_what_it_cannot_know():
+def test_it_says_what_it_cannot_know(inside, create_accountant):
     accountant = create_accountant("certified")
     assert accountant.get_epsilon(DELTA) == 0.0
     accountant.history = [(0.0, 0.5, 1)]
@@ -88,6 +102,6 @@ def test_it_says_what_it_cannot_know():
 
 
 @pytest.mark.parametrize("wrong", [{"name": "rdp"}, {"name": "few", "rows_per_person": 0}])
-def test_what_has_no_meaning_is_refused(wrong):
+def test_what_has_no_meaning_is_refused(wrong, inside):
     with pytest.raises(SettingError):
         inside.register(**wrong)
