@@ -105,24 +105,24 @@ class Registry(Mapping[str, T]):
         return tuple(self._families)
 
     def __getitem__(self, name: str) -> T:
-        if isinstance(name, str):
-            if name in self._load():
-                return self._items[name]
-            prefix, colon, rest = name.partition(":")
-            if colon and rest and prefix in self._families:
-                return self._built.get(name, lambda: self._families[prefix](name))
-        raise unknown_name(self.noun, name, self._items, listed=[*self._items, *(f"{prefix}:…" for prefix in self._families)])
+        if (item := self._find(name)) is None:
+            raise unknown_name(self.noun, name, self._items, listed=[*self._items, *(f"{prefix}:…" for prefix in self._families)])
+        return item
 
     def __contains__(self, name: object) -> bool:
-        if not isinstance(name, str):
-            return False
-        if name in self._load():
-            return True
+        self._load()
         try:
-            self[name]
+            return self._find(name) is not None
         except PillarError:
             return False
-        return True
+
+    def _find(self, name: object) -> T | None:
+        if not isinstance(name, str):
+            return None
+        if name in self._load():
+            return self._items[name]
+        prefix, colon, rest = name.partition(":")
+        return self._built.get(name, lambda: self._families[prefix](name)) if colon and rest and prefix in self._families else None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._load())

@@ -101,7 +101,7 @@ def facts(name: str, private: str, *, is_private: bool) -> str:
         licence = pc.DATASETS[base].licence if base in pc.DATASETS else "your own"
         count = "As many images as you like" if base in FAMILIES else f"{len(images.x_train):,} images"
         lines.append(f"{count}, {shape}; licence: {licence}.")
-        if not is_private and (shared := answers.overlap(private, part)):
+        if not (is_private or base in FAMILIES) and (shared := answers.overlap(private, part)):
             lines.append(f"{shared:,} of its images are private rows.")
     return " ".join(lines)
 

@@ -4,7 +4,7 @@ import bisect
 import dataclasses
 import functools
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -109,17 +109,21 @@ def advise(
     """
     checks.within(target_accuracy=(target_accuracy, SHARE), seed=(seed, SEED))
     budget = PrivacyBudget(epsilon, delta, NeighboringRelation.of(relation))
-    if target_accuracy is not None:
-        return _reaching(split, target_accuracy, delta=delta, relation=relation, candidates=candidates, alike=alike, seed=seed)
     sides, refused = _sides(split, candidates)
     if strangers := sorted({*alike} - {*sides, *refused}):
         raise SettingError(f"alike names {', '.join(strangers)}, which is no candidate; candidates are {', '.join({*sides} - {NONE})}.")
+    known = {*alike} | ({OWN} if candidates or split.settings.get("public") is None else set())
+    last = (*_transfers(sides, seed or 0), *(f"{name} is left out: {why}" for name, why in refused.items()))
+    at = functools.cache(lambda epsilon: _advise(sides, known, dataclasses.replace(budget, epsilon=float(epsilon)), seed or 0, last))
+    return at(epsilon) if target_accuracy is None else _reaching(at, target_accuracy)
+
+
+def _advise(sides: Mapping[str, SemiPrivateSplit], known: set[str], budget: PrivacyBudget, seed: int, last: tuple[str, ...]) -> Advice:
     metric = simulation.metric_of(*sides.values())
     predictions = {
-        name: [predict(name, method, rows, budget, seed or 0, metric) for method in FITTED[kind_of(rows)]["learners"]]
+        name: [predict(name, method, rows, budget, seed, metric) for method in FITTED[kind_of(rows)]["learners"]]
         for name, rows in sides.items()
     }
-    known = {*alike} | ({OWN} if candidates or split.settings.get("public") is None else set())
     best = preferred_prediction(predictions[NONE], sides[NONE])
     of_public = [preferred_prediction(predictions[name], sides[name]) for name in sides if name in known and name != NONE]
     first = max(of_public, key=lambda prediction: prediction.middle, default=best)
@@ -129,19 +133,18 @@ def advise(
     public = {NONE: "no public rows", OWN: "the public rows at hand"}.get(best.public, f"*{best.public}* as public data")
     first_words = "Let private rows choose the public set (paid, within ε). Without public rows:" if is_unknown else f"Use {public},"
     expected = range_words(best.middle, best.accuracy, best.metric, rows.facts.n_classes)
-    sentence = f"{first_words} {title}; expect {expected} at ε = {epsilon:g}."
+    sentence = f"{first_words} {title}; expect {expected} at ε = {budget.epsilon:g}."
     weight = rules.gaussian_mu(budget) * rows.facts.n_private / rows.facts.n_classes
     reasons = (
         *((UNKNOWN,) if is_unknown else ()),
         held_words(best.held),
         f"with {rows.facts.n_private:,} private rows, each class's signal is about {weight:,.3g} times the noise at ε = {budget.epsilon:g}",
         *_grounds(best, rows, predictions[best.public]),
-        *_transfers(sides, seed or 0),
-        *(f"{name} is left out: {why}" for name, why in refused.items()),
+        *last,
     )
     every = tuple(sorted((prediction for of_set in predictions.values() for prediction in of_set), key=lambda each: -each.middle))
     named = None if is_unknown else best.public
-    return Advice(best.method, {}, best.accuracy, named, float(epsilon), sentence, reasons, FREE, every, metric, best.held, best.middle)
+    return Advice(best.method, {}, best.accuracy, named, budget.epsilon, sentence, reasons, FREE, every, metric, best.held, best.middle)
 
 
 def range_words(middle: float, accuracy: tuple[float, float], metric: str, n_classes: int) -> str:
@@ -157,11 +160,10 @@ def held_words(counts: tuple[int, int]) -> str:
     return f"the range held on {inside} of {n_sets} data sets that the fit had not seen" if n_sets else "no range was measured"
 
 
-def _reaching(split: SemiPrivateSplit, target: float, **request: Any) -> Advice:
+def _reaching(at: Callable[[float], Advice], target: float) -> Advice:
     """The advice at the smallest budget that should reach the target; at the largest, with a reason, where none does."""
-    at = functools.cache(lambda place: advise(split, epsilon=BUDGETS[place], **request))
-    low = bisect.bisect_left(range(len(BUDGETS) - 1), True, key=lambda place: at(place).predicted >= target)
-    advice = at(low)
+    low = bisect.bisect_left(BUDGETS[:-1], True, key=lambda epsilon: at(epsilon).predicted >= target)
+    advice = at(BUDGETS[low])
     if advice.predicted >= target:
         return dataclasses.replace(
             advice, reasons=(f"ε = {BUDGETS[low]:g} is the smallest that should reach {target:.0%}", *advice.reasons)

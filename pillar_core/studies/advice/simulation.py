@@ -74,13 +74,15 @@ def mean_play(method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: 
     the same rows as its public ones; else half of the rows start it; one that reads public rows alone has them all.
     """
 
+    spent = budget if METHODS[method].is_private else None
+
     def played() -> float:
-        epsilon = budget.epsilon if METHODS[method].budget_setting is not None else None
+        epsilon = None if spent is None else spent.epsilon
         real = solve(method, rows, epsilon=epsilon, delta=budget.delta, relation=str(budget.relation))
         plays = min(max(ROWS_PLAYED // len(rows.public_x), FEWEST_PLAYS), MOST_PLAYS)
         return float(np.mean([_play(real, rows, seed + play) for play in range(plays)]))
 
-    return PLAYED.get((method, rows.fingerprint, budget, seed), played)
+    return PLAYED.get((method, rows.fingerprint, spent, seed), played)
 
 
 def transfer(source: SemiPrivateSplit, target: SemiPrivateSplit, seed: int) -> float:
@@ -119,20 +121,23 @@ def logit(share: float) -> float:
 
 
 def _play(real: RunPlan, rows: SemiPrivateSplit, seed: int) -> float:
-    order = rng.stream(seed, "advice").permutation(len(rows.public_x))[:MOST_ROWS]
-    n_held_out = max(1, round(HELD_OUT * len(order)))
-    test, train = order[:n_held_out], order[n_held_out:]
-    half, use = len(train) // 2, real.method.public_use
-    public, private = (train, train)
-    if real.method.budget_setting is not None and use is PublicUse.LABELLED:
-        public, private = train[:half], train[half:]
-    parts = split_features(_features(rows, private, test), public=_features(rows, public, None, is_labelled=use is PublicUse.LABELLED))
+    use, is_private = real.method.public_use, real.method.is_private
+    parts = rows.memo.get(("parts of a play", seed, use, is_private), lambda: _parts(rows, seed, use, is_private=is_private))
     settings = {
         name: value for name, value in dataclasses.asdict(real.settings).items() if name not in ("batch_size", "k", "noise_multiplier")
     }
-    if real.method.budget_setting is not None:
+    if is_private:
         settings["noise_multiplier"] = real.settings.noise_multiplier * parts.facts.n_private / real.view.facts.n_private
     return float(run_many([solve(real.method.name, parts, seed=seed, **settings)], parts)[0].metrics.get(metric_of(rows)) or 0.0)
+
+
+def _parts(rows: SemiPrivateSplit, seed: int, use: PublicUse, *, is_private: bool) -> SemiPrivateSplit:
+    order = rng.stream(seed, "advice").permutation(len(rows.public_x))[:MOST_ROWS]
+    n_held_out = max(1, round(HELD_OUT * len(order)))
+    test, train = order[:n_held_out], order[n_held_out:]
+    half, is_labelled = len(train) // 2, use is PublicUse.LABELLED
+    public, private = (train[:half], train[half:]) if is_private and is_labelled else (train, train)
+    return split_features(_features(rows, private, test), public=_features(rows, public, None, is_labelled=is_labelled))
 
 
 def _features(rows: SemiPrivateSplit, train: Array, test: Array | None, *, is_labelled: bool = True) -> FeatureSet:

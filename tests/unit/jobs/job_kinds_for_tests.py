@@ -8,12 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from pillar_core.errors import Cancelled, SettingError
+from pillar_core.jobs import api as jobs
 from pillar_core.jobs.kind import JOB_KINDS, JobKind
 
 
 def square(task: Any, progress: Any, cancelled: Any) -> Any:
     progress(1, 1, "squared")
     return {"square": task["x"] ** 2, "infinite": math.inf, "pid": os.getpid()}
+
+
+def follow(task: Any, progress: Any, cancelled: Any) -> Any:
+    return jobs.submit({"kind": "test_square", "x": task["x"]})
 
 
 def numbers(payload: Any) -> list[dict[str, Any]]:
@@ -64,6 +69,7 @@ def all_cached(payload: Any) -> Any:
 
 for kind in (
     JobKind("test_square", "Test: square", square),
+    JobKind("test_follow", "Test: follow", follow),
     JobKind("test_trace", "Test: trace", trace, split=numbers),
     JobKind("test_misbehave", "Test: misbehave", misbehave),
     JobKind("test_threads", "Test: threads", threads),

@@ -395,6 +395,9 @@ def test_the_same_specification_is_the_same_job(warm: Path) -> None:
     assert jobs.submit({"kind": "test_square", "x": 8}) != job_id
     assert jobs.spec(job_id) == {"kind": "test_square", "x": 7}
     assert {item.job_id for item in jobs.status()} >= {job_id}
+    follows = jobs.submit({"kind": "test_follow", "x": 9})
+    jobs.wait(follows, timeout=SECONDS)
+    assert jobs.wait(jobs.result(follows), timeout=SECONDS).state == "done", "a task may hand on to another job, as fetching does"
 
 
 @pytest.mark.slow
