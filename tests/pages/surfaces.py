@@ -1,21 +1,18 @@
-"""Where the examples of CONTRIBUTING.md must show up. Run in a copy that followed it; see test_recipes.py."""
+"""Where the examples of CONTRIBUTING.md must show up. Run in a copy that followed it; see tests/contributing."""
 
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 import pillar_core as pc
-from page_reading import metric, offered
-from pages.frame import memory
+from page_reading import REPOSITORY, metric, offered
+from pillar_core.jobs.kind import kind_of, payload_of
+from pillar_core.store.codec import decode_json, encode_json
 from pillar_core.studies.compare.view import COMPARE_VIEWS
 from pillar_core.theory import CALCULATORS
 
-COPY = Path(__file__).resolve().parents[2]
 TITLES = {
     "noisy_means": "Noisy means",
     "wine": "Wine cultivars",
@@ -28,27 +25,10 @@ TITLES = {
 }
 
 
-@pytest.fixture
-def start(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
-    monkeypatch.chdir(COPY)
-    for memo in memory.MEMOS:
-        memo.clear()
-
-    def open_page(page: str, **query: str) -> AppTest:
-        app = AppTest.from_file(str(COPY / "app.py"), default_timeout=600)
-        for name, value in ({"data": "digits"} | query).items():
-            app.query_params[name] = value
-        app.switch_page(f"pages/{page}.py").run()
-        assert not app.exception
-        return app
-
-    return open_page
-
-
 @pytest.fixture(scope="module")
 def listed() -> list[str]:
     """Every word of `list`, in a process that has imported nothing else."""
-    done = subprocess.run([sys.executable, "-m", "pillar_core", "list"], cwd=COPY, capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-m", "pillar_core", "list"], cwd=REPOSITORY, capture_output=True, text=True, check=True)
     return done.stdout.split()
 
 
@@ -58,7 +38,7 @@ def test_surfaces_of_the_command_line(name, listed):
 
 
 def test_surfaces_of_the_documents():
-    assert "`noisy_means` | Noisy means" in (COPY / "docs" / "learners.md").read_text(encoding="utf-8")
+    assert "`noisy_means` | Noisy means" in (REPOSITORY / "docs" / "learners.md").read_text(encoding="utf-8")
 
 
 def test_surfaces_of_a_learner_and_a_data_set(start):
@@ -78,7 +58,7 @@ def test_surfaces_of_a_score(start):
     rng = np.random.default_rng(0)
     images = [pc.load_dataset("drawn_digits", n=200, seed=int(seed)) for seed in rng.integers(0, 9, 2)]
     assert pc.screen(images[0], {"other": images[1]}, scores=("widths",), n_examples=100, repeats=2, k=4)["value"].notna().all()
-    assert TITLES["widths"] in offered(start("screen", screen="e:no")), "a score without a private form is offered without ε"
+    assert TITLES["widths"] in offered(start("screen", screen="e:no;n:100;k:4;c:drawn_noise")), "a score without a private form is offered without ε"
 
 
 def test_surfaces_of_a_page(start):
@@ -100,13 +80,10 @@ def test_surfaces_of_a_view_and_a_theorem(start):
     assert "clip" in COMPARE_VIEWS
     assert TITLES["clip"] in offered(start("compare"))
     assert CALCULATORS["advanced_composition"]().values[0].value > 0.1
-    app = start("theory")
-    next(item for item in app.button_group if "Theorems" in map(str, item.options)).set_value("theorems").run()
-    assert TITLES["advanced_composition"] in offered(app)
+    assert TITLES["advanced_composition"] in offered(start("theory", controls="theory-view:theorems"))
 
 
 def test_surfaces_of_a_job():
-    job = pc.jobs.submit({"kind": "class_counts", "dataset": "wine"})
-    assert pc.jobs.wait(job, timeout=300).state == "done"
-    assert sum(pc.jobs.result(job).values()) == len(pc.load_dataset("wine").x_train)
-    assert pc.jobs.stop()
+    spec = {"kind": "class_counts", "dataset": "wine"}
+    counts = kind_of(spec).run(payload_of(spec), lambda *_: None, lambda: False)
+    assert sum(decode_json(encode_json(counts)).values()) == len(pc.load_dataset("wine").x_train)
