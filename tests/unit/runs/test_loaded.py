@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import csv
 import dataclasses
 import io
 import json
+import runpy
 import shutil
 import subprocess
 import sys
@@ -65,16 +67,31 @@ def tables(tmp_path_factory):
     return folder, path, new, record, split
 
 
-def alone(path, rows, *options, folder):
-    """What `use.py` of the unpacked zip prints, in a process that finds numpy and Python's own modules alone."""
+BLOCKED = ["pillar_core", "pandas", "torch", "scipy", "safetensors"]
+
+
+def unpacked(path, folder):
+    """`use.py` of the zip, unpacked."""
     where = folder / "unpacked"
     shutil.rmtree(where, ignore_errors=True)
     with zipfile.ZipFile(path) as archive:
         archive.extractall(where)
-    block = "import sys; sys.modules.update(dict.fromkeys(['pillar_core', 'pandas', 'torch', 'scipy', 'safetensors'])); import runpy; "
-    code = f"{block}sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
-    command = [sys.executable, "-I", "-c", code, str(where / "use.py"), str(rows), *options]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return str(where / "use.py")
+
+
+def alone(path, rows, *options, folder):
+    """What `use.py` of the unpacked zip prints where of our packages only numpy is found."""
+    program, out, err, status = unpacked(path, folder), io.StringIO(), io.StringIO(), 0
+    hidden = [name for name in sys.modules if name.split(".")[0] in BLOCKED]
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        for name in {*BLOCKED, *hidden}:
+            patch.setitem(sys.modules, name, None)
+        patch.setattr(sys, "argv", [program, str(rows), *options])
+        try:
+            runpy.run_path(program, run_name="__main__")
+        except SystemExit as end:
+            status = end.code
+    return subprocess.CompletedProcess(sys.argv, status, out.getvalue(), err.getvalue())
 
 
 def answers(text):
@@ -401,9 +418,13 @@ def test_use_imports_numpy_alone_refuses_changed_files_and_escapes_cells(tables,
         names = [[node.module] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names] for node in imports]
         assert {name.split(".")[0] for some in names for name in some} <= {*sys.stdlib_module_names, *allowed}
     folder, path, *_ = tables
-    alone(path, folder / "new.csv", folder=tmp_path)
+    expected = alone(path, folder / "new.csv", folder=tmp_path)
+    block = f"import sys; sys.modules.update(dict.fromkeys({BLOCKED})); import runpy; "
+    code = f"{block}sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
+    command = [sys.executable, "-I", "-c", code, str(tmp_path / "unpacked" / "use.py"), str(folder / "new.csv")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (expected.returncode, expected.stdout, expected.stderr)
     (tmp_path / "unpacked" / "model.npz").write_bytes(b"other")
-    command = [sys.executable, tmp_path / "unpacked" / "use.py", folder / "new.csv"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, "model.npz is not the file" in done.stderr) == (2, True)
     words = ["=1+1", "plain", "-5", "a;=b", "@x", "x\r=y", "-x"]
