@@ -58,7 +58,8 @@ def test_surfaces_of_a_score(start):
     rng = np.random.default_rng(0)
     images = [pc.load_dataset("drawn_digits", n=200, seed=int(seed)) for seed in rng.integers(0, 9, 2)]
     assert pc.screen(images[0], {"other": images[1]}, scores=("widths",), n_examples=100, repeats=2, k=4)["value"].notna().all()
-    assert TITLES["widths"] in offered(start("screen", screen="e:no;n:100;k:4;c:drawn_noise")), "a score without a private form is offered without ε"
+    app = start("screen", screen="e:no;n:100;k:4;c:drawn_noise")
+    assert TITLES["widths"] in offered(app), "a score without a private form is offered without ε"
 
 
 def test_surfaces_of_a_page(start):

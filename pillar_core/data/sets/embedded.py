@@ -8,6 +8,7 @@ magnitude: standardise.
 """
 
 import dataclasses
+import functools
 import importlib.metadata
 from collections.abc import Callable
 from pathlib import Path
@@ -75,16 +76,18 @@ DATASETS.register(card_of("digits", _digits, settings=NoSettings))
 DATASETS.register(card_of("breast_cancer", _breast_cancer, settings=NoSettings))
 
 
-def _reader_of_texts(name: str) -> Callable[[NoSettings, int, bool], Dataset]:
-    def read(settings: NoSettings, seed: int, download: bool) -> Dataset:
-        with np.load(FOLDER / f"{name}.npz", allow_pickle=False) as file:
-            texts, labels = file["texts"].tobytes().decode().split("\n"), file["classes"][file["labels"]]
-        recipe = Recipe("label", columns=(Column(objects.TEXT, TEXT, 0),))
-        rows = raw.public_features(objects.table_of_texts(texts, labels), recipe, name=name)
-        fields = {field: getattr(rows, field) for field in ("classes", "texts", "recipe", "names")}
-        return with_test_rows(Dataset(name, rows.x_train, rows.y_train, **fields), seed=seed)
+@functools.cache
+def _encoded(name: str) -> Dataset:
+    """The texts of a set and their numbers, which take a second and no seed changes."""
+    with np.load(FOLDER / f"{name}.npz", allow_pickle=False) as file:
+        texts, labels = file["texts"].tobytes().decode().split("\n"), file["classes"][file["labels"]]
+    recipe = Recipe("label", columns=(Column(objects.TEXT, TEXT, 0),))
+    rows = raw.public_features(objects.table_of_texts(texts, labels), recipe, name=name)
+    return Dataset(name, rows.x_train, rows.y_train, **{field: getattr(rows, field) for field in ("classes", "texts", "recipe", "names")})
 
-    return read
+
+def _reader_of_texts(name: str) -> Callable[[NoSettings, int, bool], Dataset]:
+    return lambda settings, seed, download: with_test_rows(_encoded(name), seed=seed)
 
 
 for _name in TEXTS:
