@@ -18,33 +18,16 @@ EVIDENCE = ("attack", "rows", "image", "score", "audit", "sabotage")
 ACCOUNTING = ("steps", "meaning", "noise", "rules", "sum")
 
 
-@pytest.mark.parametrize(
-    ("page", "views", "asked"),
-    [("evidence", EVIDENCE, {"epsilon": "2", "k": "8"}), ("accounting", ACCOUNTING, {"relation": "replace_one"})],
-)
-def test_every_view_draws(start: Start, page: str, views: tuple[str, ...], asked: dict[str, str]) -> None:
-    app = start(page, **asked)
-    app.session_state["local.accounting-steps"] = 20
-    for view in views:
-        app.session_state[f"local.{page}-view"] = view
+def test_every_view_of_accounting_draws(start: Start) -> None:
+    app = start("accounting", relation="replace_one", controls="accounting-steps:20")
+    for view in ACCOUNTING:
+        app.session_state["local.accounting-view"] = view
         app.run()
         assert not app.error, view
         assert unexplained(app) == {}, view
 
 
-def test_a_fault_is_caught_on_the_page_and_clean_code_is_not(start: Start) -> None:
-    app = start("evidence")
-    app.session_state["local.evidence-view"] = "sabotage"
-    for fault, said in ((Fault.BARE_BIAS, "Caught."), (Fault.NONE, "No alarm")):
-        app.session_state["local.fault"] = str(fault)
-        app.run()
-        assert said in " ".join(str(item.value) for item in app.success)
-    [attacked] = [table.value for table in app.dataframe if "right guesses" in table.value]
-    fast, exact = (int(words.split(" of ")[0]) for words in attacked["right guesses"])
-    assert (fast, exact) == (200, 100)
-
-
-def test_the_attack_shows_what_the_library_finds(start: Start) -> None:
+def test_every_view_of_evidence_draws_and_the_attack_shows_what_the_library_finds(start: Start) -> None:
     from pillar_core.studies.evidence import attacks as evidence
 
     app = start("evidence", epsilon="2", k="8")
@@ -57,21 +40,30 @@ def test_the_attack_shows_what_the_library_finds(start: Start) -> None:
     assert rates["allowed_high"] > rates["allowed"]
     app.button(key="lira-run").click().run()
     assert "LiRA, online" in app.dataframe[-1].value.index
+    for view in EVIDENCE:
+        app.session_state["local.evidence-view"] = view
+        app.run()
+        assert not app.error, view
+        assert unexplained(app) == {}, view
 
 
-def test_one_sentence_sums_the_evidence_up_on_every_view(start: Start) -> None:
+def test_one_sentence_sums_the_evidence_up_on_every_view_and_a_fault_is_caught_and_clean_code_is_not(start: Start) -> None:
     app = start("evidence", epsilon="8", k="8")
     said = next(str(item.value) for item in app.markdown if "is not yet audited by trials" in str(item.value))
-    app.session_state["local.evidence-view"] = "sabotage"
-    app.run()
-    assert said in [str(item.value) for item in app.markdown]
     split = pc.split(pc.load_dataset("digits"), public_fraction=0.1, seed=0)
     trial = one_run_audit(RunSpec.of("pillar", epsilon=8.0, k=8), split)
     assert f"certified ε ≥ {max(trial.certified):.2g}, {100 * max(trial.certified) / trial.claimed_epsilon:.0f} % of it" in said
     assert "at 1 % false alarms" in said
     app.session_state["local.evidence-audit"] = "of another run-200"
-    app.run()
-    assert said in [str(item.value) for item in app.markdown]
+    app.session_state["local.evidence-view"] = "sabotage"
+    for fault, outcome in ((Fault.BARE_BIAS, "Caught."), (Fault.NONE, "No alarm")):
+        app.session_state["local.fault"] = str(fault)
+        app.run()
+        assert outcome in " ".join(str(item.value) for item in app.success)
+        assert said in [str(item.value) for item in app.markdown]
+    [attacked] = [table.value for table in app.dataframe if "right guesses" in table.value]
+    fast, exact = (int(words.split(" of ")[0]) for words in attacked["right guesses"])
+    assert (fast, exact) == (200, 100)
 
 
 def test_a_trained_model_has_a_page_for_a_data_protection_officer_with_the_sentence(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,15 +92,17 @@ def test_what_cannot_be_audited_or_accounted_for_is_said(start: Start, page: str
     assert said in words(start(page, **asked))
 
 
-def test_the_page_gives_the_librarys_epsilon_and_slow_accountants_when_asked(start: Start) -> None:
+def test_the_page_gives_the_librarys_epsilon_and_offers_bounds_alone_slow_ones_when_asked(start: Start) -> None:
     app = start("accounting", epsilon="2", controls="accounting-from:epsilon")
     noise = accounting_views._noise(2.0, delta=1e-5, sampling_probability=0.0228, steps=1000, relation="add_or_remove_one")
     upper = pc.epsilon(noise, sampling_probability=0.0228, steps=1000, delta=1e-5).upper
     assert metric(app, "ε, upper bound") == f"{upper:.4g}"
     assert upper <= 2.0
-    app = start("accounting", epsilon="2")
-    app.session_state["local.accounting-steps"] = 20
-    app.run()
+    app = start("accounting", epsilon="2", controls="accounting-steps:20")
+    offered = app.selectbox(key="control.accountant").options
+    assert len(offered) == sum(item.is_bound for item in pc.ACCOUNTANTS.values())
+    assert not any("not a bound" in title for title in offered)
+    assert "not a bound" in pc.ACCOUNTANTS["gdp"].title
     app.button(key="slow").click().run()
     shown = next(item.value for item in app.dataframe if "why" in item.value)
     assert {"prv", "pld"} <= set(shown["name"])
@@ -117,12 +111,7 @@ def test_the_page_gives_the_librarys_epsilon_and_slow_accountants_when_asked(sta
     assert (bounds["epsilon"] >= shown["lower"].iloc[0]).all()
 
 
-def test_accounting_offers_bounds_alone_and_meets_a_risk(start: Start) -> None:
-    app = start("accounting")
-    offered = app.selectbox(key="control.accountant").options
-    assert len(offered) == sum(item.is_bound for item in pc.ACCOUNTANTS.values())
-    assert not any("not a bound" in title for title in offered)
-    assert "not a bound" in pc.ACCOUNTANTS["gdp"].title
+def test_accounting_meets_a_risk(start: Start) -> None:
     app = start("accounting", controls="accounting-from:risk;accounting-one-in:50;accounting-steps:20;accounting-view:meaning")
     assert metric(app, "Attacker guesses right") == "52.0 %"
     assert "bounds this run where false alarms" in words(app)

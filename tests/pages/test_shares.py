@@ -33,6 +33,7 @@ FREE = {
     "lesson": ["_figure"],
     "receipts": ["contents"],
     "results": ["_lines"],
+    "rows": ["_figure"],
 }
 """What pages keep without asking, by module: rows, records and keys that are read, figures, and the k beside the slider."""
 

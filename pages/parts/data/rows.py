@@ -1,5 +1,8 @@
 """What the chosen rows look like: sizes, spectrum, classes, a map of the public ones, and a few raw rows."""
 
+import functools
+from collections.abc import Callable
+
 import pandas as pd
 import streamlit as st
 
@@ -11,6 +14,7 @@ from pillar_core import plots
 from pillar_core.arrays import Array
 from pillar_core.data import uploads
 from pillar_core.errors import DataError
+from pillar_core.plots.theme import Figure
 from pillar_core.types import Provenance
 
 _IMAGES, _ROWS, _COLUMNS = 20, 6, 12
@@ -28,16 +32,16 @@ def panel(settings: Settings) -> None:
 
     if facts.n_public:
         spectrum = pc.geometry.spectrum_of(core.spectrum(settings)["eigenvalue"].to_numpy())
-        figure = plots.spectrum_and_gaps(spectrum, mode=theme.mode(), k=settings.k or None, rows=facts.n_public)
-        show_figure(figure, spectrum, FigureInfo("spectrum", settings, [Provenance.PUBLIC]))
+        draw = functools.partial(plots.spectrum_and_gaps, spectrum, mode=theme.mode(), k=settings.k or None, rows=facts.n_public)
+        show_figure(_figure(settings, "spectrum", draw), spectrum, FigureInfo("spectrum", settings, [Provenance.PUBLIC]))
 
     left, right = st.columns(2)
     with left:
         if is_exact := not uploads.names_in(settings.data) or local.toggle("rows-look", of=settings.data):
             history.look(settings)
             counts = core.class_counts(settings)
-            figure = plots.class_balance(counts, mode=theme.mode())
-            show_figure(figure, counts, FigureInfo("class_balance", settings, [Provenance.NON_PRIVATE]))
+            draw = functools.partial(plots.class_balance, counts, mode=theme.mode())
+            show_figure(_figure(settings, "classes", draw), counts, FigureInfo("class_balance", settings, [Provenance.NON_PRIVATE]))
     if facts.n_public:
         with right:
             places, answered_by, badge = core.public_map(settings), "", str(Provenance.PUBLIC)
@@ -45,7 +49,8 @@ def panel(settings: Settings) -> None:
                 answered_by, badge = f"{pc.METHODS[settings.method].title} at {plots.epsilon_label(settings.epsilon)}", badges.EXPERIMENT
                 places = places.assign(**{"class": _answers(settings)[: len(places)]})
             info = FigureInfo("public_map", settings, [badge])
-            show_figure(plots.map_2d(places, answered_by=answered_by, mode=theme.mode()), places, info)
+            draw = functools.partial(plots.map_2d, places, answered_by=answered_by, mode=theme.mode())
+            show_figure(draw() if answered_by else _figure(settings, "map", draw), places, info)
             images = core.public_images(settings)
             if images is not None and len(images):
                 browser.hover_pictures(info.chart, images)
@@ -57,6 +62,12 @@ def panel(settings: Settings) -> None:
             numbers = range(min(len(data.x_train), _IMAGES if data.x_train.ndim > 2 else _ROWS))
             names = [] if data.y_train is None else [data.classes[data.y_train[row]] for row in numbers]
             show_rows(data.x_train, list(numbers), names, data.texts)
+
+
+@memory.cache(max_entries=24, by=lambda settings, name, _: (core.split_key(settings), settings.k, name, theme.mode()), is_free=True)
+def _figure(settings: Settings, name: str, _draw: Callable[[], Figure]) -> Figure:
+    """A figure of the rows, drawn once for all clicks on the page."""
+    return _draw()
 
 
 @memory.cache(max_entries=8, show_spinner="Asking a private model about the public rows …", by=core.run_key)
