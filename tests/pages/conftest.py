@@ -22,6 +22,7 @@ from pillar_core.data.cards import DatasetCard
 from pillar_core.fingerprint import fingerprint
 from pillar_core.methods import METHODS
 from pillar_core.screening import class_signal
+from pillar_core.splits import view
 from pillar_core.studies import playgrounds
 from pillar_core.studies.advice import simulation
 from pillar_core.types import FeatureSet, PrivacyBudget, SemiPrivateSplit
@@ -103,6 +104,7 @@ ONCE: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
     (simulation, "mean_play", _content_of_play),
     (extraction, "_encode_batch", lambda plan, _, at: (plan.dataset.rows_fingerprint, plan.backbone.name, plan.batch_size, at)),
     (class_signal, "ranking", _content_of_ranking),
+    (view, "public_basis", lambda *asked, **named: (asked, named)),
     (steps.Step, "table", repr),
     (playgrounds, "run", lambda method, rows, **named: (method, rows.fingerprint, named)),
 )

@@ -25,7 +25,7 @@ SMALL = {"dataset": "digits", "public_fraction": 0.1, "delta": 1e-5}
 @pytest.mark.parametrize("name", list(COMPARE_VIEWS))
 def test_a_link_opens_every_view_with_question_figure_and_run_button(start: Start, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(jobs, "FIRST_SECONDS", math.inf)
-    data = "drawn_digits" if name == "shift" else "digits"
+    data = "drawn_digits" if name == "shift" else "breast_cancer"
     app = start("compare", compare=name, data=data)
     assert not app.error
     assert COMPARE_VIEWS[name].question in words(app)

@@ -22,21 +22,38 @@ from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.studies.tuning import Choosing
 
 
-@pytest.mark.parametrize("choosing", [one for one in Choosing if one is not Choosing.RULES])
-def test_each_way_is_a_click_and_says_its_price(start: Start, choosing: Choosing) -> None:
+@pytest.mark.parametrize("choosing", Choosing)
+def test_each_way_is_a_click_and_says_its_price_and_what_was_in_sight(
+    start: Start, monkeypatch: pytest.MonkeyPatch, choosing: Choosing
+) -> None:
+    handed: list[Callable[[], bytes]] = []
+    monkeypatch.setattr(st, "download_button", lambda *_, data=None, key="", **__: handed.append(data) if key == "model-file" else None)
     app = start("explore", k="10", controls=f"tuning:{choosing}")
-    assert f"tuning:{choosing}" in app.query_params["controls"]
-    said = words(app)
-    assert ("not** differentially private" in said) == (choosing is Choosing.PAPERS)
-    assert "points." in said
-    assert float(metric(app, "ε")) <= 1.0
     is_unpaid = choosing is Choosing.PAPERS
-    assert ("choice unpaid" in " ".join(item.label for item in app.metric)) == is_unpaid
-    assert ("DP: spends ε" in said, "chosen on test rows, unpaid" in said) == (not is_unpaid, is_unpaid)
+    if choosing is not Choosing.RULES:
+        assert f"tuning:{choosing}" in app.query_params["controls"]
+        said = words(app)
+        assert ("not** differentially private" in said) == is_unpaid
+        assert "points." in said
+        assert float(metric(app, "ε")) <= 1.0
+        assert ("choice unpaid" in " ".join(item.label for item in app.metric)) == is_unpaid
+        assert ("DP: spends ε" in said, "chosen on test rows, unpaid" in said) == (not is_unpaid, is_unpaid)
     if is_unpaid:
         assert metric(app, "Attacker guesses right") == "unknown"
     if choosing is Choosing.STOPPING:  # a best of several runs has no curve here
         assert metric(app, "Attacker guesses right") == "see ε"
+    app.session_state["release-panel"] = True
+    app.run()
+    if is_unpaid:
+        assert "release" not in [button.key for button in app.button]
+        return
+    app.button(key="release").click().run()
+    assert IN_SIGHT in words(app)
+    with zipfile.ZipFile(io.BytesIO(handed[-1]())) as archive:
+        card = json.loads(archive.read("model.json"))
+    promised = card["guarantee"]
+    assert (promised["covers_choice"], promised["chosen_in_sight"], IN_SIGHT in promised["assumptions"]) == (False, True, True)
+    assert promised["epsilon"] <= 1.0
 
 
 def test_class_names_alone_are_a_line_where_the_backbone_has_a_text_half(start: Start, tiny, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,25 +76,6 @@ def test_rules_are_the_default_and_the_unpaid_way_keeps_the_relation(start: Star
     assert metric(other, "Test accuracy") == plain
     app = start("explore", k="10", controls="tuning:papers", relation="replace_one")
     assert "Adjacency: one row replaced." in next(item.help for item in app.metric if item.label.startswith("ε"))
-
-
-@pytest.mark.parametrize("choosing", [Choosing.RULES, Choosing.STOPPING, Choosing.PAPERS])
-def test_what_the_page_hands_out_says_what_was_in_sight(start: Start, monkeypatch: pytest.MonkeyPatch, choosing: Choosing) -> None:
-    handed: list[Callable[[], bytes]] = []
-    monkeypatch.setattr(st, "download_button", lambda *_, data=None, key="", **__: handed.append(data) if key == "model-file" else None)
-    app = start("explore", k="10", controls=f"tuning:{choosing}")
-    app.session_state["release-panel"] = True
-    app.run()
-    if choosing is Choosing.PAPERS:
-        assert "release" not in [button.key for button in app.button]
-        return
-    app.button(key="release").click().run()
-    assert IN_SIGHT in words(app)
-    with zipfile.ZipFile(io.BytesIO(handed[-1]())) as archive:
-        card = json.loads(archive.read("model.json"))
-    promised = card["guarantee"]
-    assert (promised["covers_choice"], promised["chosen_in_sight"], IN_SIGHT in promised["assumptions"]) == (False, True, True)
-    assert promised["epsilon"] <= 1.0
 
 
 @pytest.mark.parametrize(("data", "measure"), [("breast_cancer", "Sensitivity to malignant"), ("digits", "Rarest quarter of the classes")])

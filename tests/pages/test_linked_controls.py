@@ -119,7 +119,7 @@ def move(item: Any) -> bool:
         case "text_input" | "text_area":
             item.set_value("a: 1")
         case "slider":
-            item.set_value(item.max)
+            item.set_value(item.min if item.value != item.min else item.max)
         case "number_input" if item.value is None:
             item.set_value(1)
         case _:

@@ -13,6 +13,7 @@ from pillar_core.plots.intervals import best, runs_without_k
 from pillar_core.registry import toml_tables
 from pillar_core.runs import starter
 
+pytestmark = pytest.mark.usefixtures("start")
 PRESETS = {preset["name"]: preset for preset in toml_tables(Path("pages/home.toml").resolve())["presets"]}
 
 
@@ -22,11 +23,6 @@ def means(name: str) -> tuple[pd.DataFrame, float]:
     table = curves.read(settings).table
     floor = table[(table["method"] == k_curves.FLOOR) & (table["epsilon"] == settings.epsilon)]
     return k_curves.by_budget(table, "pillar")[settings.epsilon].set_index("k"), float(floor["accuracy"].mean())
-
-
-@pytest.fixture(autouse=True)
-def app(start: Start) -> None:
-    start("home")
 
 
 def test_presets_show_what_their_names_say() -> None:
