@@ -19,7 +19,7 @@ def over_seeds(table: pd.DataFrame, *, by: Sequence[str], value: str, low: float
     absent = [name for name in (*by, value) if name not in table]
     if absent or not by:
         raise DataError(f"the table needs a column for each of by and value; it lacks {', '.join(absent) or 'any of by'}.")
-    known = table.dropna(subset=[value])
+    known = table[[*dict.fromkeys([*by, value])]].dropna(subset=[value])
     groups = known.groupby(list(by), sort=True, dropna=False)[value].agg(["mean", "std", "count"]).reset_index().round({"mean": 12})
     half = [half_width(deviation, count) for deviation, count in zip(groups["std"], groups["count"], strict=True)]
     groups["low"] = (groups["mean"] - pd.Series(half)).clip(lower=low)
