@@ -3,9 +3,6 @@
 import ast
 import collections
 import functools
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 from pillar_core import deferred
@@ -152,35 +149,6 @@ def test_third_parties_stay_where_they_belong_and_pages_hold_no_mathematics():
             if REPOSITORY / "pages" in path.parents and root in ("numpy", "plotly", "scipy", "sklearn", "torch"):
                 offenders.append(f"{file} imports {root}: a page computes nothing itself")
     assert not offenders, "\n".join(offenders)
-
-
-def test_optional_packages_are_loaded_when_they_are_needed():
-    """One process: the import, then a list of data sets without a network, then quick tables of ε."""
-    code = """
-import json, socket, sys
-def note(step):
-    print(json.dumps({step: sorted({name.split(".")[0] for name in sys.modules})}))
-import pillar_core
-note("import")
-def refuse(*_, **__):
-    raise SystemExit("network")
-socket.socket.connect = refuse
-from pillar_core.__main__ import main
-if main(["list", "datasets"]) == 0:
-    note("list")
-from pillar_core.studies import privacy_tables as tables
-run = tables.GaussianSetting(1.0, 0.02, 20, 1e-5, "add_or_remove_one")
-tables.by_accountant(run, tables.QUICK)
-tables.against_steps(run, ("pillar", "rdp", "gdp"))
-note("accounting")
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPOSITORY)
-    assert "chest_xray14" in done.stdout
-    notes = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    loaded = {step: set(packages) for one in notes for step, packages in one.items()}
-    assert not loaded["import"] & (LAZY | {"streamlit", "distributed", "prv_accountant"})
-    assert not loaded["list"] & {"torchvision", "medmnist", "datasets", "timm"}
-    assert "opacus" not in loaded["accounting"], "importing Opacus takes two seconds; its accountant is asked on demand"
 
 
 def test_the_readme_holds_the_test_command_of_continuous_integration():

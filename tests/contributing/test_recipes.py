@@ -45,7 +45,7 @@ def test_recipes_work_as_written_and_reach_every_surface(tmp_path: Path) -> None
     followed(copy)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     environment |= {"PILLAR_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(copy)}
-    chosen = "noisy_means or surfaces or (architecture and not cold and not examples and not package and not optional and not python_code)"
+    chosen = "noisy_means or surfaces or (architecture and not cold and not examples and not package and not python_code)"
     tests = ["tests/pages/surfaces.py", "tests/architecture", "tests/contract/test_methods.py"]
     for arguments in (
         ["ruff", "check", "-q", "--fix", "."],

@@ -111,18 +111,18 @@ def test_private_accuracy_on_spiked_features_peaks_at_a_small_k() -> None:
     basis = np.linalg.eigh(np.cov(((public - centre) / scale).T))[1][:, ::-1].astype(np.float32)
     z, z_test = ((x - centre) / scale @ basis for x in (data.x_train[5_000:], data.x_test))
     labels = data.y_train[5_000:]
-    found = {k: np.mean([_noisy_descent(z[:, :k], labels, z_test[:, :k], data.y_test, seed) for seed in (0, 1)]) for k in (10, 40, 512)}
+    found = {k: _noisy_descent(z[:, :k], labels, z_test[:, :k], data.y_test) for k in (10, 40, 512)}
     # Over three data seeds and three noise seeds the gaps were at least 16 and 3.5 points; a test error is 0.6.
     assert found[40] > found[10] + 0.05
     assert found[40] > found[512] + 0.02
 
 
-def _noisy_descent(z: np.ndarray, y: np.ndarray, z_test: np.ndarray, y_test: np.ndarray, seed: int) -> float:
+def _noisy_descent(z: np.ndarray, y: np.ndarray, z_test: np.ndarray, y_test: np.ndarray) -> float:
     steps, classes = 20, 10
     # One Gaussian release at ε = 0.1, δ = 1e-5 (add/remove) needs a noise multiplier of 30.75; steps cost their square root.
     noise_multiplier = 30.75 * math.sqrt(steps)
     learning_rate = min(len(y) / 30.75, 160 * classes) / steps
-    generator = np.random.Generator(np.random.PCG64(seed))
+    generator = np.random.Generator(np.random.PCG64(0))
     x, x_test = (np.c_[rows / np.linalg.norm(rows, axis=1, keepdims=True), np.ones(len(rows), np.float32)] for rows in (z, z_test))
     squares, weights = (x**2).sum(axis=1), np.zeros((x.shape[1], classes), np.float32)
     for _ in range(steps):

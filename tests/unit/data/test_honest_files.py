@@ -131,8 +131,7 @@ def test_grey_of_other_depths_is_read_in_its_own_range(kind: str, largest: float
         np.testing.assert_allclose(of_class[0], np.linspace(0, brightest, 900).reshape(30, 30), atol=2)
 
 
-@pytest.mark.slow
 def test_a_learner_takes_more_than_five_thousand_features() -> None:
     rows = stream(0, "wide").normal(size=(60, 5001)).astype(np.float32)
     features = pc.features(rows, np.arange(60) % 2, rows[:10], np.arange(10) % 2)
-    assert pc.run("dp_ls", pc.split(features, public_fraction=0.2, seed=0), epsilon=8.0).metrics
+    assert pc.run("pillar_one_shot", pc.split(features, public_fraction=0.2, seed=0), epsilon=8.0).metrics
