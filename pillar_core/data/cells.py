@@ -71,8 +71,7 @@ def with_numbers(frame: pd.DataFrame, notes: list[str], *, as_written: Sequence[
             notes.append(f"{_WAYS[way]}: {join(names)}.")
     if taken := [f"{name} ({unit})" for name, unit in units.items() if name in read]:
         notes.append(f"Units were taken off: {join(taken)}.")
-    numbers = frame.select_dtypes("number")
-    for name in numbers.columns[numbers.isin(SENTINELS).any()]:
+    for name in frame.select_dtypes("number"):
         if sentinels := sentinels_of(frame[name]):
             notes.append(f"Column {name!r} holds {join([f'{value:g}' for value in sentinels])}: if that marks a gap, empty those cells.")
     return frame.assign(**converted) if converted else frame
