@@ -90,21 +90,19 @@ def test_self_supervised_checkpoints_are_resnets_without_their_heads(tmp_path: P
             extract(_images(2), backbone=name)
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # open_clip warns that a model without weights is random, which is what is wanted
-def test_the_image_half_of_a_clip_model(tmp_path: Path) -> None:
+def test_the_image_half_of_a_clip_model(tiny: tuple[str, Path, Any]) -> None:
     import open_clip
 
-    model = open_clip.create_model("ViT-S-32").eval()
-    save_file({key: value.contiguous() for key, value in model.state_dict().items()}, tmp_path / "clip.safetensors")
-    images = _images(2, 224)
-    train, _, notes = extract(images, backbone="open_clip:ViT-S-32", weights=tmp_path / "clip.safetensors", device="cpu", batch_size=2)
+    name, weights, model = tiny
+    images = _images(2, 32)
+    train, _, notes = extract(images, backbone=name, weights=weights, device="cpu", batch_size=2)
     assert "visual" in notes[0]
     mean, std = (torch.tensor(values).view(1, 3, 1, 1) for values in (open_clip.OPENAI_DATASET_MEAN, open_clip.OPENAI_DATASET_STD))
     with torch.inference_mode():
         wanted = model.encode_image((torch.from_numpy(images.x_train).permute(0, 3, 1, 2) / 255 - mean) / std).numpy()
     np.testing.assert_allclose(train, wanted, rtol=1e-3, atol=1e-4)
-    assert BACKBONES["open_clip:ViT-S-32"].width == f"{train.shape[1]:,}"
+    assert BACKBONES[name].width == f"{train.shape[1]:,}"
 
 
 def _means(images: np.ndarray) -> np.ndarray:

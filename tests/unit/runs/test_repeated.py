@@ -2,8 +2,6 @@
 
 import json
 import shlex
-import subprocess
-import sys
 import zipfile
 
 import numpy as np
@@ -12,6 +10,7 @@ import pytest
 
 import pillar_core as pc
 from pillar_core import rng
+from pillar_core.__main__ import main
 from pillar_core.data.files import npz_of
 from pillar_core.errors import DataError
 from pillar_core.types import Dataset
@@ -32,7 +31,7 @@ def command_in(path):
     return shlex.split(text.partition("## Train it again")[2].partition("```bash\n")[2].partition("\n```")[0])
 
 
-def test_the_command_of_a_model_of_persons_runs_beside_the_saved_rows_on_another_machine(tmp_path):
+def test_the_command_of_a_model_of_persons_runs_beside_the_saved_rows_on_another_machine(tmp_path, monkeypatch, capsys):
     frame = visits()
     columns = [{"name": "age", "kind": "numbers", "fill": 50, "low": 0, "high": 100}]
     columns += [{"name": "ward", "kind": "words", "categories": ["north", "south"]}]
@@ -45,11 +44,10 @@ def test_the_command_of_a_model_of_persons_runs_beside_the_saved_rows_on_another
     assert command[:3] == ["python", "-m", "pillar_core"]
     assert "stored:" not in " ".join(command)
     assert "table.npz" in command
-    asked = [sys.executable, *command[1:], "--json", "--allow-overlap"]
-    place = {"PILLAR_CACHE": str(tmp_path / "empty"), "PYTHONPATH": ":".join(sys.path)}
-    done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, check=False, env=place)
-    assert done.returncode == 0, done.stderr
-    repeated = json.loads(done.stdout)
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "empty"))
+    monkeypatch.chdir(tmp_path)
+    assert main([*command[3:], "--json", "--allow-overlap"]) == 0
+    repeated = json.loads(capsys.readouterr().out)
     assert repeated["settings"] == json.loads(json.dumps(dict(record.settings)))
     assert repeated["guarantee"]["privacy_unit"] == "person with up to 2 rows"
     assert repeated["guarantee"]["epsilon"] == pytest.approx(record.guarantee.epsilon.upper, rel=1e-6)
