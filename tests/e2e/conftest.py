@@ -55,6 +55,7 @@ def only_tab(chromium: Any) -> Any:
     """A tab for all tests: a tab that was here before has the app's scripts compiled, which takes a new one 5 s of CPU time."""
     tab = chromium.new_context().new_page()
     tab.context.set_default_timeout(browser.PATIENCE_MS)
+    tab.add_init_script(browser.STILL)
     return tab
 
 
