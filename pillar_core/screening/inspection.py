@@ -185,7 +185,7 @@ def _descend(network: Network, rows: Array, labels: torch.Tensor, learning_rate:
         batch, waiting = waiting[:BATCH], waiting[BATCH:]
         with torch.enable_grad():
             loss = torch.nn.functional.cross_entropy(network.module(network.read(rows[batch])), labels[batch])
-            steps = torch.autograd.grad(loss, chosen)
+            steps = torch.autograd.grad(loss, chosen, materialize_grads=True)  # zero where a parameter has no part in it
         with torch.no_grad():  # no optimiser of torch, whose first one takes two seconds to import
             for value, step_of_value in zip(chosen, steps, strict=True):
                 value.add_(step_of_value, alpha=-learning_rate)
