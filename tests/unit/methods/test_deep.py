@@ -319,17 +319,17 @@ def test_a_network_of_timm_from_a_local_file_is_fine_tuned(tmp_path):
     from safetensors.torch import save_file
 
     torch.manual_seed(0)
-    trunk = timm.create_model("resnet10t", pretrained=False, num_classes=0)
+    trunk = timm.create_model("test_resnet", pretrained=False, num_classes=0)
     save_file(trunk.state_dict(), tmp_path / "weights.safetensors")
-    name = f"timm:resnet10t?weights={tmp_path / 'weights.safetensors'}&size=32"
+    name = f"timm:test_resnet?weights={tmp_path / 'weights.safetensors'}&size=32"
     split = image_split(n=60)
     for trainable in ("bias", "lora"):
         record = pc.run("private_fine_tuning", split, epsilon=3.0, network=name, trainable=trainable, steps=2, batch_size=10, lora_rank=2)
         assert record.guarantee.epsilon.upper <= 3.0
         assert record.classifier.scores(split.features.x_test).shape == (50, 3)
     save_file({key: value for key, value in trunk.state_dict().items() if "layer1" not in key}, tmp_path / "other.safetensors")
-    with pytest.raises(errors.DataError, match=r"does not hold the weights of resnet10t.*missing: layer1"):
-        networks.build(f"timm:resnet10t?weights={tmp_path / 'other.safetensors'}", channels=3, n_classes=3, seed=0)
+    with pytest.raises(errors.DataError, match=r"does not hold the weights of test_resnet.*missing: layer1"):
+        networks.build(f"timm:test_resnet?weights={tmp_path / 'other.safetensors'}", channels=3, n_classes=3, seed=0)
 
 
 @pytest.mark.parametrize("name", DEEP)
