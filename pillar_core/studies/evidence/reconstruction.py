@@ -6,7 +6,7 @@ Reads private rows: a non-private diagnostic, an experiment on simulated release
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -64,14 +64,14 @@ def reconstruct(
     is_known = np.arange(len(rows.z)) != row
     known = class_sums(rows.z[is_known], view.y[is_known], n_classes=view.facts.n_classes, count_weight=0.0)
     candidates = np.concatenate([rows.z[[row]], rows.z_public[: CANDIDATES - 1]]).astype(np.float64)
-    lines, left = [], []
+    right_picks, lines, left = _picker(candidates, seed), [], []
     for epsilon, plan in zip(epsilons, plans, strict=True):
         tape = ReleaseTape()
         plan.method.train(plan.settings, view, plan.streams(seed), Ledger(tape))
         left.append((tape.released[0] - known)[view.y[row]].numpy())
         correlation, noise_std = float(np.corrcoef(left[-1], rows.z[row])[0, 1]), tape.calls[0].noise_std
         allowed = accounting.reconstruction(accounting.trade_off(plan.cost, relation=relation), len(candidates))
-        lines.append((epsilon, noise_std, correlation, _right_picks(candidates, noise_std, seed), allowed))
+        lines.append((epsilon, noise_std, correlation, right_picks(noise_std), allowed))
     table = pd.DataFrame(lines, columns=["epsilon", "noise_std", "correlation", "right", "allowed"])
     unclipped = dataclasses.replace(rows.transform, normalise=False)
     length = float(np.linalg.norm(unclipped(view.x_public), axis=1).mean())  # clipping took the image's own
@@ -81,13 +81,15 @@ def reconstruct(
     return Reconstruction(table, len(candidates), image, rows.z[row], np.stack(left), pictures)
 
 
-def _right_picks(candidates: Array, noise_std: float, seed: int) -> float:
-    """The share of draws in which the likeliest of the candidates (m, d), each as likely as any other beforehand, is the right one."""
+def _picker(candidates: Array, seed: int) -> Callable[[float], float]:
+    """By the noise, the share of draws in which the likeliest of the candidates (m, d), each as likely as any other beforehand, is the
+    right one."""
     stream = rng.stream(seed, "reconstruction")
     truth, products = stream.integers(len(candidates), size=DRAWS), candidates @ candidates.T
     directions = np.linalg.qr(candidates.T, mode="r")  # the noise along the candidates is all that a pick hangs on
-    noise = noise_std * stream.standard_normal((DRAWS, len(directions))) @ directions
-    return float(((products[truth] + noise - products.diagonal() / 2).argmax(axis=1) == truth).mean())
+    noise = stream.standard_normal((DRAWS, len(directions))) @ directions
+    known = products[truth] - products.diagonal() / 2
+    return lambda noise_std: float(((known + noise_std * noise).argmax(axis=1) == truth).mean())
 
 
 def _grey(pixels: Array, shape: tuple[int, ...]) -> Array:
