@@ -134,7 +134,9 @@ def test_a_lesson_hides_what_its_link_hides(start: Start) -> None:
 
 def test_a_gallery_card_changes_the_data(start: Start) -> None:
     app = start("data", epsilon="0.3")
+    before = [chart.proto.spec for chart in app.get("plotly_chart")]
     app.button(key="use-breast_cancer").click().run()
+    assert len({*before, *(chart.proto.spec for chart in app.get("plotly_chart"))}) == 6, "three figures of each set"
     assert linked(app)["data"] == "breast_cancer"
     assert linked(app)["epsilon"] == "0.3"
     assert metric(app, "Classes") == "2"
