@@ -84,6 +84,7 @@ def best_guesses(epsilon: float, *, canaries: int, delta: float, significance: f
     return max(_hoped_for(epsilon, canaries, delta, significance), key=lambda item: (item[2], item[0]))[0]
 
 
+@functools.lru_cache(maxsize=64)
 def _hoped_for(epsilon: float, canaries: int, delta: float, significance: float) -> list[tuple[int, float, float]]:
     """(guesses, ε by the (ε, δ) bound, ε by the f-DP bound) for each share of guesses, at its expected count of right ones."""
     mu, bounds = mu_of(epsilon, delta), []

@@ -30,12 +30,14 @@ def public_head(z: Array, y: Array, *, n_classes: int, weight_decay: float, step
         head = public_head(z @ span, y, n_classes=n_classes, weight_decay=weight_decay, steps=steps, towards=inside)
         return span @ head if towards is None else towards + span @ (head - inside)
     rows, labels = torch.from_numpy(z), torch.from_numpy(y)
+    rows = rows.double() if len(z) <= CHUNK_ROWS else rows
     shape = (n_classes, z.shape[1])
     centre = torch.zeros(shape, dtype=torch.float64) if towards is None else torch.from_numpy(towards.T.astype(np.float64))
 
     def loss(flat: Array) -> tuple[float, Array]:
-        away = torch.from_numpy(flat).view(shape) - centre
-        value, gradient = _mean_loss(rows, labels, torch.from_numpy(flat).view(shape))
+        weights = torch.from_numpy(flat).view(shape)
+        away = weights - centre
+        value, gradient = _mean_loss(rows, labels, weights)
         gradient += weight_decay * away
         return value + 0.5 * weight_decay * float(away.square().sum()), gradient.view(-1).numpy()
 

@@ -74,9 +74,9 @@ def chosen(private: FeatureSet, relation: str, seed: int | None, *, candidates: 
 
 
 def chosen_with_backbone(private: FeatureSet, relation: str, seed: int | None) -> Promise:
-    """The rows as images of large pixels, through one of two backbones."""
-    sets = {name: images(one) for name, one in CANDIDATES.items() if name != "own"}
-    choice_ = pc.choose(images(private), sets, epsilon=EPSILON, relation=relation, backbones=["raw_pixels", "scattering"], seed=seed)
+    """The rows as images of large pixels, through one of two backbones, and one of two learners."""
+    asked: dict[str, Any] = {"backbones": ["raw_pixels", "scattering"], "methods": ["pillar", "noisy_gd"], "seed": seed}
+    choice_ = pc.choose(images(private), {"near": images(CANDIDATES["near"])}, epsilon=EPSILON, relation=relation, **asked)
     return {choice_.guarantee.relation: choice_.guarantee.epsilon.upper}
 
 

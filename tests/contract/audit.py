@@ -20,7 +20,7 @@ from pillar_core.auditing import hypothesis_test
 from pillar_core.ledger import Call, DpEvent
 from pillar_core.splits import View
 
-TRIALS, MANY = 40, 160
+TRIALS, MANY = 40, 100
 """For every learner, and where half of the noise must be seen."""
 SIGNIFICANCE = 1e-4
 """False alarms over sixty cases: below one in a hundred. A claim of μ = √3 at half its noise is rejected by MANY trials."""

@@ -96,14 +96,15 @@ def few_rows_case() -> tuple[Case, np.ndarray]:
 
 
 def variants(method: Method) -> dict[str, dict[str, object]]:
-    """Every preset, every choice and switch turned from its default, and rows as they are: what a learner's contract must hold in."""
+    """Every preset, every choice and switch that none of them turns from its default, and rows as they are: each keeps the contract."""
     own = params.params_of(method.settings)
     found: dict[str, dict[str, object]] = {"rows as they are": {name: False for name in ROWS if name in own}}
     for name, values in method.presets.items():
         found[f"preset {name}"] = {key: value for key, value in values.items() if key not in SIZES}
     for name, param in own.items():
         others = () if name in ROWS else param.choices if param.choices else (False, True) if param.kind is bool else ()
-        found.update({f"{name} {other}": {name: other} for other in others if other != param.default})
+        turned = {param.default, *(values.get(name, param.default) for values in method.presets.values())}
+        found.update({f"{name} {other}": {name: other} for other in others if other not in turned})
     return {name: values for name, values in found.items() if values and not (UNFIT & set(map(str, values.values())))}
 
 

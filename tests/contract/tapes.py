@@ -11,7 +11,8 @@ from pillar_core import rng
 from pillar_core.ledger import Call
 from pillar_core.mechanisms import poisson_sample
 
-REDRAWS = 4000
+REDRAWS, FEWEST_REDRAWS, REDRAWS_EACH = 4000, 1500, 100
+"""At most, at least, and for each candidate: two thirds of a choice's scale are seen, in forty candidates as in three."""
 
 
 class Recorder:
@@ -57,7 +58,8 @@ class Redraws(Recorder):
         self.redrawn: list[np.ndarray | None] = []
 
     def release(self, call: Call, value: Any, draw: Callable[[], Any]) -> Any:
-        choices = np.array([draw() for _ in range(REDRAWS)]) if call.kind == "exponential" else None
+        times = min(REDRAWS, max(FEWEST_REDRAWS, REDRAWS_EACH * call.shape[-1])) if call.kind == "exponential" else 0
+        choices = np.array([draw() for _ in range(times)]) if times else None
         self.redrawn.append(choices)
         return super().release(call, value, draw if choices is None else lambda: choices[0])
 

@@ -54,7 +54,7 @@ def test_more_steps_a_pass_than_there_are_is_rejected():
 @pytest.mark.parametrize("name", AUDITED)
 def test_the_apps_own_audit_does_not_reject_either(name):
     """Through `evidence.canary_audit`, which pages offer: descent on one head, at ε = 4."""
-    found = evidence.canary_audit(RunSpec.of(name, epsilon=4.0, steps=4), small_split(n=300), trials=200, significance=audit.SIGNIFICANCE)
+    found = evidence.canary_audit(RunSpec.of(name, epsilon=4.0, steps=2), small_split(n=300), trials=100, significance=audit.SIGNIFICANCE)
     assert not found.is_rejected
     assert found.claimed_epsilon <= 4.0
 

@@ -51,8 +51,8 @@ def pld_epsilon(sigma: float, q: float, steps: int, delta: float, relation: Neig
 @pytest.mark.parametrize(
     ("sigma", "q", "steps", "delta", "interval"),
     [
-        *((22.2, PAPER_Q, 1000, 1e-5, 1e-5), (3.84, PAPER_Q, 1000, 1e-5, 5e-5), (3.6, PAPER_Q, 6000, 1e-5, 2e-5)),
-        *((0.8, 0.005, 1000, 1e-6, 1e-4), (1.0, 0.05, 1, 1e-5, 1e-4), (0.6, 1e-4, 20_000, 1e-5, 1e-4), (2.0, 0.5, 20, 1e-8, 1e-4)),
+        *((22.2, PAPER_Q, 1000, 1e-5, 1e-5), (3.84, PAPER_Q, 1000, 1e-5, 5e-5), (3.6, PAPER_Q, 6000, 1e-5, 8e-5)),
+        *((0.8, 0.005, 1000, 1e-6, 4e-4), (1.0, 0.05, 1, 1e-5, 4e-4), (0.6, 1e-4, 20_000, 1e-5, 1e-4), (2.0, 0.5, 20, 1e-8, 4e-4)),
     ],
 )
 def test_ends_bracket_the_loss_distribution_of_dp_accounting(
@@ -60,7 +60,7 @@ def test_ends_bracket_the_loss_distribution_of_dp_accounting(
 ) -> None:
     theirs = pld_epsilon(sigma, q, steps, delta, relation, interval)
     ours = accounting.epsilon_of_gaussian(sigma, sampling_probability=q, steps=steps, delta=delta, relation=relation, accountant="pillar")
-    # theirs is an upper bound too; on these grids its own excess is at most 3e-4 by halving the interval
+    # theirs is an upper bound too; on these grids its own excess is at most 2e-4 by finer ones, and 6e-4 at σ = 0.6
     assert ours.lower <= theirs
     assert ours.upper <= theirs * 1.002
     assert theirs <= ours.upper * 1.002
@@ -129,7 +129,7 @@ def test_our_renyi_curve_is_that_of_dp_accounting(event: events.DpEvent) -> None
     ("sigma", "q", "order"), [(22.2, 0.02, 1.1), (1.1, 0.01, 1.3), (200.0, 0.9, 1.1), (1.0, 0.5, 2.7), (0.5, 1e-3, 10.9)]
 )
 def test_our_renyi_curve_of_a_sample_lies_just_above_the_integral(sigma: float, q: float, order: float) -> None:
-    with mpmath.workdps(40):
+    with mpmath.workdps(25):
         inside = lambda x: mpmath.npdf(x, 0, sigma) * (1 - q + q * mpmath.exp((2 * x - 1) / (2 * mpmath.mpf(sigma) ** 2))) ** order  # noqa: E731
         exact = mpmath.log(mpmath.quad(inside, [-20 * sigma, -5 * sigma, 0, order, order + 5 * sigma, order + 20 * sigma])) / (order - 1)
     ours = renyi.curve_of(read(ledger.subsample(ledger.gaussian(sigma), q), ADD))[renyi.ORDERS.index(order)]
@@ -137,7 +137,7 @@ def test_our_renyi_curve_of_a_sample_lies_just_above_the_integral(sigma: float, 
 
 
 def test_pld_accountant_is_the_library_on_its_default_grid() -> None:
-    event = accounting.gaussian_run(1.0, sampling_probability=0.02, steps=200)
+    event = accounting.gaussian_run(4.0, sampling_probability=0.1, steps=200)
     theirs = pld.PLDAccountant().compose(of_library(event)).get_epsilon(1e-5)
     assert accounting.epsilon(event, delta=1e-5, relation=ADD, accountant="pld").upper == pytest.approx(theirs, rel=1e-9)
     mixed = ledger.compose(event, events.LaplaceDpEvent(3.0), ledger.gaussian(4.0))
@@ -221,7 +221,7 @@ class SampledGaussian:
         """sup_S P(S) − e^ε Q(S): S is the half-line where the loss, monotone in x, exceeds ε; its end by bisection."""
         rising = self.direction != "add"
         low, high = np.full(epsilon.shape, -80 * self.sigma), np.full(epsilon.shape, 80 * self.sigma)
-        for _ in range(32):  # 80·σ / 2³¹ from its end, where δ is flat
+        for _ in range(24):  # 80·σ / 2²³ from its end, where δ is flat
             middle = (low + high) / 2
             right = (self.loss(middle) < epsilon) == rising
             low, high = np.where(right, middle, low), np.where(right, high, middle)
@@ -241,7 +241,7 @@ class SampledGaussian:
 def exact_epsilon(delta_at: Callable[[float], float], delta: float) -> float:
     if delta_at(0.0) <= delta:
         return 0.0
-    return float(optimize.brentq(lambda epsilon: delta_at(epsilon) - delta, 0.0, 60.0, xtol=1e-12, rtol=1e-12))
+    return float(optimize.brentq(lambda epsilon: delta_at(epsilon) - delta, 0.0, 60.0, xtol=1e-9, rtol=1e-9))
 
 
 @pytest.mark.parametrize("times", [1, 2])

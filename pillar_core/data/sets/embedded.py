@@ -54,6 +54,7 @@ for _name in NAMES:
     DATASETS.register(card_of(_name, _reader(_name), settings=NoSettings))
 
 
+@functools.cache
 def _of_scikit_learn(file: str, skipped: int) -> Array:
     """(n, d + 1) float64, labels last, of a file that the package holds; importing scikit-learn takes seconds."""
     path = importlib.metadata.distribution("scikit-learn").locate_file(f"sklearn/datasets/data/{file}")

@@ -171,7 +171,8 @@ def log_chance_of_another(votes: Array, sigma: float) -> float:
 def gnmax_rdp(votes: Array, sigma: float, orders: Sequence[float] = ORDERS) -> Array:
     """(len(orders),) RDP of one GNMax answer on these votes, at most order/σ² (Theorem 6 and Proposition 10)."""
     log_q = log_chance_of_another(np.asarray(votes, dtype=np.float64), sigma)
-    plain = np.asarray(orders, dtype=np.float64) / sigma**2
+    every = np.asarray(orders, dtype=np.float64)
+    plain = every / sigma**2
     if log_q == -math.inf:
         return np.zeros_like(plain)
     second = sigma * math.sqrt(-log_q)
@@ -185,11 +186,8 @@ def gnmax_rdp(votes: Array, sigma: float, orders: Sequence[float] = ORDERS) -> A
     log_rest = math.log1p(-math.exp(log_q))
     log_a = log_rest - math.log1p(-math.exp((log_q + second_rdp) * (1.0 - 1.0 / second)))
     log_b = first_rdp - log_q / (first - 1.0)
-    better = [
-        (np.logaddexp(log_rest + (order - 1.0) * log_a, log_q + (order - 1.0) * log_b)) / (order - 1.0) if order <= first else math.inf
-        for order in orders
-    ]
-    return np.asarray(np.minimum(plain, np.maximum(np.array(better), 0.0)))
+    better = np.logaddexp(log_rest + (every - 1.0) * log_a, log_q + (every - 1.0) * log_b) / (every - 1.0)
+    return np.asarray(np.minimum(plain, np.where(every <= first, np.maximum(better, 0.0), math.inf)))
 
 
 def data_dependent_epsilon(votes: Array, sigma: float, *, delta: float) -> float:

@@ -67,15 +67,14 @@ def page(dataset: str, *, methods: Sequence[str] = (), link: str = "", story: St
     Raises DataError: no record fits.
     """
     runs = _runs(dataset, methods, setup)
-    data = json.dumps(
-        _content(runs) | ({} if story is None else {"opening": story.opening}), ensure_ascii=False, allow_nan=False, separators=(",", ":")
-    ).replace("<", "\\u003c")
+    content: Form = _content(runs) | ({} if story is None else {"opening": story.opening})
+    data = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     script, style = ((_FOLDER / f"explorer.{ending}").read_text(encoding="utf-8") for ending in ("js", "css"))
     policy = f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; base-uri 'none'; form-action 'none'"
     title = records.data_words(dataset) if story is None else story.question
-    words = {"title": html.escape(title), "story": _story_html(story, runs), "about": _about(dataset, runs, link), "table": _table(runs)}
+    words = {"title": html.escape(title), "story": _story_html(story, runs), "about": _about(dataset, runs, link)}
     template = Template((_FOLDER / "explorer.html").read_text(encoding="utf-8"))
-    return template.substitute(words, policy=policy, style=style, script=script, data=data)
+    return template.substitute(words, table=_table(content["learners"]), policy=policy, style=style, script=script, data=data)
 
 
 def gaps(story: Story, runs: pd.DataFrame) -> pd.Series:
@@ -171,16 +170,15 @@ def _digest(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-def _table(runs: pd.DataFrame) -> str:
+def _table(learners: Sequence[Form]) -> str:
     """Every point as a row of an HTML table, for readers without scripts and for print."""
     lines = []
-    for name in METHODS:
-        rows = runs[runs["method"] == name]
-        for _, epsilon, k, is_wanted, mean, low, high, seeds in _points(rows, "accuracy") if len(rows) else ():
+    for learner in learners:
+        for _, epsilon, k, is_wanted, mean, low, high, seeds in (point for point in learner["points"] if point[0] == "accuracy"):
             budget = "∞" if epsilon is None else f"{epsilon:g}"
             k_words = "all" if k is None else f"{k}" if is_wanted else f"{k} (rule)"
             interval = "one seed" if low is None else f"{low:.1f} to {high:.1f}"
-            cells = (html.escape(METHODS[name].title), budget, k_words, f"{mean:.1f}", interval, str(seeds))
+            cells = (html.escape(learner["title"]), budget, k_words, f"{mean:.1f}", interval, str(seeds))
             lines.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
     return "\n".join(lines)
 

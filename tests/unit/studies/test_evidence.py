@@ -122,30 +122,6 @@ def test_random_stopping_stays_within_the_budget_and_costs_accuracy_of_each_tria
     assert tuning.LOSERS in tuned.record.guarantee.assumptions
 
 
-def test_as_many_trials_run_as_were_drawn_from_the_law_that_is_priced(split: SemiPrivateSplit, monkeypatch) -> None:
-    drawn, ran, priced = [], [], []
-
-    def kept(found: list, name: str, owner, told) -> None:
-        original = getattr(owner, name)
-
-        def asked(*given, **more):
-            result = original(*given, **more)
-            found.append(told(result, *given, **more))
-            return result
-
-        monkeypatch.setattr(owner, name, asked)
-
-    kept(drawn, "_trials", tuning, lambda count, mean, _: (count, mean, 0.0))
-    kept(ran, "run_many", tuning, lambda records, *_: len(records))
-    kept(priced, "best_of", tuning.ledger, lambda _, base, mean_trials, shape: (mean_trials, shape))
-    for seed in range(3):
-        tuning.tune(RunSpec.of("noisy_gd", epsilon=2.0, seed=seed), split, GRID, mean_trials=3.0)
-        assert len(drawn) == 1
-        assert sum(ran) == drawn[0][0]
-        assert set(priced) == {drawn[0][1:]} == {(3.0, 0.0)}
-        drawn.clear(), ran.clear(), priced.clear()
-
-
 def test_more_trials_than_were_drawn_give_no_guarantee(split: SemiPrivateSplit, monkeypatch) -> None:
     monkeypatch.setattr(tuning, "range", lambda count: list(range(2 * count)), raising=False)
     with pytest.raises(LedgerError, match="another number of trials"):

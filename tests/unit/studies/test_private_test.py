@@ -28,7 +28,7 @@ from pillar_core.types import Persons
 @pytest.mark.parametrize("rate", [0.3, 1.7])
 def test_unseeded_noise_has_the_law_that_is_charged(rate):
     mechanism = GeometricMechanism(round(rate * DENOMINATOR), rng.Streams(None).secret("test"), Ledger())
-    noise = mechanism.release(np.zeros(6_000, dtype=np.int64))
+    noise = mechanism.release(np.zeros(4_000, dtype=np.int64))
     edge = int(5 / rate)
     seen = np.bincount(np.clip(noise, -edge, edge) + edge, minlength=2 * edge + 1)
     decay = math.exp(-rate)

@@ -9,6 +9,7 @@ import pillar_core as pc
 from pillar_core import accounting
 from pillar_core.errors import DataError
 from pillar_core.runs.splitting import load_named_features
+from pillar_core.studies.evidence import reconstruction
 from pillar_core.studies.evidence.reconstruction import Reconstruction, reconstruct
 from pillar_core.types import SemiPrivateSplit
 
@@ -38,7 +39,8 @@ def test_what_is_left_is_the_row_and_the_mechanism_s_own_noise(split: SemiPrivat
         assert ((part - seen.clipped) / std).var() == pytest.approx(1, abs=5 * math.sqrt(2 / len(part)))
 
 
-def test_at_a_small_epsilon_the_correlation_is_that_of_noise_and_other_rows_are_refused(split: SemiPrivateSplit) -> None:
+def test_at_a_small_epsilon_the_correlation_is_that_of_noise_and_other_rows_are_refused(split: SemiPrivateSplit, monkeypatch) -> None:
+    monkeypatch.setattr(reconstruction, "DRAWS", 100)  # of picks, which are not looked at here
     correlations = [reconstruct(split, [0.1], row=row, seed=row).table["correlation"][0] for row in range(20)]
     assert abs(np.mean(correlations)) < 4 / math.sqrt(20 * 64)
     assert np.std(correlations) == pytest.approx(1 / 8, rel=0.6)
