@@ -11,7 +11,7 @@ from pillar_core import rng
 from pillar_core.ledger import Call
 from pillar_core.mechanisms import poisson_sample
 
-REDRAWS, FEWEST_REDRAWS, REDRAWS_EACH = 4000, 1500, 100
+REDRAWS, FEWEST_REDRAWS, REDRAWS_EACH = 3000, 1500, 75
 """At most, at least, and for each candidate: two thirds of a choice's scale are seen, in forty candidates as in three."""
 
 

@@ -128,7 +128,7 @@ VARIANTS = [(name, variant) for name in PRIVATE if name not in IMAGES for varian
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "variant"), VARIANTS)
 def test_privacy_contract_in_every_variant(name, variant, monkeypatch):
-    monkeypatch.setattr(tapes, "REDRAWS", 500)  # the law of a choice is the mechanism's, and 4,000 tell it above
+    monkeypatch.setattr(tapes, "REDRAWS", 500)  # the law of a choice is the mechanism's, and 3,000 tell it above
     checks.keeps_the_contract(case_for(METHODS[name], **variants(METHODS[name])[variant]))
 
 
