@@ -104,12 +104,7 @@ def _tables(trials: int, curve: TradeOff) -> tuple[Array, Array]:
     Fewer false alarms and more hits both raise the excess, so the ends dominate every rate in the cell.
     """
     largest = np.clip(1.0 - curve.miss_rate(GRID[1:]), 0.0, 1.0)
-    return _false_alarms(trials), survival(trials, largest)
-
-
-@functools.lru_cache(maxsize=16)
-def _false_alarms(trials: int) -> Array:
-    return mass(trials, GRID[:-1])
+    return mass(trials, GRID[:-1]), survival(trials, largest)
 
 
 def survival(trials: int, chances: Array) -> Array:

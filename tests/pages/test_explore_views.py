@@ -78,9 +78,13 @@ def test_rules_are_the_default_and_the_unpaid_way_keeps_the_relation(start: Star
     assert "Adjacency: one row replaced." in next(item.help for item in app.metric if item.label.startswith("ε"))
 
 
-@pytest.mark.parametrize(("data", "measure"), [("breast_cancer", "Sensitivity to malignant"), ("digits", "Rarest quarter of the classes")])
-def test_measures_by_class_stay_inside_0_and_100(start: Start, data: str, measure: str) -> None:
-    app = start(data=data, view="classes", epsilon="1")
+@pytest.mark.parametrize(
+    ("data", "method", "measure"),
+    [("breast_cancer", "pillar", "Sensitivity to malignant"), ("digits", "dp_sgd", "Rarest quarter of the classes")],
+)
+def test_measures_by_class_stay_inside_0_and_100_for_a_learner_without_k_too(start: Start, data: str, method: str, measure: str) -> None:
+    app = start(data=data, method=method, view="classes", epsilon="1")
+    assert not app.error
     table = app.dataframe[0].value
     assert table["measure"].str.startswith(measure).any()
     assert table["measure"].iloc[-1] == "Guessing the most common class"
@@ -117,8 +121,3 @@ def test_a_pinned_setting_of_the_same_data_is_a(start: Start) -> None:
     assert "A: DP-SGD at ε = 3. Now: PILLAR at ε = 0.3." in words(start("explore", k="10", view="rows", a=pinned))
     elsewhere = codec.pin(codec.Settings(data="breast_cancer", epsilon=3.0))
     assert "A: PILLAR at ε = ∞ (no noise)." in words(start("explore", k="10", view="rows", a=elsewhere))
-
-
-def test_recall_by_class_is_offered_for_a_learner_without_k(start: Start) -> None:
-    app = start("explore", data="digits", public="part", method="dp_sgd", epsilon="0.1", view="classes")
-    assert not app.error

@@ -11,20 +11,7 @@ from page_reading import Start
 from pages.frame import navigation, warming
 from pages.frame.settings import Settings
 from pages.parts.explore import curves
-from pillar_core.plots import accuracy
 from pillar_core.runs import starter
-
-
-def test_a_move_draws_no_curve_and_looks_for_no_page_again(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn: list[Any] = []
-    accuracy_curves = accuracy.accuracy_curves
-    monkeypatch.setattr(accuracy, "accuracy_curves", lambda *args, **looks: drawn.append(1) or accuracy_curves(*args, **looks))
-    app = start("explore", k="7")  # no record of it ships, so the rows are loaded already
-    before, pages = len(drawn), navigation._targets.cache_info().misses
-    for k in (8, 15):  # no points of the curves, which a run would add to
-        app.select_slider(key="control.k").set_value(k).run()
-    assert (before, len(drawn)) == (1, 1)
-    assert navigation._targets.cache_info().misses == pages
 
 
 def test_two_data_sets_with_nothing_measured_keep_their_own_curves(start: Start) -> None:

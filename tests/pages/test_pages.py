@@ -14,12 +14,13 @@ from streamlit.testing.v1 import AppTest
 
 import pillar_core as pc
 from page_reading import REPOSITORY, Start, linked, metric, unexplained, words
-from pages.frame import exports, jobs
+from pages.frame import exports, jobs, navigation
 from pages.frame import settings as codec
 from pages.frame.navigation import PAGES
 from pages.frame.settings import Settings
 from pages.parts.explore import curves
 from pillar_core.errors import StoreError
+from pillar_core.plots import accuracy
 from pillar_core.runs import starter, sweep
 from pillar_core.studies import open_questions
 from pillar_core.studies.one_training import stages
@@ -142,25 +143,26 @@ def test_a_gallery_card_changes_the_data(start: Start) -> None:
     assert metric(app, "Classes") == "2"
 
 
-def test_moving_k_neither_loads_decomposes_nor_calibrates(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_moving_k_neither_loads_decomposes_calibrates_nor_draws_curves(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     app = start("explore", k="7")
-    calls = counted(monkeypatch)
-    app.select_slider(key="control.k").set_value(10).run()
-    assert metric(app, "Directions") == "10"
-    assert calls == {"load": 0, "basis": 0, "calibrate": 0}
+    calls, pages = counted(monkeypatch), navigation._targets.cache_info().misses
+    for k in (8, 10):  # one of them no point of the curves, which a run would add to
+        app.select_slider(key="control.k").set_value(k).run()
+        assert metric(app, "Directions") == str(k)
+    assert ({*calls.values()}, navigation._targets.cache_info().misses) == ({0}, pages)
     app.select_slider(key="control.epsilon").set_value(0.2).run()
-    assert calls == {"load": 0, "basis": 0, "calibrate": 1}
+    assert [calls[name] for name in ("load", "basis", "calibrate")] == [0, 0, 1]
     app.slider(key="control.public_fraction").set_value(0.2).run()
-    assert calls["basis"] == 1
+    assert (calls["basis"], calls["draw"] > 0) == (1, True)
 
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
-    """Counts of the three slow things from here on."""
+    """Counts of the four slow things from here on."""
     from pillar_core import accounting
     from pillar_core.data import uploads
     from pillar_core.splits import view
 
-    calls = {"load": 0, "basis": 0, "calibrate": 0}
+    calls = {"load": 0, "basis": 0, "calibrate": 0, "draw": 0}
 
     def counting(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def wrapped(*values: Any, **named: Any) -> Any:
@@ -172,6 +174,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     monkeypatch.setattr(uploads, "load_dataset", counting("load", uploads.load_dataset))
     monkeypatch.setattr(view, "public_basis", counting("basis", view.public_basis))
     monkeypatch.setattr(accounting, "calibrate", counting("calibrate", accounting.calibrate))
+    monkeypatch.setattr(accuracy, "accuracy_curves", counting("draw", accuracy.accuracy_curves))
     return calls
 
 

@@ -1,6 +1,5 @@
 """What the chosen rows look like: sizes, spectrum, classes, a map of the public ones, and a few raw rows."""
 
-import functools
 from collections.abc import Callable
 
 import pandas as pd
@@ -32,25 +31,26 @@ def panel(settings: Settings) -> None:
 
     if facts.n_public:
         spectrum = pc.geometry.spectrum_of(core.spectrum(settings)["eigenvalue"].to_numpy())
-        draw = functools.partial(plots.spectrum_and_gaps, spectrum, mode=theme.mode(), k=settings.k or None, rows=facts.n_public)
-        show_figure(_figure(settings, "spectrum", draw), spectrum, FigureInfo("spectrum", settings, [Provenance.PUBLIC]))
+        figure = _figure(settings, plots.spectrum_and_gaps, spectrum, k=settings.k or None, rows=facts.n_public)
+        show_figure(figure, spectrum, FigureInfo("spectrum", settings, [Provenance.PUBLIC]))
 
     left, right = st.columns(2)
     with left:
         if is_exact := not uploads.names_in(settings.data) or local.toggle("rows-look", of=settings.data):
             history.look(settings)
             counts = core.class_counts(settings)
-            draw = functools.partial(plots.class_balance, counts, mode=theme.mode())
-            show_figure(_figure(settings, "classes", draw), counts, FigureInfo("class_balance", settings, [Provenance.NON_PRIVATE]))
+            figure = _figure(settings, plots.class_balance, counts)
+            show_figure(figure, counts, FigureInfo("class_balance", settings, [Provenance.NON_PRIVATE]))
     if facts.n_public:
         with right:
-            places, answered_by, badge = core.public_map(settings), "", str(Provenance.PUBLIC)
+            places, badge = core.public_map(settings), str(Provenance.PUBLIC)
+            figure = _figure(settings, plots.map_2d, places)
             if local.choice("map-colour") == "model" and receipts.look(settings):
                 answered_by, badge = f"{pc.METHODS[settings.method].title} at {plots.epsilon_label(settings.epsilon)}", badges.EXPERIMENT
                 places = places.assign(**{"class": _answers(settings)[: len(places)]})
+                figure = plots.map_2d(places, answered_by=answered_by, mode=theme.mode())
             info = FigureInfo("public_map", settings, [badge])
-            draw = functools.partial(plots.map_2d, places, answered_by=answered_by, mode=theme.mode())
-            show_figure(draw() if answered_by else _figure(settings, "map", draw), places, info)
+            show_figure(figure, places, info)
             images = core.public_images(settings)
             if images is not None and len(images):
                 browser.hover_pictures(info.chart, images)
@@ -64,10 +64,10 @@ def panel(settings: Settings) -> None:
             show_rows(data.x_train, list(numbers), names, data.texts)
 
 
-@memory.cache(max_entries=24, by=lambda settings, name, _: (core.split_key(settings), settings.k, name, theme.mode()), is_free=True)
-def _figure(settings: Settings, name: str, _draw: Callable[[], Figure]) -> Figure:
+@memory.cache(max_entries=24, by=lambda settings, draw, *_, **__: (core.split_key(settings), settings.k, draw, theme.mode()), is_free=True)
+def _figure(settings: Settings, draw: Callable[..., Figure], _table: pd.DataFrame, **named: int | None) -> Figure:
     """A figure of the rows, drawn once for all clicks on the page."""
-    return _draw()
+    return draw(_table, mode=theme.mode(), **named)
 
 
 @memory.cache(max_entries=8, show_spinner="Asking a private model about the public rows …", by=core.run_key)

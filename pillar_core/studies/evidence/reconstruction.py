@@ -82,8 +82,7 @@ def reconstruct(
 
 
 def _picker(candidates: Array, seed: int) -> Callable[[float], float]:
-    """By the noise, the share of draws in which the likeliest of the candidates (m, d), each as likely as any other beforehand, is the
-    right one."""
+    """By the noise, the share of draws in which the likeliest of the candidates (m, d), each as likely beforehand, is the right one."""
     stream = rng.stream(seed, "reconstruction")
     truth, products = stream.integers(len(candidates), size=DRAWS), candidates @ candidates.T
     directions = np.linalg.qr(candidates.T, mode="r")  # the noise along the candidates is all that a pick hangs on

@@ -261,10 +261,9 @@ def images_to_extract(name: str, *, n: int | None = None, seed: int = 0) -> Data
 def rows_to_extract(ask: Ask) -> int:
     """Images that a ranking of features has to take through the backbone first."""
     n = _drawn_rows(ask)
-    parts = [part for name in ask.public for part in name.split("+") if part not in _APART]
     if features_at_hand(ask.private) is not None:
         return 0
-    parts = list(dict.fromkeys(parts))
+    parts = dict.fromkeys(part for name in ask.public for part in name.split("+") if part not in _APART)
     images = [images_to_extract(ask.private, n=2 * n), *(images_to_extract(part, n=n, seed=1) for part in parts)]
     return sum(len(data_set.x_train) for data_set in images if not is_ready(data_set, backbone=BACKBONE))
 
