@@ -63,15 +63,6 @@ def test_home_without_starter_records_says_how_to_get_them(start: Start, monkeyp
     assert "python -m pillar_core starter" in words(app)
 
 
-def test_a_slider_trains_another_model_and_moves_nothing_else(start: Start) -> None:
-    app = start("explore", epsilon="0.5", k="10", seed="3", delta="1e-6")
-    before = metric(app, "Test accuracy")
-    app.select_slider(key="control.k").set_value(2).run()
-    assert metric(app, "Directions") == "2"
-    assert metric(app, "Test accuracy") != before
-    assert linked(app).items() >= {"k": "2", "epsilon": "0.5", "seed": "3", "delta": "1e-06", "data": "digits"}.items()
-
-
 def test_the_link_holds_what_is_not_the_default_and_a_k_above_the_rank_is_clamped(start: Start) -> None:
     app = start("data")
     assert list(linked(app)) == [*codec.PARAMS, "v"]
@@ -143,12 +134,16 @@ def test_a_gallery_card_changes_the_data(start: Start) -> None:
     assert metric(app, "Classes") == "2"
 
 
-def test_moving_k_neither_loads_decomposes_calibrates_nor_draws_curves(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    app = start("explore", k="7")
-    calls, pages = counted(monkeypatch), navigation._targets.cache_info().misses
+def test_moving_k_trains_another_model_and_neither_loads_decomposes_calibrates_nor_draws_curves(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = start("explore", epsilon="0.5", k="7", seed="3", delta="1e-6")
+    before, calls, pages = metric(app, "Test accuracy"), counted(monkeypatch), navigation._targets.cache_info().misses
     for k in (8, 10):  # one of them no point of the curves, which a run would add to
         app.select_slider(key="control.k").set_value(k).run()
         assert metric(app, "Directions") == str(k)
+        assert metric(app, "Test accuracy") != before
+        assert linked(app).items() >= {"k": str(k), "epsilon": "0.5", "seed": "3", "delta": "1e-06", "data": "digits"}.items()
     assert ({*calls.values()}, navigation._targets.cache_info().misses) == ({0}, pages)
     app.select_slider(key="control.epsilon").set_value(0.2).run()
     assert [calls[name] for name in ("load", "basis", "calibrate")] == [0, 0, 1]
