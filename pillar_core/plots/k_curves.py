@@ -16,8 +16,7 @@ CEILING, FLOOR, PUBLIC_ALONE = "non_private", "dp_sgd", "only_public"
 
 def by_budget(table: pd.DataFrame, method: str) -> dict[float, pd.DataFrame]:
     """The curve of each ε, in order: columns k, mean, low, high, seeds, sorted by k."""
-    rows = table.loc[table["method"] == method, table.columns.intersection(["epsilon", "k", "accuracy"])]
-    curves = over_seeds(rows, by=["epsilon", "k"], value="accuracy", low=0, high=1)
+    curves = over_seeds(table[table["method"] == method], by=["epsilon", "k"], value="accuracy", low=0, high=1)
     return {float(str(epsilon)): rows.sort_values("k") for epsilon, rows in curves.groupby("epsilon")}
 
 

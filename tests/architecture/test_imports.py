@@ -2,6 +2,7 @@
 
 import ast
 import collections
+import csv
 import functools
 from pathlib import Path
 
@@ -149,6 +150,14 @@ def test_third_parties_stay_where_they_belong_and_pages_hold_no_mathematics():
             if REPOSITORY / "pages" in path.parents and root in ("numpy", "plotly", "scipy", "sklearn", "torch"):
                 offenders.append(f"{file} imports {root}: a page computes nothing itself")
     assert not offenders, "\n".join(offenders)
+
+
+def test_every_slow_test_exists():
+    with (REPOSITORY / "tests" / "slow_tests.csv").open(newline="", encoding="utf-8") as file:
+        names = [row["test"].split("[")[0].split("::") for row in csv.DictReader(file)]
+    texts = {path: (REPOSITORY / path).read_text(encoding="utf-8") for path, _ in names if (REPOSITORY / path).exists()}
+    gone = [(path, name) for path, name in names if f"def {name}(" not in texts.get(path, "")]
+    assert not gone, "run `pytest --cpu-report` to write tests/slow_tests.csv again, or take their lines out"
 
 
 def test_the_readme_holds_the_test_command_of_continuous_integration():

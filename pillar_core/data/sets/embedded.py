@@ -36,10 +36,8 @@ def _reader(name: str) -> Callable[[NoSettings, int, bool], Dataset]:
 
     def read(settings: NoSettings, seed: int, download: bool) -> Dataset:
         rows = read_npz(FOLDER / f"{file}.npz")
-        return checked_images(
-            dataclasses.replace(rows, x_train=rows.x_train[:n_train], y_train=None if rows.y_train is None else rows.y_train[:n_train]),
-            name=name,
-        )
+        labels = None if rows.y_train is None else rows.y_train[:n_train]
+        return checked_images(dataclasses.replace(rows, x_train=rows.x_train[:n_train], y_train=labels), name=name)
 
     return read
 
@@ -82,8 +80,8 @@ def _encoded(name: str) -> Dataset:
     """The texts of a set and their numbers, which take a second and no seed changes."""
     with np.load(FOLDER / f"{name}.npz", allow_pickle=False) as file:
         texts, labels = file["texts"].tobytes().decode().split("\n"), file["classes"][file["labels"]]
-    recipe = Recipe("label", columns=(Column(objects.TEXT, TEXT, 0),))
-    rows = raw.public_features(objects.table_of_texts(texts, labels), recipe, name=name)
+    columns = (Column(objects.TEXT, TEXT, 0),)
+    rows = raw.public_features(objects.table_of_texts(texts, labels), Recipe("label", columns=columns), name=name)
     return Dataset(name, rows.x_train, rows.y_train, **{field: getattr(rows, field) for field in ("classes", "texts", "recipe", "names")})
 
 

@@ -154,8 +154,7 @@ def _content(runs: pd.DataFrame) -> Form:
 def _points(runs: pd.DataFrame, measure: str) -> list[list[Any]]:
     """Per ε and k: measure, ε (None is ∞), k used, whether k was asked for, mean and ends of the 95 % interval in percent, seeds."""
     points = []
-    columns = [name for name in ("epsilon", "wanted_k", "k", measure) if name in runs]
-    for key, rows in runs[columns].groupby(["epsilon", "wanted_k"], dropna=False):
+    for key, rows in runs.filter(items=["epsilon", "wanted_k", "k", measure]).groupby(["epsilon", "wanted_k"], dropna=False):
         epsilon, wanted_k = (float(str(value)) for value in key)
         mean, low, high = metrics.over_runs(rows[measure].astype(float).to_list())
         k = rows["k"].median() if "k" in rows else math.nan

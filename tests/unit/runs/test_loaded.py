@@ -71,18 +71,12 @@ def tables(tmp_path_factory):
 BLOCKED = ["pillar_core", "pandas", "torch", "scipy", "safetensors"]
 
 
-def unpacked(path, folder):
-    """`use.py` of the zip, unpacked."""
-    where = folder / "unpacked"
-    shutil.rmtree(where, ignore_errors=True)
-    with zipfile.ZipFile(path) as archive:
-        archive.extractall(where)
-    return str(where / "use.py")
-
-
 def alone(path, rows, *options, folder):
     """What `use.py` of the unpacked zip prints where of our packages only numpy is found."""
-    program, out, err, status = unpacked(path, folder), io.StringIO(), io.StringIO(), 0
+    shutil.rmtree(folder / "unpacked", ignore_errors=True)
+    with zipfile.ZipFile(path) as archive:
+        archive.extractall(folder / "unpacked")
+    program, out, err, status = str(folder / "unpacked" / "use.py"), io.StringIO(), io.StringIO(), 0
     hidden = [name for name in sys.modules if name.split(".")[0] in BLOCKED]
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         for name in {*BLOCKED, *hidden}:
