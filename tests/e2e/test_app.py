@@ -33,7 +33,7 @@ def test_the_first_request_of_a_server_may_be_a_deep_link_and_copy_link_says_tha
 
 def test_a_phone_has_pages_k_and_epsilon_at_hand(page: Any, address: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
-    opened(page, f"{address}/explore?{SMALL}&k=2")
+    opened(page, f"{address}/explore?{SMALL}&k=3")
     sliders = page.locator(".st-key-near")
     expect(sliders.get_by_role("slider", name="ε, privacy budget")).to_have_attribute("aria-valuetext", "1")
     sliders.locator("xpath=..").evaluate("place => { if (getComputedStyle(place).position !== 'sticky') throw new Error('scrolls away') }")
@@ -44,15 +44,38 @@ def test_a_phone_has_pages_k_and_epsilon_at_hand(page: Any, address: str) -> Non
     expect_no_error(page)
 
 
-def test_the_chart_stays_while_its_star_walks(page: Any, address: str) -> None:
+STAR = """() => {
+  const node = document.querySelector(".pillar-figure"), drawn = node._fullData.find((trace) => trace.meta === "here");
+  const box = node.querySelector(`.trace${drawn.uid} .point`).getBoundingClientRect(), { xaxis } = node._fullLayout;
+  return [drawn.x[0], xaxis.p2d(box.left + box.width / 2 - node.getBoundingClientRect().left - xaxis._offset)];
+}"""
+"""The k of the star as it was drawn last, and the k at which it is seen."""
+
+
+def test_the_chart_stays_while_its_star_walks_and_goes_ahead_of_a_slider_that_is_dragged(page: Any, address: str) -> None:
     opened(page, f"{address}/explore?{SMALL}&k=5")
     star = page.locator(".st-key-chart-accuracy_against_k .scatterlayer .trace").last.locator(".point")
     before = star.get_attribute("transform")
     page.locator(".st-key-chart-accuracy_against_k .js-plotly-plot").evaluate("node => { node.dataset.kept = 'yes' }")
-    move(page, "k, directions kept", "ArrowRight", to="20")
+    move(page, "k, directions kept", "ArrowRight", to="8")
     expect(star).not_to_have_attribute("transform", before)
     expect(page.locator(".st-key-chart-accuracy_against_k .js-plotly-plot")).to_have_attribute("data-kept", "yes")
     expect(page.get_by_role("figure", name=re.compile("Line chart of test accuracy"))).to_be_visible()
+    settled(page)
+    slider = page.get_by_role("slider", name="k, directions kept")
+    trained = int(slider.get_attribute("aria-valuetext"))
+    box = slider.locator("xpath=ancestor::*[@data-testid='stSlider']").bounding_box()
+    share = int(slider.input_value()) / int(slider.get_attribute("max"))
+    page.mouse.move(box["x"] + share * box["width"], slider.bounding_box()["y"] + 4)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.8 * box["width"], slider.bounding_box()["y"] + 4, steps=5)
+    expect(slider).not_to_have_attribute("aria-valuetext", str(trained))
+    until(page, f"k => Math.abs(({STAR})()[1] / k - 1) < 0.02", int(slider.get_attribute("aria-valuetext")))
+    assert page.evaluate(STAR)[0] == trained, "nothing was trained before the release"
+    page.mouse.up()
+    until(page, f"k => ({STAR})()[0] !== k", trained)
+    settled(page)
+    expect_no_error(page)
 
 
 def test_pages_are_one_step_of_the_history_and_back_forward_and_reload_keep_the_settings(page: Any, address: str) -> None:
@@ -137,33 +160,6 @@ def test_steps_move_the_noise_and_back_undoes_it(page: Any, address: str) -> Non
     settled(page)
     page.go_back()
     expect(noise).to_have_text(before)
-    expect_no_error(page)
-
-
-STAR = """() => {
-  const node = document.querySelector(".pillar-figure"), drawn = node._fullData.find((trace) => trace.meta === "here");
-  const box = node.querySelector(`.trace${drawn.uid} .point`).getBoundingClientRect(), { xaxis } = node._fullLayout;
-  return [drawn.x[0], xaxis.p2d(box.left + box.width / 2 - node.getBoundingClientRect().left - xaxis._offset)];
-}"""
-"""The k of the star as it was drawn last, and the k at which it is seen."""
-
-
-def test_the_star_goes_ahead_while_a_slider_is_dragged(page: Any, address: str) -> None:
-    opened(page, f"{address}/explore")
-    expect(page.locator(".pillar-figure .point").first).to_be_visible()
-    slider = page.get_by_role("slider", name="k, directions kept")
-    trained = int(slider.get_attribute("aria-valuetext"))
-    box = slider.locator("xpath=ancestor::*[@data-testid='stSlider']").bounding_box()
-    share = int(slider.input_value()) / int(slider.get_attribute("max"))
-    page.mouse.move(box["x"] + share * box["width"], slider.bounding_box()["y"] + 4)
-    page.mouse.down()
-    page.mouse.move(box["x"] + 0.8 * box["width"], slider.bounding_box()["y"] + 4, steps=5)
-    expect(slider).not_to_have_attribute("aria-valuetext", str(trained))
-    until(page, f"k => Math.abs(({STAR})()[1] / k - 1) < 0.02", int(slider.get_attribute("aria-valuetext")))
-    assert page.evaluate(STAR)[0] == trained, "nothing was trained before the release"
-    page.mouse.up()
-    until(page, f"k => ({STAR})()[0] !== k", trained)
-    settled(page)
     expect_no_error(page)
 
 

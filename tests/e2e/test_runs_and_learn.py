@@ -4,7 +4,6 @@ import contextlib
 import json
 import re
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ def server_of(cache: Path) -> psutil.Process:
 
 
 def test_a_sweep_from_the_page_survives_a_dead_worker_a_dead_jobs_process_and_a_reload(
-    page: Any, new_page: Callable[[], Any], address: str, cache: Path, monkeypatch: pytest.MonkeyPatch
+    page: Any, address: str, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A second tab sees its end, too."""
     monkeypatch.setenv("PILLAR_CACHE", str(cache))
@@ -45,18 +44,19 @@ def test_a_sweep_from_the_page_survives_a_dead_worker_a_dead_jobs_process_and_a_
         first.kill()
         page.wait_for_timeout(1500)
         page.reload()
-        other = new_page()
+        other = page.context.new_page()
         opened(other, page.url)
         for tab in (page, other):
             tab.wait_for_selector("text=Every run of this grid is there already")
         expect(metric(page, "In the cache")).to_have_text(planned)
         expect(metric(page, "Runs")).to_have_text(planned)
         assert [status.state for status in jobs.status()] == ["done"]
+        other.close()
     finally:
         assert jobs.stop(timeout=browser.START_SECONDS)
 
 
-def test_the_lesson_from_guess_to_explorer_and_back(page: Any, address: str) -> None:
+def test_the_lesson_from_guess_to_explorer_and_back_and_places_in_one_row_that_show_their_pages(page: Any, address: str) -> None:
     opened(page, f"{address}/learn?lesson=1")
     page.get_by_text("about 100", exact=True).click()
     page.get_by_role("button", name="Reveal").click()
@@ -67,13 +67,9 @@ def test_the_lesson_from_guess_to_explorer_and_back(page: Any, address: str) -> 
     expect(page).to_have_url(re.compile(r"/explore\?"))
     page.get_by_role("link", name="Back to the lesson").click()
     page.wait_for_selector("text=Step 1 of 6")
-
-
-def test_the_places_stand_in_one_row_and_a_place_shows_its_pages(page: Any, address: str) -> None:
-    opened(page, f"{address}/?data=digits")
     expect(page.locator(".st-key-places a")).to_have_count(7)
     boxes = "[...document.querySelectorAll('.st-key-places a')].map(link => link.getBoundingClientRect())"
     until(page, f"new Set({boxes}.map(box => Math.round(box.top))).size === 1")
-    until(page, f"Math.max(...{boxes}.map(box => box.right)) <= 1280")
+    until(page, f"Math.max(...{boxes}.map(box => box.right)) <= {browser.WINDOW['width']}")
     page.get_by_role("link", name="Explore", exact=True).first.click()
     expect(page.locator(".st-key-members a")).to_have_text(["Curves", "Learners", "Why"])
