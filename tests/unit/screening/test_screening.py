@@ -1,10 +1,13 @@
 """Screening: distances that must be 0, orders that must hold, what is refused, what ε buys and where it is charged."""
 
 import dataclasses
+import itertools
 import json
 import math
 import sys
+import types
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +21,7 @@ from pillar_core.data import load_candidate
 from pillar_core.errors import DataError, SettingError, UnknownNameError, UnsupportedError
 from pillar_core.memo import Memo
 from pillar_core.rng import stream
-from pillar_core.screening import pretrained
+from pillar_core.screening import inspection, pretrained
 from pillar_core.screening.release import clip_rows, public_clip, release_moment, residual_of_moment
 from pillar_core.screening.rivals import costs, transport_cost
 from pillar_core.studies.screening import benefit as experiments
@@ -311,6 +314,17 @@ def test_the_order_over_training_starts_at_the_plain_distance_and_leaves_the_mod
     assert pc.gsd(private, public["noise"], **few) == before
     table = pd.DataFrame({"public": list("abc") * 2, "step": [0] * 3 + [1] * 3, "value": [1, 2, 3, 1, 3, 2]})
     assert screening.order_kept(table) == pytest.approx(2 / 3)
+
+
+def test_descent_steps_along_the_gradient_and_leaves_what_has_no_part_in_the_loss() -> None:
+    module, rows, labels = torch.nn.Linear(4, 10), torch.randn(3, 4).numpy(), torch.tensor([1, 2, 3])
+    module.register_parameter("idle", torch.nn.Parameter(torch.ones(2)))
+    network: Any = types.SimpleNamespace(module=module, names=None, read=torch.from_numpy)
+    loss = torch.nn.functional.cross_entropy(module(torch.from_numpy(rows)), labels)
+    wanted = module.weight.detach() - 0.5 * torch.autograd.grad(loss, module.weight)[0]
+    assert list(itertools.islice(inspection._descend(network, rows, labels, 0.5, 0), 2)) == [0, 1]
+    torch.testing.assert_close(module.weight.detach(), wanted)
+    assert module.idle.equal(torch.ones(2))
 
 
 def test_public_directions_hold_more_of_the_private_gradient_than_random_ones(sets) -> None:
