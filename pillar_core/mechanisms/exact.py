@@ -8,7 +8,6 @@ depends on the noise and is not protected.
 """
 
 import functools
-import itertools
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -137,13 +136,6 @@ def uniform_below(end: int, count: int, words: Words) -> Array:
     return np.asarray(drawn % np.uint64(end), dtype=np.int64)
 
 
-def one_below(end: int, words: Words) -> int:
-    """The same number from the same words as the first of `uniform_below`."""
-    while (drawn := int(words(1)[0])) >= 2**64 // end * end:
-        continue
-    return drawn % end
-
-
 def softmax_choice(scores: Array, rate: int, words: Words) -> int:
     """Position i with probability ∝ exp(scoresᵢ·rate/2⁶⁴): one is proposed uniformly, and taken by a coin. scores: (m,) int64."""
     tilts = (scores.max() - scores.astype(object)) * rate
@@ -162,20 +154,6 @@ def coins(tilts: Array, words: Words) -> Array:
         halves[left] -= 1
         heads[left] = _runs_are_even(np.full(len(left), 2**63, dtype=np.uint64), words)
     return heads
-
-
-def coin(tilt: int, words: Words) -> bool:
-    """The same from the same words as `coins` of one tilt, in a quarter of the time."""
-    tops = itertools.chain([tilt & 2**63 - 1], itertools.repeat(2**63, tilt >> 63))
-    return all(_run_is_even(top, words) for top in tops)
-
-
-def _run_is_even(top: int, words: Words) -> bool:
-    turn, going = 0, True
-    while going:
-        turn += 1
-        going = (int(words(1)[0]) < top) & (one_below(turn, words) == 0)
-    return turn % 2 == 1
 
 
 def _runs_are_even(tops: Array, words: Words) -> Array:

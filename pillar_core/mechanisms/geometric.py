@@ -14,7 +14,7 @@ from pillar_core.arrays import Array
 from pillar_core.errors import SettingError
 from pillar_core.events import PureEvent
 from pillar_core.ledger import Call, Ledger
-from pillar_core.mechanisms.exact import coin, one_below
+from pillar_core.mechanisms.exact import coins, uniform_below
 from pillar_core.rng import Stream, exact_words, words_of
 
 DENOMINATOR = 2**40
@@ -52,13 +52,13 @@ class GeometricMechanism:
     def _draw(self) -> int:
         words = words_of(self.stream)
         while True:
-            part = one_below(DENOMINATOR, words)
-            if not coin(part * 2**64 // DENOMINATOR, words):
+            part = int(uniform_below(DENOMINATOR, 1, words)[0])
+            if not coins(np.array([part * 2**64 // DENOMINATOR], dtype=object), words)[0]:
                 continue
             wholes = 0
-            while coin(2**64, words):
+            while coins(np.array([2**64], dtype=object), words)[0]:
                 wholes += 1
-            size, is_negative = (part + wholes * DENOMINATOR) // self.numerator, bool(one_below(2, words))
+            size, is_negative = (part + wholes * DENOMINATOR) // self.numerator, bool(uniform_below(2, 1, words)[0])
             if size or not is_negative:
                 return -size if is_negative else size
 

@@ -294,8 +294,7 @@ def of_four_bits(original: Any) -> Any:
 
 
 def words_of_four_bits(original: Any) -> Any:
-    """The middles of sixteenths, as `of_four_bits`: bits of 0 alone would be drawn on and on."""
-    return lambda self, count: original(self, count) & np.uint64(0xF << 60) | np.uint64(1 << 59)
+    return lambda self, count: original(self, count) & np.uint64(0xF << 60)
 
 
 def repeated_words(original: Any) -> Any:

@@ -15,7 +15,7 @@ from pillar_core.errors import SettingError
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism, exact
 from pillar_core.mechanisms.geometric import DENOMINATOR, GeometricMechanism
-from pillar_core.rng import Streams, SystemStream, stream, words_of
+from pillar_core.rng import Streams, SystemStream, stream
 
 BITS, WORD = 10, np.uint64(2**63)
 
@@ -158,8 +158,6 @@ def test_a_poisson_sample_takes_words_below_the_probability_and_uniform_choices_
     most = 2**64 // 3 * 3
     words = iter([np.array([most, most - 1, 4], dtype=np.uint64), np.array([7], dtype=np.uint64)])
     np.testing.assert_array_equal(exact.uniform_below(3, 3, lambda count: next(words)), [1, 2, 1])
-    words = iter([np.array([most], dtype=np.uint64), np.array([most - 1], dtype=np.uint64)])
-    assert exact.one_below(3, lambda count: next(words)) == 2
     assert set(exact.uniform_below(2, 100, system)) == {0, 1}
 
 
@@ -170,10 +168,6 @@ def test_coins_are_true_with_the_probability_of_an_exponential(x: float) -> None
     for other, is_right in ((x, True), (x + 0.2, False)):
         chance = np.exp(-other)
         assert (abs(heads - chance) <= 5.5 * np.sqrt(chance * (1 - chance) / count)) == is_right
-    one, first_of_many = (words_of(stream(1, "coins")) for _ in range(2))
-    for end in range(2, 200):
-        assert exact.coin(int(x * 2**64), one) == exact.coins(np.array([int(x * 2**64)], dtype=object), first_of_many)[0]
-        assert exact.one_below(end, one) == exact.uniform_below(end, 1, first_of_many)[0]
 
 
 def mechanism(noise: float = 2.0, secret: object = None) -> GaussianMechanism:
