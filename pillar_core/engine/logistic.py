@@ -30,7 +30,7 @@ def public_head(z: Array, y: Array, *, n_classes: int, weight_decay: float, step
         head = public_head(z @ span, y, n_classes=n_classes, weight_decay=weight_decay, steps=steps, towards=inside)
         return span @ head if towards is None else towards + span @ (head - inside)
     rows, labels = torch.from_numpy(z), torch.from_numpy(y)
-    rows = rows.double() if len(z) <= CHUNK_ROWS else rows
+    rows = rows.double() if len(z) <= CHUNK_ROWS else rows  # once, where one chunk holds all, and not at each look
     shape = (n_classes, z.shape[1])
     centre = torch.zeros(shape, dtype=torch.float64) if towards is None else torch.from_numpy(towards.T.astype(np.float64))
 

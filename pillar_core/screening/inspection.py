@@ -185,10 +185,10 @@ def _descend(network: Network, rows: Array, labels: torch.Tensor, learning_rate:
         batch, waiting = waiting[:BATCH], waiting[BATCH:]
         with torch.enable_grad():
             loss = torch.nn.functional.cross_entropy(network.module(network.read(rows[batch])), labels[batch])
-            steps = torch.autograd.grad(loss, chosen, materialize_grads=True)  # zero where a parameter has no part in it
+            gradients = torch.autograd.grad(loss, chosen, materialize_grads=True)  # zero where a parameter has no part in it
         with torch.no_grad():  # no optimiser of torch, whose first one takes two seconds to import
-            for value, step_of_value in zip(chosen, steps, strict=True):
-                value.add_(step_of_value, alpha=-learning_rate)
+            for value, gradient in zip(chosen, gradients, strict=True):
+                value.add_(gradient, alpha=-learning_rate)
 
 
 def _accuracy(network: Network, rows: Array, labels: torch.Tensor) -> float:

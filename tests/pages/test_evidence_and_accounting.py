@@ -1,10 +1,12 @@
 """The Evidence and Accounting pages: every view draws, faults are caught on the page, numbers agree with the library."""
 
 import html
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 import streamlit as st
+from streamlit.testing.v1 import AppTest
 
 import pillar_core as pc
 from page_reading import Start, metric, unexplained, words
@@ -18,13 +20,17 @@ EVIDENCE = ("attack", "rows", "image", "score", "audit", "sabotage")
 ACCOUNTING = ("steps", "meaning", "noise", "rules", "sum")
 
 
-def test_every_view_of_accounting_draws(start: Start) -> None:
-    app = start("accounting", relation="replace_one", controls="accounting-steps:20")
-    for view in ACCOUNTING:
-        app.session_state["local.accounting-view"] = view
+def assert_every_view_draws(app: AppTest, page: str, views: Iterable[str]) -> None:
+    for view in views:
+        app.session_state[f"local.{page}-view"] = view
         app.run()
         assert not app.error, view
         assert unexplained(app) == {}, view
+
+
+def test_every_view_of_accounting_draws(start: Start) -> None:
+    app = start("accounting", relation="replace_one", controls="accounting-steps:20")
+    assert_every_view_draws(app, "accounting", ACCOUNTING)
 
 
 def test_every_view_of_evidence_draws_and_the_attack_shows_what_the_library_finds(start: Start) -> None:
@@ -40,11 +46,7 @@ def test_every_view_of_evidence_draws_and_the_attack_shows_what_the_library_find
     assert rates["allowed_high"] > rates["allowed"]
     app.button(key="lira-run").click().run()
     assert "LiRA, online" in app.dataframe[-1].value.index
-    for view in EVIDENCE:
-        app.session_state["local.evidence-view"] = view
-        app.run()
-        assert not app.error, view
-        assert unexplained(app) == {}, view
+    assert_every_view_draws(app, "evidence", EVIDENCE)
 
 
 def test_one_sentence_sums_the_evidence_up_on_every_view_and_a_fault_is_caught_and_clean_code_is_not(start: Start) -> None:

@@ -113,12 +113,12 @@ def advise(
     if strangers := sorted({*alike} - {*sides, *refused}):
         raise SettingError(f"alike names {', '.join(strangers)}, which is no candidate; candidates are {', '.join({*sides} - {NONE})}.")
     known = {*alike} | ({OWN} if candidates or split.settings.get("public") is None else set())
-    last = (*_transfers(sides, seed or 0), *(f"{name} is left out: {why}" for name, why in refused.items()))
-    at = functools.cache(lambda epsilon: _advise(sides, known, dataclasses.replace(budget, epsilon=float(epsilon)), seed or 0, last))
+    of_sets = (*_transfers(sides, seed or 0), *(f"{name} is left out: {why}" for name, why in refused.items()))
+    at = functools.cache(lambda epsilon: _advise(sides, known, dataclasses.replace(budget, epsilon=float(epsilon)), seed or 0, of_sets))
     return at(epsilon) if target_accuracy is None else _reaching(at, target_accuracy)
 
 
-def _advise(sides: Mapping[str, SemiPrivateSplit], known: set[str], budget: PrivacyBudget, seed: int, last: tuple[str, ...]) -> Advice:
+def _advise(sides: Mapping[str, SemiPrivateSplit], known: set[str], budget: PrivacyBudget, seed: int, of_sets: tuple[str, ...]) -> Advice:
     metric = simulation.metric_of(*sides.values())
     predictions = {
         name: [predict(name, method, rows, budget, seed, metric) for method in FITTED[kind_of(rows)]["learners"]]
@@ -140,7 +140,7 @@ def _advise(sides: Mapping[str, SemiPrivateSplit], known: set[str], budget: Priv
         held_words(best.held),
         f"with {rows.facts.n_private:,} private rows, each class's signal is about {weight:,.3g} times the noise at ε = {budget.epsilon:g}",
         *_grounds(best, rows, predictions[best.public]),
-        *last,
+        *of_sets,
     )
     every = tuple(sorted((prediction for of_set in predictions.values() for prediction in of_set), key=lambda each: -each.middle))
     named = None if is_unknown else best.public

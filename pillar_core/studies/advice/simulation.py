@@ -3,13 +3,14 @@
 import dataclasses
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from pillar_core import rng
 from pillar_core.arrays import Array
 from pillar_core.memo import Memo
-from pillar_core.methods import METHODS
+from pillar_core.methods import METHODS, Method
 from pillar_core.runs.run import RunPlan, run_many, solve
 from pillar_core.splits import split_features, view_of
 from pillar_core.types import FeatureSet, PrivacyBudget, PublicFacts, PublicUse, SemiPrivateSplit
@@ -79,8 +80,8 @@ def mean_play(method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: 
     def played() -> float:
         epsilon = None if spent is None else spent.epsilon
         real = solve(method, rows, epsilon=epsilon, delta=budget.delta, relation=str(budget.relation))
-        plays = min(max(ROWS_PLAYED // len(rows.public_x), FEWEST_PLAYS), MOST_PLAYS)
-        return float(np.mean([_play(real, rows, seed + play) for play in range(plays)]))
+        parts = rows.memo.get(("plays", seed, real.method.public_use, spent is None), lambda: _parts_of_plays(real.method, rows, seed))
+        return float(np.mean([_play(real, rows, part, seed + play) for play, part in enumerate(parts)]))
 
     return PLAYED.get((method, rows.fingerprint, spent, seed), played)
 
@@ -120,23 +121,27 @@ def logit(share: float) -> float:
     return math.log(inside / (1 - inside))
 
 
-def _play(real: RunPlan, rows: SemiPrivateSplit, seed: int) -> float:
-    use, is_private = real.method.public_use, real.method.is_private
-    parts = rows.memo.get(("parts of a play", seed, use, is_private), lambda: _parts(rows, seed, use, is_private=is_private))
+def _play(real: RunPlan, rows: SemiPrivateSplit, parts: SemiPrivateSplit, seed: int) -> float:
     settings = {
         name: value for name, value in dataclasses.asdict(real.settings).items() if name not in ("batch_size", "k", "noise_multiplier")
     }
-    if is_private:
+    if real.method.is_private:
         settings["noise_multiplier"] = real.settings.noise_multiplier * parts.facts.n_private / real.view.facts.n_private
     return float(run_many([solve(real.method.name, parts, seed=seed, **settings)], parts)[0].metrics.get(metric_of(rows)) or 0.0)
 
 
-def _parts(rows: SemiPrivateSplit, seed: int, use: PublicUse, *, is_private: bool) -> SemiPrivateSplit:
+def _parts_of_plays(method: Method[Any], rows: SemiPrivateSplit, seed: int) -> list[SemiPrivateSplit]:
+    """The public rows as private, public and test rows of each play; the same for all learners that use public rows alike."""
+    plays = min(max(ROWS_PLAYED // len(rows.public_x), FEWEST_PLAYS), MOST_PLAYS)
+    return [_parts(method, rows, seed + play) for play in range(plays)]
+
+
+def _parts(method: Method[Any], rows: SemiPrivateSplit, seed: int) -> SemiPrivateSplit:
     order = rng.stream(seed, "advice").permutation(len(rows.public_x))[:MOST_ROWS]
     n_held_out = max(1, round(HELD_OUT * len(order)))
     test, train = order[:n_held_out], order[n_held_out:]
-    half, is_labelled = len(train) // 2, use is PublicUse.LABELLED
-    public, private = (train[:half], train[half:]) if is_private and is_labelled else (train, train)
+    half, is_labelled = len(train) // 2, method.public_use is PublicUse.LABELLED
+    public, private = (train[:half], train[half:]) if method.is_private and is_labelled else (train, train)
     return split_features(_features(rows, private, test), public=_features(rows, public, None, is_labelled=is_labelled))
 
 
