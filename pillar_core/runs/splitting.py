@@ -7,7 +7,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from pillar_core import checks
+from pillar_core import checks, splits
 from pillar_core.arrays import Array
 from pillar_core.backbones import extraction
 from pillar_core.data import DATASETS, duplicates, matching, raw, scratch, uploads
@@ -18,7 +18,6 @@ from pillar_core.errors import DataError, SettingError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.params import COUNT, SEED
 from pillar_core.runs.loading import load_features
-from pillar_core.splits import split_features
 from pillar_core.types import MOST_ROWS, Dataset, FeatureSet, SemiPrivateSplit, Values
 
 SENT: dict[str, FeatureSet] = {}
@@ -65,7 +64,7 @@ def split(
     if not 1 <= rows_per_person <= MOST_ROWS:
         raise SettingError(f"rows_per_person must be from 1 to {MOST_ROWS}; got {rows_per_person!r}.")
     public_rows, changes = (None, ()) if public is None else match_private(public_features(public, private), private)
-    parts = split_features(
+    parts = splits.split_features(
         private,
         public_fraction=public_fraction,
         public_per_class=public_per_class,
@@ -76,10 +75,17 @@ def split(
         rows_per_person=None if rows_per_person == 1 else rows_per_person,
         seed=seed,
     )
-    is_compared = not allow_overlap and len(parts.public_x) > 0 and parts.public_name != raw.MADE_UP_NAME
-    if is_compared and not np.isin(parts.public_x, (0, 1)).all():  # boolean rows repeat by nature
-        changes += _overlap(parts)
-    return dataclasses.replace(parts, notes=parts.notes + changes)
+    return dataclasses.replace(parts, notes=parts.notes + changes + (() if allow_overlap else _overlap(parts)))
+
+
+def beside(split: SemiPrivateSplit, public: FeatureSet) -> SemiPrivateSplit:
+    """The private rows of a split with another set's rows as the public ones, in place of its own.
+
+    Raises DataError: columns that the public rows lack, or rows that are private ones, as `split`.
+    """
+    rows, changes = match_private(public, split.features)
+    parts = splits.beside(split, rows)
+    return dataclasses.replace(parts, notes=parts.notes + changes + _overlap(parts))
 
 
 def load_named_features(name: str, backbone: str | None = None, settings: Values | None = None) -> FeatureSet:
@@ -183,6 +189,8 @@ def _overlap(parts: SemiPrivateSplit) -> tuple[str, ...]:
 
     Raises DataError: more rows are equal, or longer ones, which do not meet by chance.
     """
+    if not len(parts.public_x) or parts.public_name == raw.MADE_UP_NAME or np.isin(parts.public_x, (0, 1)).all():
+        return ()  # boolean rows repeat by nature
     private = parts.features.x_train
     if len(parts.private) < len(private):
         private = scratch.take_rows(private, parts.private)

@@ -41,9 +41,7 @@ def split_features(
         raise SettingError(f"give one of public_fraction, public_per_class and public; got {' and '.join(sources)}.")
     if not 0 <= validation_fraction < 1:
         raise SettingError(f"validation_fraction must be in [0, 1); got {validation_fraction!r}.")
-    declared = persons is None and public is not None and public.apart_from
-    is_apart = bool(declared) and features.fingerprint in (declared or ())
-    persons = persons or features.persons
+    is_given, persons = persons is not None, persons or features.persons
     if persons is None and rows_per_person is not None:
         raise SettingError(f"rows_per_person is {rows_per_person} and no row has a person: pass persons, or leave it out.")
     most = None if persons is None else rows_per_person or persons.most
@@ -62,32 +60,56 @@ def split_features(
         private = np.flatnonzero(np.isin(first, private) & (place < most))
     if not len(private):
         raise DataError("no row is left private; lower public_fraction, public_per_class or validation_fraction.")
-    public_x, public_y, notes = _public_rows(features, carved, public)
-    is_other = public is not None and public_y is None and public.y_train is not None
-    other_y, other_classes = (public.y_train, public.classes) if public is not None and is_other else (None, ())
     settings = {
         "public_fraction": public_fraction,
         "public_per_class": public_per_class,
-        "public": None if public is None else public.fingerprint,
+        "public": None,
         "validation_fraction": validation_fraction,
         "seed": seed,
     }
-    text = None if text_embeddings is None else _checked_text(text_embeddings, features)
-    return SemiPrivateSplit(
+    parts = SemiPrivateSplit(
         features,
         private,
         validation,
-        public_x,
-        public_y,
+        features.x_train[carved],
+        None if features.y_train is None else features.y_train[carved],
         settings,
-        text,
-        notes,
-        other_y=other_y,
-        other_classes=other_classes,
+        None if text_embeddings is None else _checked_text(text_embeddings, features),
         rows_per_person=most,
-        is_apart=is_apart,
-        public_name="" if public is None else public.name,
-        public_texts=tuple(features.texts[row] for row in carved if features.texts) if public is None else public.texts[: len(public_x)],
+        public_texts=tuple(features.texts[row] for row in carved if features.texts),
+    )
+    if public is None:
+        return parts
+    parts = beside(parts, public)
+    return dataclasses.replace(parts, is_apart=False) if is_given else parts
+
+
+def beside(split: SemiPrivateSplit, public: FeatureSet | None) -> SemiPrivateSplit:
+    """The private and validation rows of a split with another set's train rows as the public ones, or with none.
+
+    Raises DataError: another dimension.
+    """
+    features = split.features
+    drawn = {"public_fraction": None, "public_per_class": None, "public": None if public is None else public.fingerprint}
+    settings = {**split.settings, **drawn}
+    if public is None:
+        labels = None if features.y_train is None else features.y_train[:0]
+        rows = {"public_x": features.x_train[:0], "public_y": labels, "other_y": None, "other_classes": (), "public_texts": ()}
+        return dataclasses.replace(split, settings=settings, memo=Memo(), is_apart=False, public_name="", **rows)
+    public_y, notes = _public_labels(features, public)
+    is_other = public_y is None and public.y_train is not None
+    return dataclasses.replace(
+        split,
+        public_x=public.x_train,
+        public_y=public_y,
+        settings=settings,
+        notes=split.notes + notes,
+        memo=Memo(),
+        other_y=public.y_train if is_other else None,
+        other_classes=public.classes if is_other else (),
+        is_apart=features.fingerprint in public.apart_from,
+        public_name=public.name,
+        public_texts=public.texts[: len(public.x_train)],
     )
 
 
@@ -123,19 +145,15 @@ def _carve(features: FeatureSet, order: Array, fraction: float | None, per_class
     return np.sort(np.concatenate(picked))
 
 
-def _public_rows(features: FeatureSet, carved: Array, public: FeatureSet | None) -> tuple[Array, Array | None, tuple[str, ...]]:
-    if public is None:
-        labels = None if features.y_train is None else features.y_train[carved]
-        return features.x_train[carved], labels, ()
+def _public_labels(features: FeatureSet, public: FeatureSet) -> tuple[Array | None, tuple[str, ...]]:
     if public.d != features.d:
         raise DataError(f"public rows have {public.d} features and private rows {features.d}; extract both with one backbone.")
     if public.y_train is None:
-        return public.x_train, None, ("The public rows have no labels: unlabelled methods only.",)
+        return None, ("The public rows have no labels: unlabelled methods only.",)
     if set(public.classes) != set(features.classes):
-        note = "The public rows have other classes: their labels serve a second phase of pre-training alone."
-        return public.x_train, None, (note,)
+        return None, ("The public rows have other classes: their labels serve a second phase of pre-training alone.",)
     codes = {name: code for code, name in enumerate(features.classes)}
-    return public.x_train, np.array([codes[name] for name in public.classes])[public.y_train], ()
+    return np.array([codes[name] for name in public.classes])[public.y_train], ()
 
 
 def _checked_text(text_embeddings: Array, features: FeatureSet) -> Array:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from pillar_core import accounting
+from pillar_core import accounting, splits
 from pillar_core import ledger as events
 from pillar_core.backbones.cards import identity_of
 from pillar_core.data import uploads
@@ -32,7 +32,7 @@ from pillar_core.numerics import round_up
 from pillar_core.rng import Streams
 from pillar_core.runs.loading import load_features, read
 from pillar_core.runs.run import RunPlan, run_many, solve
-from pillar_core.runs.splitting import is_known, load_named_features, match_private, public_features
+from pillar_core.runs.splitting import beside, is_known, load_named_features, match_private, public_features
 from pillar_core.runs.splitting import split as split_of
 from pillar_core.screening import class_signal
 from pillar_core.studies.advice import free
@@ -168,16 +168,15 @@ def _sides(
             raise SettingError("the split's public rows were brought from elsewhere: split without them, and name them as a candidate.")
         private = private if backbone in (None, private.features.backbone) else _through(private, backbone)
         sides |= {OWN: private} if len(private.public_x) else {}
-        rows = _private_rows(private)
     else:
-        rows = _features(private, backbone)
+        private = split_of(_features(private, backbone))
+    rows, alone = private.features, splits.beside(private, None)
     if reserved := sorted({OWN, NONE} & {*named}):
         raise SettingError(
             f"{reserved[0]!r} stands for {'a part of the private rows' if reserved[0] == OWN else 'no public rows'}; rename it."
         )
     if rows.y_train is None:
         raise DataError(f"{rows.name!r} has no labels, which a choice needs; bring labels of the private rows.")
-    alone = split_of(rows)
     for name, data in named.items():
         try:  # by what is public alone: a set that private rows rule out, because they are in it, ends the choice
             public = data if isinstance(data, FeatureSet) else _features(data, backbone, rows)
@@ -185,14 +184,10 @@ def _sides(
         except DataError as problem:
             refused[name] = str(problem)
         else:
-            sides[name] = split_of(rows, public=public)
+            sides[name] = beside(private, public)
     if not sides:
         raise DataError(*([f"{name}: {why}" for name, why in refused.items()] or ["name at least one public set to choose from."]))
     sides[NONE] = alone
-    if len({_content(side) for side in sides.values()}) != 1:
-        raise DataError(
-            "private persons are among a candidate's: leave their rows out of the private ones, so that all choices train on the same."
-        )
     return sides, refused
 
 
@@ -253,22 +248,10 @@ def _features(source: Any, backbone: str | None, private: FeatureSet | None = No
 
 
 def _private_rows(split: SemiPrivateSplit) -> FeatureSet:
-    """The private rows of a split as a set of their own. Raises UnsupportedError: persons that the data themselves do not declare."""
+    """The private rows of a split, with their labels, as a set of their own."""
     features, rows = split.features, split.private
-    if split.rows_per_person is not None and features.persons is None:
-        raise UnsupportedError(
-            "a choice counts persons where the data declare them; load them with person=, or pass features with persons."
-        )
-    labels, persons = (
-        None if features.y_train is None else features.y_train[rows],
-        None if features.persons is None else features.persons.at(rows),
-    )
-    return dataclasses.replace(features, x_train=features.x_train[rows], y_train=labels, persons=persons, images=None)
-
-
-def _content(side: SemiPrivateSplit) -> str:
-    rows, labels = side.features.x_train[side.private], side.features.y_train
-    return fingerprint(rows, None if labels is None else labels[side.private], side.rows_per_person)
+    labels = None if features.y_train is None else features.y_train[rows]
+    return dataclasses.replace(features, x_train=features.x_train[rows], y_train=labels, persons=None, images=None)
 
 
 def _learner(name: str, rows: SemiPrivateSplit, budget: PrivacyBudget, methods: Sequence[str] | None, seed: int, metric: str) -> Prediction:
