@@ -21,7 +21,7 @@ from pillar_core.rng import Stream, Streams
 from pillar_core.runs.models import UNPAID
 from pillar_core.runs.run import RunPlan, run_many, run_spec, solve_spec
 from pillar_core.studies.evidence import attacks as evidence
-from pillar_core.types import Guarantee, NeighboringRelation, PrivacyBudget, RunRecord, RunSpec, SemiPrivateSplit, Values
+from pillar_core.types import Classifier, Guarantee, NeighboringRelation, PrivacyBudget, RunRecord, RunSpec, SemiPrivateSplit, Values
 
 Candidate = Values
 
@@ -90,7 +90,7 @@ def tune(spec: RunSpec, split: SemiPrivateSplit, grid: Sequence[Candidate], *, m
         record = run_many([plan], split)[0]
         if record.classifier is None:
             raise DataError("a trial returned no classifier to score.")
-        scores.append(float((record.classifier.predict(split.public_x) == split.public_y).mean()))
+        scores.append(_score(record.classifier, split))
         if best is None or scores[-1] > best[0]:
             best = scores[-1], record, dict(candidate)
     if len(scores) != drawn or best is None:
@@ -99,6 +99,11 @@ def tune(spec: RunSpec, split: SemiPrivateSplit, grid: Sequence[Candidate], *, m
     _, winner, chosen = best
     assumptions = (*winner.guarantee.assumptions, *guarantee.assumptions)
     return Tuned(dataclasses.replace(winner, guarantee=dataclasses.replace(guarantee, assumptions=assumptions)), chosen, guarantee, each)
+
+
+def _score(classifier: Classifier, split: SemiPrivateSplit) -> float:
+    """The share of the public rows that a trial's classifier names rightly."""
+    return float((classifier.predict(split.public_x) == split.public_y).mean())
 
 
 def budget_of(spec: RunSpec) -> float:

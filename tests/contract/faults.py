@@ -18,6 +18,7 @@ import torch
 from contract import checks, test_methods, test_persons_and_tuning, test_private_answers, test_releases, test_screening_releases
 from contract.answers import ONE_RELEASE
 from contract.cases import case_for, few_rows_case, small_split
+from contract.test_certain_facts import CHECKS as CERTAIN
 from pillar_core import ledger, rng
 from pillar_core.engine import gradient
 from pillar_core.errors import PillarError
@@ -40,6 +41,7 @@ from pillar_core.screening import release as screening_release
 from pillar_core.splits import View
 from pillar_core.splits import split as splits
 from pillar_core.studies import tuning as selection
+from pillar_core.studies.advice import choice
 from pillar_core.studies.evidence import attacks
 from pillar_core.types import Persons, RunSpec
 
@@ -285,6 +287,34 @@ def twice_as_many(original: Any) -> Any:
     return lambda *law: 2 * original(*law)
 
 
+def on_private_rows(original: Any) -> Any:
+    def score(classifier: Any, split: Any) -> float:
+        rows, labels = split.features.x_train[split.private], split.features.y_train[split.private]
+        return float((classifier.predict(rows) == labels).mean())
+
+    return score
+
+
+def of_one_row(original: Any) -> Any:
+    return lambda mu, moves: original(mu, 1.0)
+
+
+def distinct(original: Any) -> Any:
+    return lambda private: dataclasses.replace(private, x_train=np.unique(private.x_train, axis=0), y_train=None)
+
+
+def unwatched(original: Any) -> Any:
+    return contextlib.contextmanager(lambda self, probability, n_rows, draw: iter([draw()]))
+
+
+def by_share(share: float) -> Callable[[Any], Any]:
+    return lambda original: lambda std, *rest: original(share * std, *rest)
+
+
+def at_higher_rate(original: Any) -> Any:
+    return lambda scores, rate, words: original(scores, int(1.02 * rate), words)
+
+
 def hundredth(original: Any) -> Any:
     return lambda self, size: 0.01 * original(self, size)
 
@@ -438,9 +468,7 @@ FAULTS = (
     Fault("release", "uniforms of four bits", rng.SystemStream, "random", of_four_bits, OF_UNIFORMS),
     Fault("release", "words of four bits", *SYSTEM_WORDS, words_of_four_bits, OF_WORDS),
     Fault("release", "the same words in every draw", *SYSTEM_WORDS, repeated_words, OF_WORDS),
-    Fault(
-        "release", "whole noise a hundredth as large", gaussian, "rounded_gaussian", lambda f: lambda std, *rest: f(std / 100, *rest), WHOLE
-    ),
+    Fault("release", "whole noise a hundredth as large", gaussian, "rounded_gaussian", by_share(0.01), WHOLE),
     Fault("release", "normals that repeat after 4,096", *SYSTEM_NORMALS, from_a_pool, MANY),
     Fault("release", "the angle from the radius' uniforms", *SYSTEM_NORMALS, of_one_uniform, (*SCALED, "directions")),
     Fault("persons", "rows set apart leave others their persons", Persons, "at", of_first_rows, (SPLIT,)),
@@ -449,6 +477,12 @@ FAULTS = (
     Fault("selection", "half of the trials are priced", ledger, "best_of", of_half_of_the_trials, (TUNE,)),
     Fault("selection", "the price of half of the trials is stated", selection, "guarantee_of", at_half_of_the_trials, (TUNE,)),
     Fault("selection", "twice as many trials as the law draws", selection, "_trials", twice_as_many, (TUNE,)),
+    Fault("selection", "trials are scored on private rows", selection, "_score", on_private_rows, ("trials",)),
+    Fault("persons", "a paid choice prices one row of a person", choice, "_noise_of_choice", of_one_row, ("a person's choice",)),
+    Fault("post-processing", "clusters by distinct private rows", TRIM, "first_of_each_person", distinct, ("clusters",)),
+    Fault("ledger", "two releases from one sample", ledger.Ledger, "poisson", unwatched, ("sample",)),
+    Fault("release", "whole noise 5 % too small", gaussian, "rounded_gaussian", by_share(0.95), ("whole noise",)),
+    Fault("release", "a rate 2 % too high", EXPONENTIAL, "softmax_choice", at_higher_rate, ("choice",)),
 )
 
 
@@ -487,6 +521,9 @@ def caught_by_the_page(fault: Fault) -> bool:
 def _checks(fault: Fault, learner: str) -> list[tuple[str, Callable[[], None]]]:
     if learner in test_persons_and_tuning.CHECKS:
         return [(check.__name__, check) for check in test_persons_and_tuning.CHECKS[learner]]
+    if learner in CERTAIN:
+        check = CERTAIN[learner]
+        return [(check.__name__, check)]
     if learner in test_releases.SHAPES:
         return [("test_a_release_has_the_law_that_is_charged", test_releases.SHAPES[learner])]
     if learner in ONE_RELEASE:

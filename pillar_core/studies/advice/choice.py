@@ -132,7 +132,7 @@ def choose(
     for plan in trainings.values():
         refuse_more_than(rest * (1 - ROOM), plan, budget.relation)
     factor, most = 2.0 if budget.relation is NeighboringRelation.REPLACE_ONE else 1.0, alone.rows_per_person or 1
-    noise_multiplier = factor * most / (total * math.sqrt(SHARE))
+    noise_multiplier = _noise_of_choice(total, factor * most)
     identity = fingerprint("choice", noise_multiplier, [rows.fingerprint for rows in sides.values()])
     name, is_near, why = _choose_set(sides, noise_multiplier, Streams(seed, identity))
     record = run_many([trainings[name]], sides[name])[0]
@@ -151,6 +151,11 @@ def choose(
     reasons = (why, *rehearsal, price, free.held_words(first.held), *left_out)
     prediction = (first.accuracy, reasons, metric, first.middle, first.held)
     return Choice(name, backbone, record.method, record.settings, record, sides[name], *prediction)
+
+
+def _noise_of_choice(mu: float, moves: float) -> float:
+    """The noise multiplier of the sums for `SHARE` of μ², where a person moves them by so much."""
+    return moves / (mu * math.sqrt(SHARE))
 
 
 def _named(candidates: Mapping[str, Any] | Sequence[str]) -> Mapping[str, Any]:
