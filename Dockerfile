@@ -22,6 +22,6 @@ USER 10001
 VOLUME /cache
 EXPOSE 8501
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \
-    CMD ["python", "-c", "import urllib.request as u; u.urlopen('http://127.0.0.1:8501/_stcore/health', timeout=4)"]
+    CMD ["python", "-c", "import urllib.request as u; u.urlopen('http://127.0.0.1:8501/ready', timeout=4)"]
 ENTRYPOINT ["pillar-explorer", "--headless", "--bind", "0.0.0.0"]
 CMD ["--demo"]

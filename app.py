@@ -36,7 +36,8 @@ if __name__ == "__main__":
 else:
     from starlette.middleware import Middleware
 
-    from pages.frame import browser, door
+    from pages.frame import browser, door, shares
 
     door.check()
-    app = st.App(__file__, lifespan=warming.ahead, routes=[browser.plotly_route()], middleware=[Middleware(door.Door)])
+    routes = [browser.plotly_route(), shares.ready_route(door.place(door.READY))]
+    app = st.App(__file__, lifespan=warming.ahead, routes=routes, middleware=[Middleware(door.Door)])

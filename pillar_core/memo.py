@@ -43,9 +43,14 @@ class Memo:
             for key in list(filter(is_meant, self._entries)):
                 del self._entries[key]
 
-    def __contains__(self, key: Hashable) -> bool:
-        entry = self._entries.get(key)
-        return entry is not None and entry.is_made
+    def peek(self, key: Hashable, default: Any = None) -> Any:
+        """The entry under `key` where it is made, else `default`; never waits for who makes it."""
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None or not entry.is_made:
+                return default
+            self._entries.move_to_end(key)
+            return entry.value
 
 
 class _Entry:

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from pages.frame import local, memory
+from pages.frame import door, local, memory
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pillar_core.arrays import Array, Json
@@ -77,7 +77,7 @@ def plotly_route() -> Any:
         headers = {"cache-control": "public, max-age=31536000, immutable"}
         return Response(script(), media_type="text/javascript", headers=headers)
 
-    return Route("/".join(["", *filter(None, [st.get_option("server.baseUrlPath").strip("/")]), _LIBRARY]), send)
+    return Route(door.place(_LIBRARY), send)
 
 
 def moving_chart(

@@ -33,6 +33,8 @@ _HUB = b" https://huggingface.co"
 _OWN: deque[Address] = deque(maxlen=64)
 """Client ends of your own account, one object for each connection: the kernel takes 8 ms to list whose an end is."""
 _FOLDER = str(Path(__file__).resolve().parents[2]).encode()
+READY = "ready"
+"""Where an operator asks whether visitors can still compute."""
 _WAY = "Set PILLAR_TOKEN for the server, and open the address with ?token=... that it then prints."
 
 
@@ -49,6 +51,11 @@ def check() -> None:
         sys.stdout.write(f"\n  PILLAR explorer: http://{name}:{st.get_option('server.port')}/?token={quote(token, safe='')}\n")
 
 
+def place(name: str) -> str:
+    """Where the server has what is called so, below the path that a proxy may give it."""
+    return "/".join(["", *filter(None, [st.get_option("server.baseUrlPath").strip("/")]), name])
+
+
 class Door:
     """An ASGI wrapper that refuses requests that the mode does not allow, and framing by other origins, save a demo by its hub."""
 
@@ -56,7 +63,7 @@ class Door:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers as the app does, or says why not. The health check is for everybody."""
+        """Answers as the app does, or says why not. What operators ask, health and readiness, is for everybody."""
         kind, is_demo = scope["type"], mode.is_demo()
 
         async def answer(message: Scope) -> None:
@@ -73,7 +80,7 @@ class Door:
                 message = await receive()
             return message
 
-        if kind in ("http", "websocket") and not scope["path"].endswith("/_stcore/health"):
+        if kind in ("http", "websocket") and not scope["path"].endswith("/_stcore/health") and scope["path"] != place(READY):
             headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
             if (cookie := _new_cookie(scope)) is not None:
                 rest = [(name, value) for name, value in parse_qsl(scope["query_string"].decode("latin-1")) if name != "token"]

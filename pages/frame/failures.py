@@ -46,7 +46,8 @@ def note_refusal(title: str) -> Iterator[None]:
     try:
         yield
     except (PillarError, MemoryError, RuntimeError) as refusal:
-        session.note(f"{title}: {_words(refusal)}")
+        message = f"{title}: {_words(refusal)}"
+        session.surely(lambda: session.note(message))
 
 
 def _words(refusal: Exception) -> str:

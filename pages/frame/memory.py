@@ -8,7 +8,7 @@ import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Hashable
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar, cast
 
 import streamlit as st
 
@@ -21,6 +21,7 @@ T = TypeVar("T")
 FILES = "files"
 """Stands for all files that are looked at, where keys of sets stand for those."""
 MEMOS: list[Memo] = []
+_MISSING = object()
 
 
 def cache(
@@ -38,18 +39,16 @@ def cache(
 
         @functools.wraps(make)
         def read(*arguments: P.args, **named: P.kwargs) -> T:
-            def make_value() -> T:
-                with st.spinner(show_spinner) if show_spinner else contextlib.nullcontext():
-                    return make(*arguments, **named)
-
             inputs = (
                 tuple(None if is_left else item for item, is_left in zip(arguments, are_left, strict=False)),
                 tuple(sorted(named.items())),
             )
             sets = frozenset([FILES] if of_files else map(uploads.key_of, uploads.names_in(inputs)))
             key = sets, inputs if by is None else by(*arguments, **named)
-            with contextlib.nullcontext() if key in memo else shares.turn(is_asked=not is_free):
-                return memo.get(key, make_value)
+            if (held := memo.peek(key, _MISSING)) is not _MISSING:
+                return cast(T, held)
+            with shares.turn(is_asked=not is_free), st.spinner(show_spinner) if show_spinner else contextlib.nullcontext():
+                return memo.get(key, lambda: make(*arguments, **named))  # nothing of Streamlit between what was made and the memory
 
         return read
 

@@ -3,6 +3,7 @@
 import io
 import json
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -56,13 +57,16 @@ def at_work(settings: Settings) -> threading.Lock:
 
 def wait(settings: Settings) -> None:
     """Returns once no training of these rows is at work here: what is drawn then has its model."""
-    with st.spinner(_TRAINS), at_work(settings):
-        pass
+    with st.spinner(_TRAINS):
+        while at_work(settings).locked():
+            mode.session()  # here Streamlit ends a run whose visitor moved on or left
+            time.sleep(0.1)
 
 
 def latest_model(settings: Settings) -> tuple[RunRecord, SemiPrivateSplit] | None:
     """The model that was trained last on these private rows, and its split, if this process still has them."""
-    return _LATEST.get(key, lambda: None) if (key := _key(settings)) in _LATEST else None
+    model: tuple[RunRecord, SemiPrivateSplit] | None = _LATEST.peek(_key(settings))
+    return model
 
 
 def show(settings: Settings) -> None:

@@ -12,6 +12,7 @@ link brings is read by the control that claims it, or by nobody: it reaches no s
 import dataclasses
 import secrets
 import time
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 
@@ -156,6 +157,14 @@ def keep_widget(name: str, place: str = "") -> None:
     value = st.session_state[_WIDGET + place + name]
     if value is not None:
         change(**{name: value})
+
+
+def surely(keep: Callable[[], None]) -> None:
+    """Has `keep` keep something in the session, even where the visitor has moved on: that ends a run at one call of Streamlit alone."""
+    try:
+        keep()
+    finally:
+        keep()
 
 
 def note(message: str) -> None:

@@ -1,5 +1,8 @@
 """Computing for visitors of a demo: a bucket of seconds for each session and one for all, and as many at a time as there are cores.
 
+Streamlit ends a run of a page, with an exception, at whatever is asked of it. So what a run holds is held by `with` or given back by
+`finally`, and who waits looks again and again whether that has come.
+
 What computes goes through `memory`, which takes a turn for what it does not hold; what is kept elsewhere takes its `turn` itself.
 """
 
@@ -9,6 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import streamlit as st
 
@@ -18,7 +22,10 @@ from pillar_core.errors import UnsupportedError
 CORES = max(1, len(os.sched_getaffinity(0)))
 ALL = ""
 _REMEMBERED = 10_000
-_SLOTS, _THREAD = threading.BoundedSemaphore(CORES), threading.local()
+_LINE: list[threading.Thread] = []
+"""Who computes or waits to, in the order in which they came: the first, as many as there are cores, have their turn."""
+_MOVED, _LOOK = threading.Condition(), 0.2
+"""Said when somebody leaves the line; and how many seconds who waits goes without a look at Streamlit."""
 
 
 class Buckets:
@@ -84,23 +91,46 @@ def turn(*, is_asked: bool = True, session: str = "") -> Iterator[None]:
     """
     if is_asked:
         ask(session=session)
-    if not mode.binds() or getattr(_THREAD, "has_slot", False):
+    run = threading.current_thread()
+    if not mode.binds() or run in _LINE:
         yield
         return
     session = session or mode.session()
-    if not _SLOTS.acquire(blocking=False):
-        with st.spinner("Others are computing: your turn comes next …"):
-            _SLOTS.acquire()
+    with _MOVED:
+        _LINE.append(run)
     started = time.thread_time()
     try:
+        if not _has_turn(run, 0):
+            with st.spinner("Others are computing: your turn comes next …"):
+                while not _has_turn(run, _LOOK):
+                    mode.session()  # here Streamlit ends a run whose visitor moved on or left, and its place goes to the next
         if is_asked:
             ask(session=session)  # again: what was left when the wait began, another page may have used
-        _THREAD.has_slot = True
         yield
     finally:
-        _THREAD.has_slot = False
-        _SLOTS.release()
+        with _MOVED:
+            _LINE.remove(run)
+            _MOVED.notify_all()
         BUCKETS.spend(session, time.thread_time() - started)
+
+
+def _has_turn(run: threading.Thread, seconds: float) -> bool:
+    """Whether its turn comes within so many seconds."""
+    with _MOVED:
+        return _MOVED.wait_for(lambda: run in _LINE[:CORES], seconds)
+
+
+def ready_route(path: str) -> Any:
+    """The server's answer to an operator: 200 while every turn belongs to a run that goes on, however long it computes; else 503."""
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+    async def answer(_: Any) -> Any:
+        lost = sum(not run.is_alive() for run in list(_LINE))
+        words = f"Runs that have ended and still have a turn to compute: {lost}. Start the server anew." if lost else "ready"
+        return Response(f"{words}\n", 503 if lost else 200, {"cache-control": "no-store"}, "text/plain")
+
+    return Route(path, answer)
 
 
 def charge(make: Callable[[], bytes]) -> Callable[[], bytes]:

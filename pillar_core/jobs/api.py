@@ -111,9 +111,11 @@ def cancel(job_id: str) -> bool:
         job.cancel_flag.touch(mode=0o600)
         descriptor = folder.try_lock()
         if descriptor is not None:
-            job.dequeue()
-            job.write(dataclasses.replace(current, state="cancelled", finished=time.time(), message=""))
-            os.close(descriptor)
+            try:
+                job.dequeue()
+                job.write(dataclasses.replace(current, state="cancelled", finished=time.time(), message=""))
+            finally:  # a full disk, say: with the lock held on no jobs process would start again
+                os.close(descriptor)
     return True
 
 

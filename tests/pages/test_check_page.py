@@ -2,13 +2,20 @@
 
 import io
 import re
+import types
 import zipfile
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
+from streamlit.runtime.scriptrunner import StopException
 
 import pillar_core as pc
 from page_reading import Start, metric, words
+from pages.frame import failures, local, session
+from pages.parts.check import views
+from pillar_core.errors import DataError
 from pillar_core.runs.models import model_bytes
 
 SCRIPT = """
@@ -69,3 +76,31 @@ def test_a_models_zip_is_read_for_what_it_states(start: Start) -> None:
     assert "more.py was added" in app.error[0].value
     app.file_uploader(key="check-model").set_value([("model.zip", b"PK", "application/zip")]).run()
     assert "no model" in words(app)
+
+
+def test_what_was_paid_for_or_refused_is_said_although_the_visitor_moved_on_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Streamlit ended the callback at its next call, after the test: its ε was spent, and nobody saw what it bought."""
+    kept: list[str] = []
+    moved = [False]
+
+    def test(*_: Any, **__: Any) -> Any:
+        moved[0] = True
+        return types.SimpleNamespace(text="81 % at ε = 1")
+
+    def keep(*said: str) -> None:
+        if moved[0]:
+            moved[0] = False
+            raise StopException
+        kept.append(said[-1])
+
+    monkeypatch.setattr(local, "put", keep)
+    monkeypatch.setattr(session, "note", keep)
+    monkeypatch.setattr(views, "load_model", lambda file: file)
+    monkeypatch.setattr(pc, "private_test", test)
+    with pytest.raises(StopException):
+        views._spend(None, types.SimpleNamespace(name="rows.csv", getvalue=lambda: b"a,b"), {})
+    assert kept == ["", "81 % at ε = 1"]
+    moved[0] = True
+    with pytest.raises(StopException), failures.note_refusal("Nothing was spent"):
+        raise DataError("these rows have no labels.")
+    assert kept[2:] == ["Nothing was spent: these rows have no labels."]

@@ -1,11 +1,19 @@
 """Computing for visitors of a demo: buckets that fill again with time, slots, and what a visitor is told."""
 
+import asyncio
+import contextlib
 import re
 import threading
+import time
+import traceback
+from collections.abc import Iterator
 from pathlib import Path
 
 import plotly.graph_objects as go
 import pytest
+import streamlit as st
+from streamlit.runtime.scriptrunner import StopException
+from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 
 from page_reading import Start, words
 from pages.frame import exports, memory, shares
@@ -22,6 +30,7 @@ FREE_VIEWS = ("theory-view:theorems",)
 WITH_VIEWS = ("accounting", "evidence", "geometry", "theory")
 SOLVED = {"accounting": ";accounting-from:epsilon"}
 """The start from which a view computes anything."""
+SOLVED_VIEW = f"accounting-view:{next(iter(CONTROLS['accounting-view']['options']))}{SOLVED['accounting']}"
 FREE = {
     "core": ["_features", "_raw", "_rule_k", "_specs_by_key", "class_counts", "hero_table", "public_map", "run", "spectrum", "split"],
     "browser": ["_json"],
@@ -73,7 +82,7 @@ def test_a_bucket_is_spent_and_fills_again_and_all_sessions_share_one(monkeypatc
 def test_as_many_compute_at_a_time_as_there_are_slots_and_each_pays(visitor: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each asked before it waited: ten tabs computed 30 s each from a share of 60."""
     seconds = threading.local()
-    monkeypatch.setattr(shares, "_SLOTS", threading.BoundedSemaphore(1))
+    monkeypatch.setattr(shares, "CORES", 1)
     monkeypatch.setattr(shares.time, "thread_time", lambda: getattr(seconds, "now", 0.0))
     inside, at_once, refused = [0], set[int](), list[str]()
 
@@ -100,6 +109,171 @@ def test_as_many_compute_at_a_time_as_there_are_slots_and_each_pays(visitor: str
         shares.ask(session="new")
 
 
+@contextlib.contextmanager
+def one_computes() -> Iterator[None]:
+    """Meanwhile another thread has the one turn, and keeps it until the block ends."""
+    begun, ended = threading.Event(), threading.Event()
+
+    def compute() -> None:
+        with shares.turn():
+            begun.set()
+            ended.wait()
+
+    thread = threading.Thread(target=compute)
+    thread.start()
+    begun.wait()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def test_who_waits_for_a_turn_and_moves_on_or_leaves_holds_no_place(visitor: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The turn was taken inside a spinner, and Streamlit ended the run as the spinner went: nobody ever got that turn again."""
+    monkeypatch.setattr(shares, "CORES", 1)
+    outcomes: list[str] = []
+
+    @contextlib.contextmanager
+    def spinner(_: str) -> Iterator[None]:
+        yield
+        raise StopException
+
+    def wait() -> None:
+        try:
+            with shares.turn():
+                outcomes.append("a turn")
+        except StopException:
+            outcomes.append("ended")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(st, "spinner", spinner)
+        waiter = threading.Thread(target=wait)
+        with one_computes():
+            waiter.start()
+            while waiter not in shares._LINE:
+                time.sleep(0.001)
+        waiter.join()
+    assert (outcomes, shares._LINE) == (["ended"], []), "as its turn came"
+
+    def left() -> str:
+        if waiter in shares._LINE and threading.current_thread() is waiter:
+            raise StopException
+        return visitor
+
+    monkeypatch.setattr(mode._Server, "session", staticmethod(left))
+    waiter = threading.Thread(target=wait)
+    with one_computes():
+        waiter.start()
+        waiter.join()
+        assert (outcomes, len(shares._LINE)) == (["ended"] * 2, 1), "while another computed on"
+    wait()
+    assert outcomes[2:] == ["a turn"]
+
+
+def test_what_was_made_is_kept_when_streamlit_ends_the_run_at_that_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was thrown away as its spinner went: who moved on at once had the same model trained again and again."""
+    made: list[int] = []
+
+    @contextlib.contextmanager
+    def spinner(_: str) -> Iterator[None]:
+        yield
+        raise StopException
+
+    @memory.cache(max_entries=4, show_spinner="Training …")
+    def train(k: int) -> int:
+        made.append(k)
+        return k
+
+    monkeypatch.setattr(st, "spinner", spinner)
+    with pytest.raises(StopException):
+        train(3)
+    assert (train(3), made) == (3, [3])
+
+
+def test_turns_come_in_the_order_in_which_they_were_asked_for(visitor: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shares, "CORES", 1)
+    order: list[int] = []
+
+    def ask(number: int) -> None:
+        with shares.turn():
+            order.append(number)
+
+    waiters = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
+    with one_computes():
+        for waiter in waiters:
+            waiter.start()
+            while waiter not in shares._LINE:
+                time.sleep(0.001)
+    for waiter in waiters:
+        waiter.join()
+    assert order == [*range(8)]
+
+
+@pytest.mark.parametrize(("page", "link"), [("explore", {}), ("runs", {"runs": "view:plan"}), ("accounting", {"controls": SOLVED_VIEW})])
+def test_a_run_of_a_page_that_ends_at_any_call_of_streamlit_gives_back_all_that_it_held(
+    public: None, start: Start, monkeypatch: pytest.MonkeyPatch, page: str, link: dict[str, str]
+) -> None:
+    """Each visit ends at a place of the code that asked Streamlit something while the visit had a turn, and at which none ended before."""
+    places: set[tuple[str, int]] = set()
+    looks, has_turn, handle = [0], shares._has_turn, ScriptRunner._maybe_handle_execution_control_request
+
+    def look(run: threading.Thread, seconds: float) -> bool:
+        looks[0] += 1
+        return looks[0] > 2 and has_turn(run, seconds)
+
+    def end_once(runner: ScriptRunner) -> None:
+        handle(runner)
+        if runner._execing and threading.current_thread() in shares._LINE:
+            frames = (frame for frame, _ in traceback.walk_stack(None) if str(PAGES) in frame.f_code.co_filename)
+            place = next((Path(frame.f_code.co_filename).name, frame.f_lasti) for frame in frames)  # a block's end has its begin's line
+            if place not in places:
+                places.add(place)
+                raise StopException
+
+    monkeypatch.setattr(shares, "_has_turn", look)
+    monkeypatch.setattr(ScriptRunner, "_maybe_handle_execution_control_request", end_once)
+    count = -1
+    while len(places) > count:
+        count, looks[0] = len(places), 0
+        start(page, **link)
+        assert shares._LINE == []
+        for memo in memory.MEMOS:
+            for entry in memo._entries.values():
+                assert entry.lock.acquire(blocking=False)
+                entry.lock.release()
+    files = [file for file, _ in places]
+    assert files.count("shares.py") >= 2, "as a wait for a turn begins and ends"
+    assert "session.py" in files, "and meanwhile"
+
+
+def test_pages_hold_locks_by_blocks_alone_and_wait_for_nothing_without_end() -> None:
+    """What is taken by hand stays taken when Streamlit ends the run before it is given back."""
+    assert not {
+        f"{path.name}: {found}"
+        for path in PAGES.rglob("*.py")
+        for found in re.findall(r"\.(?:acquire|release|join|result|wait)\(\)|Semaphore|flock", path.read_text())
+    } - {"failures.py: .wait()"}, "an import of torch, which ends"
+
+
+def test_an_operator_learns_of_a_turn_that_no_living_run_has(visitor: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    route = shares.ready_route("/ready")
+    monkeypatch.setattr(shares, "CORES", 1)
+
+    def ask() -> tuple[int, str]:
+        answer = asyncio.run(route.endpoint(None))
+        return answer.status_code, answer.body.decode()
+
+    assert ask() == (200, "ready\n")
+    with one_computes():
+        assert ask() == (200, "ready\n"), "however long it takes"
+    ended = threading.Thread(target=lambda: None)
+    ended.start()
+    ended.join()
+    monkeypatch.setattr(shares, "_LINE", [ended])
+    assert ask() == (503, "Runs that have ended and still have a turn to compute: 1. Start the server anew.\n")
+
+
 def test_what_is_held_is_given_without_a_turn_and_what_is_new_takes_one_before_any_lock(visitor: str) -> None:
     @memory.cache(max_entries=4)
     def inner(x: int) -> int:
@@ -111,7 +285,7 @@ def test_what_is_held_is_given_without_a_turn_and_what_is_new_takes_one_before_a
 
     @memory.cache(max_entries=4, is_free=True)
     def rows(x: int) -> int:
-        assert shares._THREAD.has_slot
+        assert threading.current_thread() in shares._LINE
         return x
 
     @memory.cache(max_entries=4, is_free=True)

@@ -97,7 +97,7 @@ def test_other_accounts_of_the_machine_stay_out_but_for_root_and_the_health_chec
         lists["tcp"].write_text(head + ("" if of_six else line.format(local=local, account=account, inode=inode)))
         lists["tcp6"].write_text(head + (line.format(local=local, account=account, inode=inode) if of_six else ""))
         assert status(((*ends[0],), ends[1]), HOST) == expected, (local, account, inode)
-        assert status(ends, HOST, path="/pillar/_stcore/health") == 200
+        assert status(ends, HOST, path="/pillar/_stcore/health") == status(ends, HOST, path="/ready") == 200
     for path in lists.values():
         path.unlink()
     assert status(ends, HOST) == 200, "a system without such lists"
@@ -107,11 +107,18 @@ def test_other_accounts_of_the_machine_stay_out_but_for_root_and_the_health_chec
     assert status((("192.0.2.1", 5), ends[1]), HOST) == 403
 
 
+def test_readiness_lies_where_the_app_does(connection: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(st, "get_option", {"server.baseUrlPath": "/pillar/", "server.corsAllowedOrigins": ()}.get)
+    monkeypatch.setenv(mode.TOKEN, "x")
+    assert [status(connection, HOST, path=path) for path in ("/pillar/ready", "/ready")] == [200, 403]
+
+
 def test_a_token_opens_the_app_from_everywhere_and_a_cookie_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(mode.TOKEN, "open sésame")
     afar, host = (("192.0.2.1", 5), ("192.0.2.2", 8501)), ("host", "lab.example.org:8501")
     assert status(afar, host) == status(afar, host, query="token=else&k=3") == status(afar, host, ("cookie", "a=b; c")) == 403
-    assert status(afar, host, path="/_stcore/health") == 200
+    assert status(afar, host, path="/_stcore/health") == status(afar, host, path="/ready") == 200
+    assert status(afar, host, path="/explore/ready") == 403
     start = answer("http", afar, host, query="data=digits&token=open+s%C3%A9same")[0]
     headers = dict(start["headers"])
     assert (start["status"], headers[b"location"]) == (303, b"?data=digits")

@@ -12,7 +12,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, failures, local, memory, odds, plain
+from pages.frame import badges, failures, local, memory, odds, plain, session
 from pages.parts.answer import model
 from pillar_core import mode
 from pillar_core.numerics import round_up
@@ -63,7 +63,8 @@ def _spend(file: Any, rows: Any, request: dict[str, Any]) -> None:
     with failures.note_refusal("Nothing was spent"), tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / Path(rows.name).name
         place.write_bytes(rows.getvalue())
-        local.put("check-words", pc.private_test(load_model(file), place, seed=None, **request).text)
+        text = pc.private_test(load_model(file), place, seed=None, **request).text
+        session.surely(lambda: local.put("check-words", text))
 
 
 _LABELS = {name: field.label for name, field in check.FIELDS.items()}

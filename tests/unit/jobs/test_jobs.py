@@ -536,6 +536,19 @@ def test_workers_that_do_not_end_in_time_hold_no_lock(still: Path, monkeypatch: 
     os.close(lock)
 
 
+def test_a_disk_that_refuses_a_cancellation_leaves_no_lock_behind(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def write(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    job = put(still, "queued")
+    monkeypatch.setattr(Job, "write", write)
+    with pytest.raises(OSError, match="No space"):
+        jobs.cancel(job.job_id)
+    lock = Folder(still).try_lock()
+    assert lock is not None, "no jobs process would ever start again"
+    os.close(lock)
+
+
 def test_another_scheduler_is_refused_while_the_jobs_process_lives(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PILLAR_SCHEDULER", "")
     put(still, "done")
