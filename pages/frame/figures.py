@@ -76,9 +76,9 @@ def show_figure(
     base, runs: the name of a figure that stays while the traces `runs` move over it (see `browser.moving_chart`).
     """
     with st.container(key=f"figure-{info.name}", border=True):
-        is_narrow = theme.is_narrow()
+        is_narrow = theme.is_narrow(theme.TABLET)
         config = _CONFIG | {
-            "displayModeBar": False if is_narrow else "hover",
+            "displayModeBar": False if theme.is_narrow() else "hover",
             "toImageButtonOptions": {"format": "svg", "filename": info.name},
         }
         shared: dict[str, Any] = {"key": info.chart, "alt": figure.layout.meta["alt"], "config": config}

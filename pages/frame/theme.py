@@ -9,34 +9,39 @@ from pillar_core.plots import Mode
 from pillar_core.plots.theme import INK
 
 _SCRIPT = Path(__file__).with_name("window.js").read_text(encoding="utf-8")
-_NARROW = "window.narrow"
+_WIDTH = "window.width"
+PHONE, TABLET = 640, 900
+"""Widths of windows, in CSS pixels: up to the first a page is laid out for a phone, up to the second its figures are."""
 
 ICON = str(Path(__file__).with_name("icon.svg"))
 """The browser tab's icon: a file of ours, because Streamlit's named icons are fetched from a public server."""
 
 _STYLE = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
+for _colour in ("accent", "surface"):
+    _STYLE = _STYLE.replace(_colour.upper(), f"light-dark({getattr(INK['light'], _colour)}, {getattr(INK['dark'], _colour)})")
 
 
 def apply() -> Any:
     """Adds the styling to the page, and returns the place for `measure`."""
-    st.html(f"<style>{_STYLE.replace('ACCENT', INK[mode()].accent).replace('SURFACE', INK[mode()].surface)}</style>")
+    st.html(f"<style>{_STYLE}</style>")
     return st.container(key="window-place")
 
 
 def measure(place: Any) -> None:
-    """Asks the browser whether the window is narrow; last in a run, because its rerun would end a run under way."""
+    """Asks the browser for the window's width and mode; last in a run, because its rerun would end a run under way."""
     with place:
         window = st.components.v2.component("pillar_window", js=_SCRIPT, isolate_styles=False)
-        window(key="window", data={"narrow": is_narrow()}, default={"narrow": False}, on_narrow_change=_keep_narrow, height=0)
+        data = {"steps": [PHONE, TABLET], "width": st.session_state.get(_WIDTH, 0), "mode": mode()}
+        window(key="window", data=data, default={"width": 0}, on_width_change=_keep_width, height=0)
 
 
-def _keep_narrow() -> None:
-    st.session_state[_NARROW] = bool(st.session_state["window"].narrow)
+def _keep_width() -> None:
+    st.session_state[_WIDTH] = int(st.session_state["window"].width)
 
 
-def is_narrow() -> bool:
-    """Whether the browser's window is as narrow as a phone's; a session's first run takes it for wide."""
-    return bool(st.session_state.get(_NARROW, False))
+def is_narrow(most: int = PHONE) -> bool:
+    """Whether the browser's window has at most this width, PHONE or TABLET; a session's first run takes it for wide."""
+    return 0 < st.session_state.get(_WIDTH, 0) <= most
 
 
 def mode() -> Mode:

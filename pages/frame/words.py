@@ -37,7 +37,7 @@ def metrics(name: str, numbers: Mapping[str, str], /, **fields: object) -> None:
     """Draws numbers side by side, each with label and hint; fields fill the gaps of both."""
     for column, (key, value) in zip(st.columns(len(numbers)), numbers.items(), strict=True):
         label, hint = (text.format_map(fields) for text in WORDS["metrics"][name][key])
-        column.metric(label, value, help=hint, border=True)
+        column.metric(label, value, help=hint, border=True, height="stretch")
 
 
 def columns(name: str) -> dict[str, Any]:

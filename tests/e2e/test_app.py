@@ -13,6 +13,7 @@ import pandas as pd
 
 from e2e.browser import expect, expect_in_link, expect_no_error, metric, move, opened, settled, until
 from pillar_core import plots
+from pillar_core.plots.theme import INK
 
 SMALL = "data=digits&epsilon=1"
 
@@ -122,6 +123,62 @@ FITS = """() => [...document.querySelectorAll(".js-plotly-plot")].every((plot) =
 })"""
 NARROW = "() => document.querySelector('[data-testid=\"stMain\"]').scrollWidth <= window.innerWidth"
 
+WHOLE = """() => [...document.querySelectorAll(".js-plotly-plot")].every((plot) => {
+  const frame = plot.querySelector(".main-svg").getBoundingClientRect();
+  const boxes = [...plot.querySelectorAll("svg text")].map((text) => text.getBoundingClientRect()).filter(({ width }) => width);
+  return boxes.every(({ left, right }) => left >= frame.left - 1 && right <= frame.right + 1);
+})"""
+"""Whether no text of a figure is cut at its left or right."""
+REACHED = """(count) => {
+  const links = [...document.querySelectorAll(".st-key-places a, .st-key-members a")];
+  return links.length === count && links.every((link) => {
+    const { x, y, width, height } = link.getBoundingClientRect(), line = parseFloat(getComputedStyle(link.querySelector("p")).lineHeight);
+    return link.contains(document.elementFromPoint(x + width / 2, y + height / 2)) && link.querySelector("p").offsetHeight < 1.5 * line;
+  });
+}"""
+"""Whether so many links of the menu are each in one line, and take a click at their middle."""
+READABLE = """() => [...document.querySelectorAll('[data-testid="stMetricLabel"] p, [data-testid="stMetricValue"] *')].every(
+  (text) => text.scrollWidth <= text.clientWidth + 1 || getComputedStyle(text).overflow === "visible")"""
+"""Whether no number and no label of one is cut."""
+
+
+def test_every_place_is_in_reach_at_every_width_and_a_page_without_controls_has_no_sidebar(page: Any, address: str) -> None:
+    """At 200 % zoom a window of 1440 pixels has 720."""
+    opened(page, f"{address}/explore?{SMALL}&k=3")
+    for width in (1440, 1024, 900, 899, 769, 768, 720, 641, 640, 360):
+        page.set_viewport_size({"width": width, "height": 900})
+        for condition in (REACHED, READABLE, NARROW):
+            until(page, condition, 10)
+    page.set_viewport_size({"width": 1024, "height": 900})
+    sidebar = page.get_by_test_id("stSidebar")
+    sidebar.hover()
+    page.get_by_role("button", name="Collapse sidebar").click()
+    page.get_by_role("button", name="Expand sidebar").wait_for()
+    until(page, REACHED, 10)
+    page.get_by_role("button", name="Expand sidebar").click()
+    expect(sidebar.get_by_role("slider", name="ε, privacy budget")).to_be_visible()
+    page.get_by_role("link", name="Public data", exact=True).click()
+    page.get_by_text("Which public data should I use?").wait_for()
+    settled(page)
+    expect(sidebar).to_be_hidden()
+    expect(page.get_by_role("button", name="Expand sidebar")).to_be_hidden()
+    assert page.get_by_test_id("stMain").bounding_box()["x"] == 0
+
+
+def test_bar_and_figures_follow_the_browser_from_light_to_dark(page: Any, address: str) -> None:
+    opened(page, f"{address}/explore?{SMALL}&k=3")
+    for mode in ("dark", "light"):
+        page.emulate_media(color_scheme=mode)
+        ink = INK[mode]
+        expect(page.locator(".st-key-navigation")).to_have_css("background-color", rgb(ink.surface))
+        expect(page.locator(".st-key-chart-accuracy_against_k .gtitle")).to_have_css("fill", rgb(ink.text))
+        settled(page)
+
+
+def rgb(colour: str) -> str:
+    """A colour #rrggbb as browsers say it."""
+    return f"rgb({', '.join(str(part) for part in bytes.fromhex(colour[1:]))})"
+
 
 def test_everything_fits_the_window_no_two_labels_collide_and_no_other_server_is_asked(page: Any, address: str) -> None:
     asked: list[str] = []
@@ -133,7 +190,7 @@ def test_everything_fits_the_window_no_two_labels_collide_and_no_other_server_is
         for width in widths:
             page.set_viewport_size({"width": width, "height": 844})
             settled(page)
-            for condition in (FITS, f"() => ({COLLIDING})().length === 0", NARROW):  # Plotly draws anew for each width
+            for condition in (FITS, WHOLE, f"() => ({COLLIDING})().length === 0", NARROW):  # Plotly draws anew for each width
                 until(page, condition)
         widths.reverse()
     page.set_viewport_size({"width": 390, "height": 844})
