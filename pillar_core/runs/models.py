@@ -208,7 +208,8 @@ def _use() -> str:
     lines = Path(transform.__file__).read_text(encoding="utf-8")
     body = "import dataclasses\nimport math\n\nArray, DataError = np.ndarray, ValueError\n" + lines[lines.index("CHUNK_ROWS") :]
     gaps = "".join(f"{name} = frozenset({sorted(getattr(cells, name))!r})\n" for name in ("GAPS", "GAPS_OF_WORDS"))
-    source = source.replace("from pillar_core.data.cells import GAPS, GAPS_OF_WORDS\n", gaps)
+    gaps += f"NUMBER = re.compile({cells.NUMBER.pattern!r})\n"
+    source = source.replace("from pillar_core.data.cells import GAPS, GAPS_OF_WORDS, NUMBER\n", gaps)
     source = source.replace("from pillar_core.data.parts import IMAGE_ENDINGS\n", f"IMAGE_ENDINGS = {IMAGE_ENDINGS!r}\n")
     source = source.replace("from pillar_core.data.tables import LABEL_NAMES\n", f"LABEL_NAMES = {LABEL_NAMES!r}\n")
     source = source.replace("from pillar_core.errors import DataError\n", "")
