@@ -24,7 +24,7 @@ import pillar_core as pc
 from pillar_core import rng
 from pillar_core.__main__ import main
 from pillar_core.backbones import efficientnet_lite0
-from pillar_core.errors import DataError, SettingError, UnsupportedError
+from pillar_core.errors import DataError, UnsupportedError
 from pillar_core.runs import loaded, use
 from pillar_core.types import Dataset
 
@@ -160,14 +160,12 @@ def test_a_gap_at_any_place_of_any_column_of_numbers_is_filled_alike(tables, tmp
     assert "1 of 'whole'" in done.stderr
 
 
-def test_the_card_holds_declared_values_alone_and_a_model_needs_classes_or_a_split(tables, tmp_path):
+def test_the_card_holds_declared_values_alone(tables):
     form = pc.load_model(tables[1]).card["input"]["recipe"]
     assert form["person"] is None
     assert form["columns"][0] == {"name": "age", "kind": "numbers", "categories": None, "fill": 50.0, "low": 0.0, "high": 100.0}
     assert "rows_per_person" not in form
     assert pc.load_model(tables[1]).card["public_set"] == {"name": "", "rows": 64, "content": None, "fraction": 0.2, "per_class": None}
-    with pytest.raises(SettingError, match="split"):
-        pc.save_model(tables[3], tmp_path / "model.zip")
 
 
 @pytest.mark.parametrize("options", [("--threshold", "0.9"), ("--threshold", "0.9", "--positive", "=yes")])
