@@ -71,11 +71,12 @@ __all__ = sorted(_PLACES.keys() - {"__version__"})
 def __getattr__(name: str) -> object:
     if name not in _PLACES:
         raise AttributeError(f"module 'pillar_core' has no attribute {name!r}")
+    from pillar_core.checks import guarded
     from pillar_core.deferred import import_whole
 
     module, attribute = _PLACES[name]
     source = import_whole(f"pillar_core.{module}")
-    globals()[name] = value = getattr(source, attribute) if attribute else source
+    globals()[name] = value = guarded(getattr(source, attribute), __name__, name) if attribute else source
     return value
 
 

@@ -5,7 +5,7 @@ import enum
 import math
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -189,6 +189,8 @@ class Dataset:
     `texts`: how each train row and then each test row begins, where a text became its numbers. `recipe`: see `FeatureSet`.
     """
 
+    how: ClassVar[str] = "pc.load_dataset and pc.load_images give one"
+    """For messages, as in the classes below: what it is, or how to get one."""
     name: str
     x_train: Array
     y_train: Array | None
@@ -247,6 +249,7 @@ class FeatureSet:
     is part of the fingerprint.
     """
 
+    how: ClassVar[str] = "pc.load_features gives one"
     x_train: Array
     y_train: Array | None
     x_test: Array | None
@@ -308,6 +311,7 @@ class FeatureSet:
 class PublicFacts:
     """What a cost may depend on: all of it public. n_private is nominal: one example more or less leaves it."""
 
+    how: ClassVar[str] = "split.facts"
     n_private: int
     n_public: int
     d: int
@@ -394,6 +398,7 @@ class RunSpec:
 class RunRecord:
     """One finished run. `metrics` are fractions on test rows, a non-private release of them; None without test rows."""
 
+    how: ClassVar[str] = 'record = pc.run("pillar", split, epsilon=2)'
     method: str
     settings: Values
     guarantee: Guarantee
@@ -430,6 +435,7 @@ class SemiPrivateSplit:
     text of each public row begins, where texts became numbers.
     """
 
+    how: ClassVar[str] = "which says what rows are private and public: split = pc.split(data, public_fraction=0.1)"
     features: FeatureSet
     private: Array
     validation: Array

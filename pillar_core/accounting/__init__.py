@@ -38,4 +38,4 @@ for _accountant in (auto.AUTO, pillar.PILLAR, pld.PRV, pld.PLD, rdp.RDP, rdp.OPA
 for _accountant in (gaussian_dp.GDP, gaussian_dp.ANALYTIC_GAUSSIAN, basic.BASIC):
     ACCOUNTANTS.register(_accountant)
 
-__all__ = checks.public_names(__name__)
+__all__ = checks.guarded_names(__name__)

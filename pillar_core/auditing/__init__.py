@@ -11,4 +11,4 @@ from pillar_core.auditing.trajectory import HeadRows, ReleaseTape, canary_scores
 claims, sabotage = hypothesis_test, fault_injection  # their public names
 Rows = HeadRows
 
-__all__ = checks.public_names(__name__)
+__all__ = checks.guarded_names(__name__)

@@ -27,10 +27,12 @@ SENTINELS = (-999.0, -9999.0, -99.0, 999.0, 9999.0, 99999.0)
 NEARLY_ALL, LONGEST_SIGN = 0.9, 3
 """Share of cells with a unit that makes it the column's; longer units than so many letters have a plural."""
 _CURRENCY = r"(?:[$€£¥₹]|EUR|USD|GBP|CHF|JPY|SEK|NOK|DKK|PLN)"
-_ADORNED = re.compile(rf"([+-]?)(?:{_CURRENCY}\s*)?([^%]*?)(?:\s*(?:{_CURRENCY}|(%)))?")
-_WITH_UNIT = re.compile(r"([+-]?[.,]?\d(?:[\d.,'’ \u00a0\u2009\u202f]*\d)?)\s*((?:[^\W\d_]|[°µ])[^\W\d_²³°/.^]*[²³\w°/.^]*)")
+_ADORNED = re.compile(rf"([+-]?)(?:{_CURRENCY})?([^%]*?)(?:{_CURRENCY}|(%))?")
+_WITH_UNIT = re.compile(r"([+-]?[.,]?\d(?:[\d.,'’ \u00a0\u2009\u202f]*\d)?)\s*((?:[^\W\d_]|[°µ])[²³\w°/.^]*)")
 """A number and a word behind it."""
 _GROUPS = re.compile(r"(?<=\d)[ '’\u00a0\u2009\u202f](?=\d{3}(?!\d))")
+NUMBER = re.compile(r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+"""A plain number, each in one way: of a pattern that has two, a repetition takes for ever."""
 _POINT = re.compile(r"[+-]?(?:\d+|\d{1,3}(?:,\d{3})+)?(?:\.\d*)?(?:[eE][+-]?\d+)?")
 _UNCERTAIN = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})?")
 """A cell whose point may stand between thousands."""

@@ -42,7 +42,6 @@ SOON_DONE = 20_000
 _PROGRESS: ContextVar[Callable[[], Progress] | None] = ContextVar("what tells how many texts have become numbers", default=None)
 FEWEST_NAMES = 10
 """More words than these, each of which occurs once, name something."""
-_PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -400,7 +399,7 @@ def _words(column: pd.Series, categories: Sequence[str] = ()) -> Array:
     """(n,) objects: the words of a column, "" where there is none; a number as the categories write it."""
     codes, values = distinct_of(column)
     words = ["" if missing else str(value).strip() for value, missing in zip(values, values.isna(), strict=True)]
-    numbers = {float(category): category for category in categories if _PLAIN.fullmatch(category)}
-    words = [numbers.get(float(word), word) if word not in categories and _PLAIN.fullmatch(word) else word for word in words]
+    numbers = {float(category): category for category in categories if cells.NUMBER.fullmatch(category)}
+    words = [numbers.get(float(word), word) if word not in categories and cells.NUMBER.fullmatch(word) else word for word in words]
     words = ["" if word.lower() in cells.GAPS_OF_WORDS else word for word in words]
     return np.array(words, dtype=object)[codes]

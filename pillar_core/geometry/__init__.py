@@ -33,4 +33,4 @@ from pillar_core.geometry.separators import (
     xi_table,
 )
 
-__all__ = checks.public_names(__name__)
+__all__ = checks.guarded_names(__name__)

@@ -173,8 +173,8 @@ def spectrum(basis: Basis) -> "pd.DataFrame":
 
 def spectrum_of(eigenvalues: Array) -> "pd.DataFrame":
     """The same table from (r,) eigenvalues, falling and at least 0."""
-    values = np.asarray(eigenvalues, dtype=np.float64)
-    if values.ndim != 1 or not len(values) or not (values >= 0).all() or not values[0] > 0 or (np.diff(values) > 0).any():
+    values = checks.arrays("r", eigenvalues=eigenvalues)[0].astype(np.float64)
+    if not (values >= 0).all() or not values[0] > 0 or (np.diff(values) > 0).any():
         raise SettingError("eigenvalues must be at least 0 and falling, the first above 0.")
     total, running = values.sum(), np.cumsum(values)
     return pd.DataFrame(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pillar_core import checks, rng
+from pillar_core import rng
 from pillar_core.arrays import Array
 from pillar_core.errors import DataError, SettingError
 from pillar_core.splits.basis import moments
@@ -58,7 +58,6 @@ def rows_of(data: FeatureSet | SemiPrivateSplit) -> Rows:
 
     Raises DataError: no labels, or fewer than two classes with rows.
     """
-    checks.of(FeatureSet | SemiPrivateSplit, data=data)
     if isinstance(data, SemiPrivateSplit):
         features, picked = data.features, data.private
         x = features.x_train[picked]

@@ -5,4 +5,4 @@ from pillar_core.jobs.api import cancel, find, result, retry, spec, status, stop
 from pillar_core.jobs.kind import JOB_KINDS, JobKind
 from pillar_core.jobs.state import JobStatus
 
-__all__ = checks.public_names(__name__)
+__all__ = checks.guarded_names(__name__)

@@ -40,4 +40,4 @@ from pillar_core.plots.screening import (
 from pillar_core.plots.theme import Mode, epsilon_colour, epsilon_label, epsilon_value, in_order, method_style, pin_colour
 from pillar_core.plots.theory import choice_errors, component_graph, component_table, mixture_errors, rates, rows_against_dimension
 
-__all__ = checks.public_names(__name__)
+__all__ = checks.guarded_names(__name__)

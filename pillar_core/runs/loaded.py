@@ -21,7 +21,7 @@ from pillar_core.data.npz import UNREADABLE
 from pillar_core.data.parts import place_of
 from pillar_core.data.wording import join
 from pillar_core.engine import LinearClassifier
-from pillar_core.errors import DataError, SettingError
+from pillar_core.errors import DataError, SettingError, shown
 from pillar_core.methods.parts.deep.classifier import Design, NetworkClassifier
 from pillar_core.methods.parts.deep.networks import portable
 from pillar_core.runs import use
@@ -163,6 +163,8 @@ def load_model(path: Any) -> Model:
     """
     from safetensors.numpy import load
 
+    if not isinstance(path, str | Path) and not hasattr(path, "read"):
+        raise DataError(f"path must be that of a model's zip, or an open file; got {shown(path)}.")
     with reading(path) as (archive, card):
         if changed := changed_files(archive, card):
             raise ValueError(f"{'; '.join(changed)}. Download it again")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pillar_core import checks, data, texts
+from pillar_core.arrays import Array
 from pillar_core.backbones import extract
 from pillar_core.backbones.cards import identity_of
 from pillar_core.backbones.names import address
@@ -21,7 +22,7 @@ __all__ = ["load_features", "read", "through_backbone"]
 
 def load_features(
     source: Any,
-    backbone: str | None = None,
+    backbone: str | Array | Sequence[Any] | None = None,
     *,
     weights: str | Path | None = None,
     device: str = "auto",
@@ -44,7 +45,7 @@ def load_features(
             datasets; or a dataset.
             A feature set comes back as it is.
         backbone: a key of `BACKBONES`; None takes raw_pixels for images and identity for numbers. What a network makes is kept
-            in the cache, and extracted only where it is not there.
+            in the cache, and extracted only where it is not there. In its place, load_features(rows, labels) is the pair (rows, labels).
         weights: a local file for backbones that have weights.
         device: auto, cpu, cuda or mps.
         batch_size: images at a time.
@@ -59,10 +60,12 @@ def load_features(
     backbone for what is features already, or a device, batch size or weights out of range. UnknownNameError: no such backbone. StoreError:
     a disk that refuses; what was extracted is kept.
     """
+    if backbone is not None and not isinstance(backbone, str):
+        source, backbone = (source, backbone), None
     checks.within(batch_size=(batch_size, COUNT))
     checks.one_of(("auto", "cpu", "cuda", "mps"), device=device)
     encoder = str(backbone) if texts.is_encoder(backbone) else texts.NAME
-    roles = Roles(label, person, (leave_out,) if isinstance(leave_out, str) else tuple(leave_out), recipe, text=text, encoder=encoder)
+    roles = Roles(label, person, tuple(leave_out), recipe, text=text, encoder=encoder)
     rows: Dataset | FeatureSet
     if not raw.is_table(source) and not isinstance(source, str | Path | Dataset | FeatureSet):
         source = objects.read_object(source)

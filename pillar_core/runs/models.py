@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import shlex
+import weakref
 import zipfile
 from pathlib import Path
 
@@ -31,7 +32,7 @@ from pillar_core.runs.statement import IN_SIGHT, Statement, statement
 from pillar_core.runs.versions import made_with
 from pillar_core.splits import transform
 from pillar_core.store.files import writable
-from pillar_core.types import FeatureSet, Form, Guarantee, RunRecord, SemiPrivateSplit
+from pillar_core.types import Classifier, FeatureSet, Form, Guarantee, RunRecord, SemiPrivateSplit
 
 FORMAT = "pillar-explorer-model-2"
 WEIGHTS, ARRAYS, CARD, SUMS = "model.safetensors", "model.npz", "model.json", "SHA256SUMS"
@@ -41,6 +42,7 @@ _TEXTS: dict[str, str] = toml_tables(Path(__file__).with_name("read_me.toml"))  
 UNPAID = "settings were chosen on test rows and unpaid: ε covers one run and not the choice, so this number is not differentially private"
 SAVE_ONNX = f'`pc.load_model("model.zip").save_onnx("{ONNX}")` writes it (extra `onnx`).'
 PAID_WAYS = "random stopping"
+_SPLITS = weakref.WeakKeyDictionary[LinearClassifier | NetworkClassifier, weakref.ref[SemiPrivateSplit]]()
 NO_RELEASE = f"this run is no release: {UNPAID}. Choose the settings by rules or pay: {PAID_WAYS}."
 
 
@@ -113,14 +115,25 @@ def save_model(
     split: SemiPrivateSplit | None = None,
     onnx: bool = False,
 ) -> Path:
-    """Writes `model_bytes` to `path` and returns it. split: what the run was trained on; with it the cache gets the training's receipt.
+    """Writes `model_bytes` to `path` and returns it; the cache gets the training's receipt, unless only `classes` are known.
+
+    split: what the run was trained on, by default the split of this process that the run was given, as long as that is in memory.
 
     Raises UnsupportedError, SettingError: as `model_bytes`. DataError, StoreError: a path that cannot be, or not be written; or the cache.
     """
+    head = record.classifier
+    if split is None and classes is None and isinstance(head, LinearClassifier | NetworkClassifier) and head in _SPLITS:
+        split = _SPLITS[head]()
     path, content = place_of(path), model_bytes(record, classes=classes, split=split, onnx=onnx)
     if split is not None:
         receipts.keep_saved(record, split)
     return write_model(path, content)
+
+
+def remember_split(classifier: Classifier, split: SemiPrivateSplit) -> None:
+    """Lets `save_model` find what a classifier was trained on, as long as both are in use: neither is kept here, nor written to a file."""
+    if isinstance(classifier, LinearClassifier | NetworkClassifier):
+        _SPLITS[classifier] = weakref.ref(split)
 
 
 def write_model(path: str | Path, content: bytes) -> Path:
@@ -208,7 +221,8 @@ def _use() -> str:
     lines = Path(transform.__file__).read_text(encoding="utf-8")
     body = "import dataclasses\nimport math\n\nArray, DataError = np.ndarray, ValueError\n" + lines[lines.index("CHUNK_ROWS") :]
     gaps = "".join(f"{name} = frozenset({sorted(getattr(cells, name))!r})\n" for name in ("GAPS", "GAPS_OF_WORDS"))
-    source = source.replace("from pillar_core.data.cells import GAPS, GAPS_OF_WORDS\n", gaps)
+    gaps += f"NUMBER = re.compile({cells.NUMBER.pattern!r})\n"
+    source = source.replace("from pillar_core.data.cells import GAPS, GAPS_OF_WORDS, NUMBER\n", gaps)
     source = source.replace("from pillar_core.data.parts import IMAGE_ENDINGS\n", f"IMAGE_ENDINGS = {IMAGE_ENDINGS!r}\n")
     source = source.replace("from pillar_core.data.tables import LABEL_NAMES\n", f"LABEL_NAMES = {LABEL_NAMES!r}\n")
     source = source.replace("from pillar_core.errors import DataError\n", "")

@@ -20,7 +20,7 @@ from pillar_core.methods.parts.fields import HasMoments
 from pillar_core.numerics import number_words
 from pillar_core.rng import Streams
 from pillar_core.runs import private_tests
-from pillar_core.runs.models import in_sight
+from pillar_core.runs.models import in_sight, remember_split
 from pillar_core.splits import View, view_of
 from pillar_core.types import (
     BY_COIN,
@@ -195,6 +195,8 @@ def run_many(plans: Sequence[RunPlan], split: SemiPrivateSplit) -> list[RunRecor
     seconds = (time.perf_counter() - began) / len(plans)
     for plan, ledger in zip(plans, ledgers, strict=True):
         charged_as_declared(plan, ledger, split)
+    for result in results:
+        remember_split(result.classifier, split)
     return [_record(plan, result, split, seconds) for plan, result in zip(plans, results, strict=True)]
 
 

@@ -18,7 +18,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from pillar_core.data.cells import GAPS, GAPS_OF_WORDS
+from pillar_core.data.cells import GAPS, GAPS_OF_WORDS, NUMBER
 from pillar_core.data.parts import IMAGE_ENDINGS
 from pillar_core.data.tables import LABEL_NAMES
 from pillar_core.errors import DataError
@@ -35,7 +35,6 @@ numpy.savez("features.npz", x=x)"""
 UNKNOWN, FILLED = "Words that are none of the categories count as none", "Cells without a number took the model's value for gaps"
 OUTSIDE = "Numbers outside the model's range count as its nearest end"
 PARTS = ("mean", "scale", "projection")
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 NUMBERS = re.compile(rf"(?:(?:{NUMBER.pattern})\n)*")
 CONVERT = (
     "import pandas; [part.to_csv('plain.csv', mode='a', header=not n, index=False) for n, part in "

@@ -11,4 +11,4 @@ from pillar_core.screening.scores import SCORES, Need, Score
 from pillar_core.screening.screen import screen
 from pillar_core.screening.trim import Trimmed, trim
 
-__all__ = checks.public_names(__name__)
+__all__ = checks.guarded_names(__name__)

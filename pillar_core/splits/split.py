@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from pillar_core import rng
+from pillar_core import checks, rng
 from pillar_core.arrays import Array
 from pillar_core.errors import DataError, SettingError
 from pillar_core.grouping import by_label
@@ -157,7 +157,7 @@ def _public_labels(features: FeatureSet, public: FeatureSet) -> tuple[Array | No
 
 
 def _checked_text(text_embeddings: Array, features: FeatureSet) -> Array:
-    text = np.asarray(text_embeddings, dtype=np.float32)
+    text = checks.arrays("c d", text_embeddings=text_embeddings)[0].astype(np.float32)
     if text.shape != (features.n_classes, features.d):
         raise DataError(f"text_embeddings must have shape ({features.n_classes}, {features.d}), one row a class; got {text.shape}.")
     if not np.isfinite(text).all():

@@ -8,4 +8,4 @@ from pillar_core.theory.lemmas import fewest_rows, projector_bound
 from pillar_core.theory.mixture import predicted_error, rows_needed
 from pillar_core.theory.rates import rate_curves
 
-__all__ = checks.public_names(__name__)
+__all__ = checks.guarded_names(__name__)

@@ -1,7 +1,11 @@
 """Bad arguments of what the public face lets be called: NaN, negative, out of range, a wrong word or shape get an error of ours."""
 
+import dataclasses
 import inspect
 import math
+import pickle
+import re
+import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +15,7 @@ import numpy as np
 import pytest
 
 import pillar_core as pc
-from pillar_core import accounting, auditing, geometry, rng, screening, theory
+from pillar_core import accounting, auditing, geometry, rng, screening, theory, types
 from pillar_core.engine import HeadPlan
 from pillar_core.errors import DataError, PillarError, SettingError, UnknownNameError
 from pillar_core.ledger import gaussian
@@ -21,6 +25,31 @@ from pillar_core.types import Dataset, NeighboringRelation, PrivacyBudget, Publi
 GRID = {"dataset": "gaussian_mixture", "dataset_settings": {"n": 20, "n_test": 4, "d": 3}, "method": "only_public", "public_fraction": 0.5}
 FREE = {"accounting.delta_of: epsilon", "accounting.calibration_key: relative_tolerance", "screening.interval: values"}
 """Numbers of any sign, and those of which only a key is made."""
+
+
+def nouns() -> dict[str, Any]:
+    """What a hurried hand passes in the place of another thing, by the word of an annotation that takes it."""
+    x, y = np.eye(4, dtype=np.float32), np.arange(4) % 2
+    split = pc.split(pc.features(x, y), public_fraction=0.5)
+    record = pc.run("only_public", split)
+    plain = {"None": None, "str": "no-such-thing", "int": 3, "float": 0.5, "list": [[1], [2, 3]], "dict": {"a": 1}, "object": object()}
+    kinds = [Dataset("numbers", x, y), split.features, split, record, record.guarantee, record.guarantee.epsilon, record.classifier]
+    kinds += [split.facts, types.Persons(y, 1), PrivacyBudget(1.0), types.RunSpec("pillar"), types.Unit(), record.public_use]
+    return plain | {type(kind).__name__: kind for kind in kinds}
+
+
+TAKEN_FOR = {
+    "None": ("None", "Progress"),
+    "str": ("str", "Path", "NeighboringRelation", "BasisKind", "Fault"),
+    "int": ("int", "float"),
+    "float": ("float", "int"),
+    "list": ("Sequence", "Collection", "tuple", "Array"),
+    "dict": ("Mapping", "Sequence", "Collection", "Values", "tuple"),
+    "PublicUse": ("str", "NeighboringRelation", "BasisKind", "Fault"),
+    "FeatureSet": ("FeatureSet", "Mapping"),
+    "Dataset": ("Dataset", "Mapping"),
+}
+"""Words of annotations that may take what is called so, or refuse it: by itself, as one of several, or by its range or its name."""
 
 
 def calls() -> dict[Callable[..., Any], dict[str, Any]]:
@@ -40,7 +69,14 @@ def calls() -> dict[Callable[..., Any], dict[str, Any]]:
     mixture = {"epsilon": 1.0, "k": 1, "theta": 0.1, "sigma": 0.5}
     sides, claim = {"members": scores, "others": scores}, {"claimed": curve, "trials": 10, "significance": 0.05}
     run = {"method": "pillar", "split": split, "epsilon": 1.0, "steps": 1, "k": 1, "learning_rate": 1.0}
+    folder = tempfile.mkdtemp()
     return {
+        pc.load_dataset: {"name": "digits"},
+        pc.load_images: {"path": folder},
+        pc.load_model: {"path": folder},
+        pc.save_model: {"record": pc.run("only_public", split), "path": f"{folder}/model.zip"},
+        pc.statement: {"record": pc.run("only_public", split)},
+        pc.sweep: {"grid": GRID},
         pc.advise: {"split": split},
         pc.choose: {"private": split, "candidates": {"other": pc.features(x + 1, y)}, "epsilon": 1.0},
         pc.check_run: {"n": 100, "batch_size": 10, "steps": 1, "noise_multiplier": 1.0, "delta": 1e-3},
@@ -153,9 +189,75 @@ def test_a_bad_argument_is_refused_by_an_error_of_ours() -> None:
     assert not offenders, "\n".join(offenders)
 
 
+def test_a_thing_of_another_kind_is_refused_by_an_error_of_ours() -> None:
+    offenders, every = [], calls()
+    assert {item for item in (getattr(pc, name) for name in pc.__all__) if inspect.isfunction(item)} <= every.keys()
+    for function, arguments in every.items():
+        for parameter in inspect.signature(function).parameters.values():
+            hint = parameter.annotation if isinstance(parameter.annotation, str) else inspect.formatannotation(parameter.annotation)
+            words = set(re.findall(r"\w+", hint.replace("numpy.ndarray[typing.Any, typing.Any]", "Array")))
+            for noun, value in nouns().items() if parameter.kind is not parameter.VAR_KEYWORD else ():
+                is_maybe = bool(words & {"Any", noun, *TAKEN_FOR.get(noun, ())})
+                if is_maybe and function not in (pc.load_features, pc.features, pc.split, pc.load_model):  # they would do what they do
+                    continue
+                try:
+                    function(**{**arguments, parameter.name: value})
+                    offenders += [] if is_maybe else [f"{function.__name__}: {parameter.name} = {noun} is taken"]
+                except PillarError:
+                    pass
+                except Exception as error:  # noqa: BLE001  # any other kind is what the test looks for
+                    offenders.append(f"{function.__name__}: {parameter.name} = {noun}: {type(error).__name__}: {error!s:.80}")
+    assert not offenders, "\n".join(offenders)
+    for registry in (pc.ACCOUNTANTS, pc.BACKBONES, pc.DATASETS, pc.METHODS, pc.SCORES):
+        for value in nouns().values():
+            with pytest.raises(UnknownNameError):
+                registry[value]
+
+
+def test_what_can_be_meant_is_taken(tmp_path: Path) -> None:
+    x = rng.stream(1, "what is meant").standard_normal((60, 3))
+    y = np.array(["well", "sick"])[np.arange(60) % 2]
+    features = pc.load_features(x, y)
+    assert (features.classes, features.fingerprint) == (("sick", "well"), pc.load_features((x, y)).fingerprint)
+    others = [pc.features(x + 1, y), dataclasses.replace(pc.features(x + 2, y), name="clinic"), pc.features(x + 3, y)]
+    assert set(pc.screen(features, others, scores="class_signal")["public"]) == {"features 1", "clinic", "features 3"}
+    assert pc.plots.rates(theory.rate_curves(axis="k", values=range(1, 9))).data  # a table and a range are what they are
+    split = pc.split(features, public_fraction=0.5)
+    assert pc.advise(split, candidates=others[1], alike="clinic").public == "clinic"
+    path = tmp_path / "model.zip"
+    record = pc.run("pillar", split, epsilon=1, seed=None)
+    assert pc.load_model(pc.save_model(record, path)).card["public_set"]["fraction"] == 0.5
+    copy = pickle.loads(pickle.dumps(record))  # a file of a record, which holds no rows
+    with pytest.raises(SettingError, match="give the split"):
+        pc.save_model(copy, path)
+    assert pc.load_model(pc.save_model(copy, path, classes=["a", "b"])).classes == ("a", "b")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda features: pc.run("pillar", features, epsilon=2), "split must be SemiPrivateSplit .*private and public: split = pc.split"),
+        (lambda features: pc.advise(features), "split = pc.split"),
+        (lambda features: pc.run("pillar", None), "got None"),
+        (lambda features: pc.run("pillar", pc.split(features), 2.0), r"run takes \(method, split, epsilon=.*too many positional"),
+        (lambda features: pc.run("pillar"), "missing a required argument: 'split'"),
+        (lambda features: pc.split(features, public_fraction="a"), "public_fraction must be a number or none; got 'a'"),
+        (lambda features: pc.gsd(1, 2), r"private must be Dataset \(pc.load_dataset"),
+        (lambda features: pc.screen(features, [features.y_train]), "public must be a mapping from names to Dataset"),
+        (lambda features: pc.choose(features, [3], epsilon=1), "candidates must be a mapping from names or a list of text; got list"),
+        (lambda features: pc.statement(features), "record = pc.run"),
+    ],
+)
+def test_the_likeliest_mistakes_are_answered_by_what_to_write(ask: Callable[[Any], Any], said: str) -> None:
+    with pytest.raises(SettingError, match=said):
+        ask(pc.features(np.eye(4), [0, 1, 0, 1]))
+
+
 def test_messages_say_parameter_expectation_and_what_was_given_without_data() -> None:
-    with pytest.raises(SettingError, match=r"^steps must be a whole number in \[0, 1e\+07\]; got list\.$"):
+    with pytest.raises(SettingError, match=r"^steps must be a whole number; got list\.$"):
         pc.epsilon(1.0, steps=[1234])  # type: ignore[arg-type]  # wrong on purpose
+    with pytest.raises(SettingError, match=r"^steps must be a whole number in \[0, 1e\+07\]; got -1\.$"):
+        pc.epsilon(1.0, steps=-1)
     with pytest.raises(SettingError, match=r"^mode must be one of light, dark; got 'pale'"):
         pc.plots.rates(theory.rate_curves(axis="k", values=[1, 10]), mode="pale")
     with pytest.raises(DataError, match=r"^others must have the axes \(m, d\), n = 2, d = 4, m = 3; got ndarray float64 \(3, 5\)"):

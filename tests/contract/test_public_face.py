@@ -3,10 +3,12 @@
 import ast
 import importlib
 import inspect
+import pickle
 
 import pytest
 
 import pillar_core as pc
+from pillar_core.errors import PillarError
 
 SIGNATURES = {
     "advise": "(split, *, epsilon=1.0, delta=1e-05, relation='add_or_remove_one', candidates=None, alike=(), target_accuracy=None, seed=0)",
@@ -57,6 +59,10 @@ def test_public_submodules_list_their_names(name):
     module = getattr(pc, name)
     assert module.__all__
     assert all(hasattr(module, item) for item in module.__all__)
+    for function in (getattr(module, item) for item in module.__all__ if name != "store" and inspect.isfunction(getattr(module, item))):
+        with pytest.raises(PillarError, match=f"^{function.__name__} takes "):
+            function(no_such_argument=0)
+        assert pickle.loads(pickle.dumps(function)) is function
 
 
 def test_names_resolved_late_are_those_that_type_checkers_see():
@@ -67,4 +73,4 @@ def test_names_resolved_late_are_those_that_type_checkers_see():
     assert seen.keys() == set(pc.__all__)
     for name, (module, attribute) in seen.items():
         found = getattr(importlib.import_module(module), attribute)
-        assert getattr(pc, name) is found, name
+        assert inspect.unwrap(getattr(pc, name)) is inspect.unwrap(found), name

@@ -100,9 +100,10 @@ def choose(
     """The public set that suits the private rows, asked of these within (ε, δ), and the model that was trained with it.
 
     private: what `load_features` takes, or a split, whose public rows are then a candidate by the name "own". candidates: public sets by
-    name, or registered names and files. No public rows, "none", are always one. backbones: what all images may go through; of several,
-    the one is taken whose learners do best when they are played on labelled public rows, which costs no ε; the first unless it is clear.
-    methods: learners to take from, by default those that free advice prefers. seed: as in `run`; None draws secret noise.
+    name, or a list of sets (their names say which), of registered names or of files. No public rows, "none", are always one. backbones:
+    what all images may go through; of several, the one is taken whose learners do best when they are played on labelled public rows, which
+    costs no ε; the first unless it is clear. methods: learners to take from, by default those that free advice prefers. seed: as in `run`;
+    None draws secret noise.
 
     Guarantee: see the module; `Choice.guarantee`.
     Raises DataError: private rows without labels, or candidates none of which fits. BudgetError, SettingError: a budget, relation or name

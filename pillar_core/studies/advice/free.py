@@ -98,7 +98,8 @@ def advise(
 ) -> Advice:
     """The learner that should reach most within (ε, δ), with which public set where that can be known, and how much that is.
 
-    candidates: public sets by name (their train rows), instead of the split's own public rows; "own" is a part of the private set.
+    candidates: public sets by name (their train rows), or a list of sets, whose names say which, instead of the split's own public rows;
+    "own" is a part of the private set.
     alike: names of those that you state to be like the private rows, "own" where the split's public rows were brought from elsewhere. Of
     other sets nobody knows without asking private rows (`choose`), so none of them is named.
     target_accuracy: in [0, 1]; then ε is the smallest of `BUDGETS` whose prediction reaches it, and `epsilon` is not used.

@@ -24,7 +24,7 @@ import pillar_core as pc
 from pillar_core import rng
 from pillar_core.__main__ import main
 from pillar_core.backbones import efficientnet_lite0
-from pillar_core.errors import DataError, SettingError, UnsupportedError
+from pillar_core.errors import DataError, UnsupportedError
 from pillar_core.runs import loaded, use
 from pillar_core.types import Dataset
 
@@ -132,14 +132,40 @@ def test_a_table_with_words_gaps_and_persons_goes_all_the_way(tables, capsys):
     np.testing.assert_array_equal(model.predict(folder / "new.parquet"), model.predict(new))
 
 
-def test_the_card_holds_declared_values_alone_and_a_model_needs_classes_or_a_split(tables, tmp_path):
+def test_a_gap_at_any_place_of_any_column_of_numbers_is_filled_alike(tables, tmp_path):
+    draw, n = rng.stream(5, "gaps"), 60
+    whole, signed, long = draw.integers(20, 90, size=n), draw.integers(-9, 9, size=n), draw.integers(10**11, 10**12, size=n)
+    numbers = {"whole": whole, "signed": signed, "long": long, "decimal": draw.normal(size=n).round(3), "small": draw.normal(size=n) * 1e-9}
+    rows = pd.DataFrame(numbers | {"ward": draw.choice(["north", "south"], size=n)}).astype(object)
+    columns = [{"name": name, "kind": "numbers", "fill": 3} for name in numbers]
+    columns += [{"name": "ward", "kind": "words", "categories": ["north", "south"]}]
+    recipe = {"format": "pillar-recipe-1", "label": "sick", "columns": columns}
+    features = pc.load_features(rows.assign(sick=np.where(whole > 55, "yes", "no")), recipe=recipe)
+    split = pc.split(features, public_fraction=0.2, allow_overlap=True)
+    path = pc.save_model(pc.run("pillar_one_shot", split, **RELEASE), tmp_path / "model.zip", split=split)
+    model, file = pc.load_model(path), tmp_path / "new.csv"
+    places = [(row, [rows.columns[row % 6]]) for row in range(n)]  # every row, and with it every column
+    places += [(row, [name]) for row in (0, n - 1) for name in rows] + [(slice(None, None, 2), list(rows)), (slice(None), ["whole"])]
+    for row, names in places:
+        new = rows.copy()
+        new.loc[new.index[row], names] = ""
+        new.to_csv(file, index=False)
+        read = np.concatenate([*use.read(file, model.card["input"], model.classifier.width)])
+        np.testing.assert_array_equal(read, model.features(file))
+    many = pd.concat([rows] * 200, ignore_index=True)
+    many.loc[len(many) - 2, "whole"] = ""
+    many.to_csv(file, index=False)
+    done = alone(path, file, folder=tmp_path)
+    assert (done.returncode, done.stdout.count("\n")) == (0, len(many) + 1)
+    assert "1 of 'whole'" in done.stderr
+
+
+def test_the_card_holds_declared_values_alone(tables):
     form = pc.load_model(tables[1]).card["input"]["recipe"]
     assert form["person"] is None
     assert form["columns"][0] == {"name": "age", "kind": "numbers", "categories": None, "fill": 50.0, "low": 0.0, "high": 100.0}
     assert "rows_per_person" not in form
     assert pc.load_model(tables[1]).card["public_set"] == {"name": "", "rows": 64, "content": None, "fraction": 0.2, "per_class": None}
-    with pytest.raises(SettingError, match="split"):
-        pc.save_model(tables[3], tmp_path / "model.zip")
 
 
 @pytest.mark.parametrize("options", [("--threshold", "0.9"), ("--threshold", "0.9", "--positive", "=yes")])
