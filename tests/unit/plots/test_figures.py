@@ -125,11 +125,14 @@ def test_the_heatmap_frames_the_ridge_and_the_hero_tells_the_gain() -> None:
     figure = plots.accuracy_heatmap(table, present=(8, 1.0))
     heat = figure.data[0]
     assert heat.z[1][0] is None
-    assert heat.hovertext[1][0] == "not run yet"
     assert heat.z[0][1] == pytest.approx(70.0, rel=1e-9)
     frames = {(shape.x0 + shape.x1) / 2: (shape.y0 + shape.y1) / 2 for shape in figure.layout.shapes if shape.line.color == "#FFFFFF"}
     assert frames == pytest.approx({1.0: 0.0, 2.0: 1.0})
-    assert tuple(heat.customdata[0][1]) == (8.0, 0.1)
+    unseen = figure.data[1]
+    points = {tuple(taken): said for said, taken in zip(unseen.hovertext, unseen.customdata, strict=True)}
+    assert len(points) == np.size(heat.z) == len(unseen.x)
+    assert points[2.0, 1.0] == "not run yet"
+    assert (unseen.x[1], unseen.y[1], *unseen.customdata[1]) == ("8", "0.1", 8.0, 0.1)
     figure = plots.learning_hero(runs(), data="Synthetic rows")
     texts = " ".join(note.text for note in figure.layout.annotations)
     assert "70 % at k = 8" in texts
