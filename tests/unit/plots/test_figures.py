@@ -400,3 +400,15 @@ def test_a_limit_is_a_dashed_line_and_other_values_keep_their_scale() -> None:
     assert list(figure.data[-1].y) == [2.4]
     assert figure.layout.meta["alt"] == "Ε proved by true ε: 0 at 1; 2.4 at 8."
     assert figure.layout.meta["caption"] == "c", "nothing was repeated over seeds"
+
+
+def test_settings_that_reach_the_same_stand_on_an_axis_that_can_be_read() -> None:
+    """Two equal runs had ticks from 96.46017699115 to 96.4601769912: their means differed in the last bit."""
+    lines = pd.DataFrame(
+        {"group": ["a", "b"], "method": "pillar", "mean": [109 / 113, 109 / 113 + 1e-16], "low": math.nan, "high": math.nan}
+    )
+    runs_of = pd.DataFrame({"group": ["a", "b"], "method": "pillar", "accuracy": 109 / 113})
+    low, high = plots.overlay(runs_of, lines, labels={"a": "a", "b": "b"}).layout.xaxis.range
+    assert (low, high) == pytest.approx((95.46, 97.46), abs=0.01)
+    apart = lines.assign(mean=[0.9, 0.95])
+    assert plots.overlay(runs_of, apart, labels={"a": "a", "b": "b"}).layout.xaxis.range is None
