@@ -27,7 +27,7 @@ advice = question.advice(settings, names, similar, target)
 views.sentence(settings, advice, target)
 settings = question.following(settings, advice, names)
 ways = ["Free: train this", "Paid: let private rows choose", "Diagnostic: what test rows say"]
-free, paid, diagnostic = st.tabs(ways, default=ways[advice.public is None])
+free, paid, diagnostic = st.tabs(ways, default=ways[advice.public is None], key="answer-ways")
 with free:
     model.offer_free(settings, advice)
 with paid:

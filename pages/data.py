@@ -7,7 +7,7 @@ from pages.parts.data import extraction, gallery, rows, upload
 
 settings = navigation.begin()
 TABS = ("Bring your own", "Data sets of the app", "Data sets of the papers")
-brought, ours, papers = st.tabs(TABS, default=TABS[gallery.place(settings.data)])
+brought, ours, papers = st.tabs(TABS, default=TABS[gallery.place(settings.data)], key="galleries")
 with brought:
     is_waiting = upload.panel(settings)
 with ours:

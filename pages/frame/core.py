@@ -224,6 +224,8 @@ def may_be_public(upload: Upload, settings: Settings) -> bool:
     if private is not None:
         return upload.kind == private.kind and (upload.kind == uploads.IMAGES or upload.shape == private.shape)
     known = pc.DATASETS[settings.data].kind if settings.data in pc.DATASETS else "generator"
+    if known == "tabular" and (width := number_of(pc.DATASETS[settings.data].d)) is not None:
+        return upload.shape == (width,)
     return known == "generator" or (known == "images") == (upload.kind == uploads.IMAGES)
 
 

@@ -1,15 +1,16 @@
 """A figure as every page shows it: the drawing and its provenance, then badges, table, alt text and exports one click away."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from pages.frame import browser, core, exports, plain, session, shares, theme, words
 from pages.frame.badges import DIAGNOSTIC, REAL, SYNTHETIC, Seeds, line, show_row
-from pages.frame.settings import EPSILONS, Settings, Value
+from pages.frame.settings import EPSILONS, PARAMS, Settings
 from pillar_core import plots
 from pillar_core.arrays import Json
 from pillar_core.data import uploads
@@ -66,13 +67,14 @@ def show_figure(
     table: Table,
     info: FigureInfo,
     *,
-    on_select: Literal["ignore"] | Callable[[], None] = "ignore",
+    takes: Sequence[str] = (),
     base: str = "",
     runs: Mapping[str, object] | None = None,
 ) -> None:
     """Draws a figure, and below it a line of its provenance, which opens badges, table, alt text and downloads.
 
     table: a frame, or the function that makes it once the exports are opened.
+    takes: the settings that a click on a point takes, as the first of its customdata, or a choice in the table, in columns so called.
     base, runs: the name of a figure that stays while the traces `runs` move over it (see `browser.moving_chart`).
     """
     with st.container(key=f"figure-{info.name}", border=True):
@@ -84,13 +86,14 @@ def show_figure(
         shared: dict[str, Any] = {"key": info.chart, "alt": figure.layout.meta["alt"], "config": config}
         if runs is None:
             drawn = narrow_copy(figure) if is_narrow else figure
+            on_select = functools.partial(_take_point, info.chart, takes) if takes else "ignore"
             st.plotly_chart(drawn, theme=None, on_select=on_select, selection_mode="points", **shared)
         else:
             browser.moving_chart(figure, runs=runs, base=base, is_narrow=is_narrow, **shared)
         majority = core.majority(info.settings) if info.is_accuracy else None
         if majority is not None:
             st.caption(f"Guessing the most common class scores {100 * majority:.1f} % on the test rows.")
-        _show_exports(figure, runs, table, info)
+        _show_exports(figure, runs, table, info, takes)
 
 
 def show_answer(question: str, settings: Settings) -> None:
@@ -105,14 +108,25 @@ def show_answer(question: str, settings: Settings) -> None:
             show_figure(drawn, table, FigureInfo(question, settings, command=command))
 
 
-def take_point(name: str, **kinds: Callable[[Any], Value]) -> None:
-    """A callback of a click on a figure: the first of the point's customdata become these settings, of these kinds."""
-    points = st.session_state[f"chart-{name}"]["selection"]["points"]
+def _take_point(chart: str, takes: Sequence[str]) -> None:
+    """A callback of a click on a figure."""
+    points = st.session_state[chart]["selection"]["points"]
     if points and points[0].get("customdata"):
-        session.change(**{setting: kind(value) for (setting, kind), value in zip(kinds.items(), points[0]["customdata"], strict=False)})
+        _take(dict(zip(takes, points[0]["customdata"], strict=False)))
 
 
-def _show_exports(figure: Figure, runs: Mapping[str, object] | None, table: Table, info: FigureInfo) -> None:
+def _take_line(table: str, frame: pd.DataFrame, takes: Sequence[str]) -> None:
+    """A callback of a choice in a figure's table."""
+    lines = st.session_state[table]["selection"]["rows"]
+    if lines and lines[0] < len(frame):
+        _take(frame.iloc[lines[0]][list(takes)].dropna().to_dict())
+
+
+def _take(values: Mapping[str, Any]) -> None:
+    session.change(**{name: PARAMS[name].kind(value) for name, value in values.items()})
+
+
+def _show_exports(figure: Figure, runs: Mapping[str, object] | None, table: Table, info: FigureInfo, takes: Sequence[str]) -> None:
     """Makes tables and code only when they are opened: unseen, they took longer than the figure. A new label would close them.
 
     The buttons come before the table, whose cells take a press of Tab each.
@@ -131,7 +145,10 @@ def _show_exports(figure: Figure, runs: Mapping[str, object] | None, table: Tabl
         with st.container(horizontal=True):
             exports.download_buttons(info.name, {"CSV": ("csv", exports.csv(frame)), "Settings": ("yaml", text), "HTML": ("html", drawn)})
             exports.report_button(figure, frame, info.name, info.settings, info.all_badges, info.sets)
-        st.dataframe(frame, hide_index=True, key=f"table-{info.name}", height=min(38 + 35 * max(len(frame), 1), 320))
+        style: dict[str, Any] = {"key": f"table-{info.name}", "height": min(38 + 35 * max(len(frame), 1), 320)}
+        if takes:
+            style |= {"on_select": functools.partial(_take_line, style["key"], frame, takes), "selection_mode": "single-row"}
+        st.dataframe(frame, hide_index=True, **style)
         is_own = uploads.names_in([info.settings.data, info.settings.public])
         st.caption(f"The same run from a terminal{', beside the files that Data & backbone saves' if is_own else ''}:")
         st.code(info.command or exports.command_line(info.settings), language="bash", wrap_lines=True)

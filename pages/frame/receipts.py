@@ -1,5 +1,6 @@
 """A model to take away: its training is written down before it begins, a receipt says the sum, and its file stays for later downloads."""
 
+import functools
 import io
 import json
 import threading
@@ -65,33 +66,50 @@ def wait(settings: Settings) -> None:
 
 def latest_model(settings: Settings) -> tuple[RunRecord, SemiPrivateSplit] | None:
     """The model that was trained last on these private rows, and its split, if this process still has them."""
-    model: tuple[RunRecord, SemiPrivateSplit] | None = _LATEST.peek(_key(settings))
-    return model
+    return latest[1:] if (latest := _latest(settings)) else None
 
 
 def show(settings: Settings) -> None:
-    """What the last training spent, the sum for these rows, and the file of that training."""
+    """What the last training spent and the sum for these rows; then every training, the last first, with its file where that is here."""
     if not (trainings := receipts.of_rows(contents(settings)[0])):
         return
     st.info(plain.text(f"{trainings[-1].words} {_sum(settings, trainings)}"), icon=":material/receipt_long:")
-    if model := _last_model(settings, trainings):
-        file_name = f"model-epsilon-{trainings[-1].epsilon:g}.zip"
-        st.download_button(**local.element("model-file"), data=lambda: store.default().get_bytes(model) or b"", file_name=file_name)
-    offer_evidence(settings)
+    files = _files(settings, trainings)
+    for place, training in reversed(list(enumerate(trainings))):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            if len(trainings) > 1 or place not in files:
+                where = "" if place in files else " Its file is not in this cache, but where a command or a script wrote it."
+                st.markdown(plain.text(f"{place + 1}. {training.words}{where}"))
+            if place in files:
+                name = f"model-epsilon-{training.epsilon:g}.zip"
+                style, model = local.element("model-file", of=_key_of(place, files)), files[place]
+                st.download_button(**style, data=functools.partial(_content, model), file_name=name)
+                _offer_evidence(settings, trainings, files, place)
 
 
 def offer_evidence(settings: Settings, *, attacks: Sequence[str] = ()) -> None:
-    """The page for a data protection officer on the model of the last training of these rows, where its file is here."""
+    """The page for a data protection officer on each model of these rows whose file is here, the last first."""
     trainings = receipts.of_rows(contents(settings)[0])
-    if name := _last_model(settings, trainings):
-        spent, content, model = _sum(settings, trainings), store.default().get_bytes, latest_model(settings)
-        tested = with_tests(settings, model[0]) if model else None
+    files = _files(settings, trainings)
+    for place in reversed(files):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            if len(trainings) > 1:
+                st.markdown(plain.text(f"{place + 1}. {trainings[place].words}"))
+            _offer_evidence(settings, trainings, files, place, attacks)
 
-        def page() -> bytes:
-            file = model_bytes(tested, split=model[1]) if model and tested else content(name) or b""
-            return evidence_page(io.BytesIO(file), attacks=attacks, spent=spent).encode()
 
-        st.download_button(**local.element("model-evidence"), data=page, file_name="evidence.html")
+def _offer_evidence(
+    settings: Settings, trainings: Sequence[Training], files: Mapping[int, str], place: int, attacks: Sequence[str] = ()
+) -> None:
+    spent, latest = _sum(settings, trainings), _latest(settings)
+    model = latest[1:] if latest and latest[0] == place else None
+    tested = with_tests(settings, model[0]) if model else None
+
+    def page() -> bytes:
+        file = model_bytes(tested, split=model[1]) if model and tested else _content(files[place])
+        return evidence_page(io.BytesIO(file), attacks=attacks, spent=spent).encode()
+
+    st.download_button(**local.element("model-evidence", of=_key_of(place, files)), data=page, file_name="evidence.html")
 
 
 def with_tests(settings: Settings, record: RunRecord) -> RunRecord | None:
@@ -103,10 +121,26 @@ def with_tests(settings: Settings, record: RunRecord) -> RunRecord | None:
     return private_tests.add_tests(record, tests, has_coin=has_coin(core.features(settings)), is_shown=is_shown)
 
 
-def _last_model(settings: Settings, trainings: Sequence[Training]) -> str:
-    """The key of the file of the last training; "" where it is not here."""
-    name = _name(settings, contents(settings)[0], len(trainings) - 1)
-    return name if trainings and store.default().has("blob", name) else ""
+def _files(settings: Settings, trainings: Sequence[Training]) -> dict[int, str]:
+    """The keys of the trainings' files that are here, by the training's place."""
+    rows = contents(settings)[0]
+    names = {place: _name(settings, rows, place) for place in range(len(trainings))}
+    return {place: name for place, name in names.items() if store.default().has("blob", name)}
+
+
+def _key_of(place: int, files: Mapping[int, str]) -> str:
+    """The end of the keys of a file's buttons: nothing for the last one's."""
+    return "" if place == max(files) else str(place)
+
+
+def _content(model: str) -> bytes:
+    return store.default().get_bytes(model) or b""
+
+
+def _latest(settings: Settings) -> tuple[int, RunRecord, SemiPrivateSplit] | None:
+    """`latest_model`, after the place of its training."""
+    latest: tuple[int, RunRecord, SemiPrivateSplit] | None = _LATEST.peek(_key(settings))
+    return latest
 
 
 def _sum(settings: Settings, trainings: Sequence[Training]) -> str:
@@ -172,7 +206,7 @@ def _train(settings: Settings, training: Training, prepare: Callable[[], Train],
                 record, split, choice = train()
                 store.default().put_bytes(model_name, model_bytes(record, split=split, onnx=onnx))
                 _LATEST.clear()
-                _LATEST.get(latest, lambda: (record, split))
+                _LATEST.get(latest, lambda: (place, record, split))
                 if choice:
                     store.default().put_bytes(choice_name, json.dumps(choice).encode())
 

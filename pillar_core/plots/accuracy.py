@@ -256,7 +256,7 @@ def accuracy_heatmap(
     """Mean test accuracy (percent) by k and ε; each cell tells its half-width, frames mark the ridge k*(ε).
 
     table: one row per run with columns method, k, epsilon, seed, accuracy in [0, 1]. `here` outlines one (k, ε) cell, dotted.
-    Clicking a cell gives its k and ε in `customdata`.
+    Each cell has an unseen point, whose `customdata` are its k and ε: a click selects points, and no cells.
     """
     cells = over_seeds(table[table["method"] == method], by=["epsilon", "k"], value="accuracy", low=0, high=1)
     ks, budgets = sorted(cells["k"].unique()), sorted(cells["epsilon"].unique())
@@ -264,11 +264,13 @@ def accuracy_heatmap(
     known: list[Any] = list(cells.itertuples())
     points = {(float(cell.epsilon), float(cell.k)): cell for cell in known}
     grid = [[points.get((float(epsilon), float(k))) for k in ks] for epsilon in budgets]
-    style: marks.Looks = {"texttemplate": "%{text}", "hover": "%{hovertext}", "colorscale": theme.ACCURACY_SCALE}
-    style["customdata"] = [[[float(k), float(epsilon)] for k in ks] for epsilon in budgets]
+    style: marks.Looks = {"texttemplate": "%{text}", "hover": "", "colorscale": theme.ACCURACY_SCALE}
     style["text"] = [[_label(cell) if len(cells) <= _MOST_LABELLED_CELLS else "" for cell in line] for line in grid]
-    style["hovertext"] = [[_cell_hover(cell) for cell in line] for line in grid]
     figure = marks.cells(columns, rows, [[100 * cell.mean if cell else None for cell in line] for line in grid], unit="%", **style)
+    looks: marks.Looks = {"opacity": 0, "customdata": [[float(k), float(epsilon)] for epsilon in budgets for k in ks]}
+    looks |= {"hovertext": [_cell_hover(cell) for line in grid for cell in line], "showlegend": False}
+    marks.dots(figure, columns * len(rows), [row for row in rows for _ in columns], None, size=1, hover="%{hovertext}", **looks)
+    figure.update_layout(hoverdistance=-1)  # the whole cell belongs to its point
     ridge = [best(cells[cells["epsilon"] == epsilon]) for epsilon in budgets]
     for row, top in enumerate(ridge):  # white inside dark, so that frames stand out from every colour of the scale
         _outline(figure, columns.index(f"{top['k']:g}"), row, colour="#1B1033", dash="solid", inset=0.46, width=6)

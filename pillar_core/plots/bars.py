@@ -12,6 +12,9 @@ from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.theme import INK, Mode, categorical, class_symbols, fade, finish_by_name, in_order, method_style, seeds_phrase
 
+_NARROWEST = 1.0
+"""Points of accuracy that an axis of runs spans at least, each way."""
+
 
 def comparison(
     table: pd.DataFrame,
@@ -112,6 +115,9 @@ def overlay(runs: pd.DataFrame, lines: pd.DataFrame, *, labels: dict[str, str], 
         looks: marks.Looks = {"symbol": "diamond", "edge": (1, INK[mode].text), "hover": "%{x:.1f} %<extra>mean</extra>"}
         looks["error_x"] = {"type": "data", "array": [reach], "color": INK[mode].text, "thickness": 1.4}
         marks.dots(figure, [100 * line["mean"]], [name], colour, size=13, **looks)
+    ends = 100 * pd.concat([lines[name] for name in ("mean", "low", "high")] + [runs["accuracy"]])
+    if ends.max() - ends.min() < _NARROWEST:  # else equal means, which differ in their last bits alone, are drawn apart
+        figure.update_xaxes(range=[ends.mean() - _NARROWEST, ends.mean() + _NARROWEST])
     best = lines.sort_values("mean").iloc[-1]
     fields = {"settings": len(lines), "percent": 100 * best["mean"], "best": labels[str(best["group"])]}
     return finish_by_name(figure, "overlay", mode=mode, height=130 + 44 * len(lines), **fields)

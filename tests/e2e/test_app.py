@@ -79,6 +79,23 @@ def test_the_chart_stays_while_its_star_walks_and_goes_ahead_of_a_slider_that_is
     expect_no_error(page)
 
 
+def test_a_cell_of_the_plane_gives_its_k_and_epsilon_by_mouse_and_by_keyboard(page: Any, address: str) -> None:
+    """Of a heatmap, a click selects nothing."""
+    opened(page, f"{address}/explore?v=2&view=plane")
+    chart = page.locator(".st-key-chart-accuracy_plane .plotly .nsewdrag").first
+    settled(page)
+    box = chart.bounding_box()
+    x, y = box["x"] + 5.2 / 7 * box["width"], box["y"] + 1.7 / 4 * box["height"]  # beside the middle of k = 80, ε = 1
+    page.mouse.move(x, y)
+    page.mouse.click(x, y)
+    expect_in_link(page, "k=80", "epsilon=1")
+    page.locator(".st-key-below-accuracy_plane summary").press("Enter")
+    page.locator(".st-key-table-accuracy_plane canvas").first.focus()
+    for key in ("ArrowDown", "Shift+Space"):
+        page.keyboard.press(key)
+    expect_in_link(page, "k=3")
+
+
 def test_pages_are_one_step_of_the_history_and_back_forward_and_reload_keep_the_settings(page: Any, address: str) -> None:
     opened(page, f"{address}/explore?{SMALL}&k=5")
     epsilon = metric(page, "ε, upper bound")

@@ -283,7 +283,17 @@ def test_a_training_is_charged_with_a_receipt_and_a_further_one_asks_first(start
     assert app.button(key="answer-train").disabled
     again = start("answer", data="breast_cancer", epsilon="1")
     assert "ε = 2, δ = 2 × 10⁻⁵ in 2 trainings" in " ".join(item.value for item in again.info)
-    assert handed["model-file"]() != first, "secret noise is drawn anew"
+    assert (second := handed["model-file"]()) != first, "secret noise is drawn anew"
+    settings = Settings(data="breast_cancer")
+    by_command = receipts.training_on(core.split(settings), "DP-SGD", (0.5, 1e-5, "add_or_remove_one"))
+    receipts.keep(receipts.content_of(core.features(settings)), by_command)
+    handed.clear()
+    said = words(start("answer", data="breast_cancer", epsilon="1"))
+    assert (handed["model-file"](), handed["model-file-0"]()) == (second, first), "a release by a command took both off the page"
+    assert "3. DP-SGD spent ε = 0.5, δ = 10⁻⁵ on 410 rows of Breast cancer. Its file is not in this cache" in said.replace(
+        "breast_cancer", "Breast cancer"
+    )
+    assert all("in 3 trainings" in html.unescape(handed[key]().decode()) for key in ("model-evidence", "model-evidence-0"))
 
 
 def test_a_training_that_another_visit_was_ahead_of_is_not_begun(start):

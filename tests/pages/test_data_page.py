@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 
 import pillar_core as pc
 from page_reading import Start, linked, metric, words
-from pages.frame import browser, core
+from pages.frame import browser, core, jobs
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pillar_core.backbones import names
@@ -61,6 +61,17 @@ def test_features_that_are_not_extracted_are_asked_for_and_then_used(start: Star
     app.run()
     assert "**Ready:**" in "".join(str(item.value) for item in app.success)
     assert metric(app, "Features") == "324"
+
+
+def test_progress_counts_the_sets_that_are_ready(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once the first of two was ready, the job of the second was shown alone: from 61 back to 32 %."""
+    asked: list[tuple[list[dict[str, str]], jobs.Work]] = []
+    monkeypatch.setattr(jobs, "panel", lambda specs, work: asked.append((specs, work)))
+    pc.load_features("digits", backbone="scattering")
+    start("data", data="digits", public="drawn_digits", backbone="scattering")
+    specs, work = asked[-1]
+    assert [spec["dataset"] for spec in specs] == ["digits", "drawn_digits"]
+    assert (work.cached, work.total > 1797) == (1797, True)
 
 
 def test_a_backbone_out_of_a_link_is_used_without_the_file_that_it_names(start: Start, tmp_path: Path) -> None:

@@ -3,9 +3,12 @@
 import dataclasses
 import math
 from pathlib import Path
+from types import SimpleNamespace
+from urllib.parse import parse_qsl
 
 import pandas as pd
 import pytest
+import streamlit as st
 import yaml
 
 import pillar_core as pc
@@ -86,6 +89,22 @@ def test_exports_train_the_same_runs(runs: pd.DataFrame, monkeypatch: pytest.Mon
     assert keys == set(runs["key"])
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "elsewhere"))
     assert sorted(pd.concat(map(pc.sweep, grids))["accuracy"]) == sorted(runs["accuracy"])
+
+
+def test_a_chosen_setting_opens_on_curves_with_its_runs(start: Start, runs: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chosen line led nowhere, and ε was "inf" beside "∞"."""
+    pc.sweep({"dataset": "digits", "method": "non_private", "k": [None, 5], "public_fraction": 0.2, "seed": 3, "delta": 1e-6})
+    pc.sweep(GRID | {"method": "pillar", "k": None, "learning_rate": 0.5, "seed": [0, 2]})
+    monkeypatch.setattr(st, "dataframe", lambda *_, key="", **__: SimpleNamespace(selection=SimpleNamespace(rows=list(range(9)))))
+    app = start("runs", epsilon="8", tuning="papers")
+    links = {item.proto.label: dict(parse_qsl(item.proto.query_string)) for item in app.get("page_link")}
+    opened = {label: codec.from_query(query)[0] for label, query in links.items() if label.startswith("Open on Curves: ")}
+    assert len(opened) == 5
+    assert {core.run_key(settings) for settings in opened.values()} <= set(records.all_runs()["key"])
+    assert {(settings.seed, settings.seeds, settings.controls) for settings in opened.values()} == {(0, 2, ""), (3, 1, "")}
+    assert [settings.method for label, settings in opened.items() if "ε = ∞" in label] == ["non_private"]
+    assert "k = 5, ε = ∞: Curves does not show such a run." in words(app)
+    assert "Curves has no control for learning_rate = 0.5." in words(app)
 
 
 def test_what_was_refused_stands_apart_with_its_cause(start: Start, runs: pd.DataFrame) -> None:

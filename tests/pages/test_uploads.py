@@ -25,12 +25,13 @@ SMALL = "m:linear_head;n:100;k:2;e:no;s:gsd;v:angles;c:drawn_noise"
 NUMBERS = "a,b,label\n" + "\n".join(f"{index % 2 + 0.01 * index:.2f},{(index % 2) * 2 - 1},{index % 2}" for index in range(60))
 
 
-def npz(side: int = 10, n: int = 240) -> bytes:
+def npz(side: int = 10, n: int = 240, *, has_test: bool = True) -> bytes:
     """Labelled grey images."""
     labels = np.arange(n) % 2
     pixels = stream(side, "pixels").integers(120, size=(n, side, side)).astype(np.uint8) + (labels * 100).astype(np.uint8)[:, None, None]
     file = io.BytesIO()
-    np.savez(file, x_train=pixels, y_train=labels, x_test=pixels[:40] + 1, y_test=labels[:40])
+    test = {"x_test": pixels[:40] + 1, "y_test": labels[:40]} if has_test else {}
+    np.savez(file, x_train=pixels, y_train=labels, **test)
     return file.getvalue()
 
 
@@ -67,6 +68,17 @@ def test_images_brought_on_screen_are_candidates_and_offered_in_the_sidebar_and_
     app.button(key=f"kept-private-{name.removeprefix('stored:')}").click().run()
     assert (linked(app)["data"], linked(app)["public"]) == (name, "part")
     assert "x-rays.npz" in [item.value for item in app.header]
+
+
+def test_every_candidate_that_was_brought_is_weighed(start: Start) -> None:
+    """Of two, the second was left out: reading had drawn test rows of it, as private rows have them."""
+    app = start("answer", data="digits")
+    files = [(f"{count}.npz", npz(n=count, has_test=False), "application/octet-stream") for count in (60, 70)]
+    app.file_uploader(key="upload-candidates").set_value(files).run()
+    app.button(key="use-public").click().run()
+    cards = {upload.name: (upload.n_train, upload.n_test) for upload in uploads.list_uploads()}
+    assert sorted(cards.values()) == [(60, 0), (70, 0)]
+    assert set(app.session_state["local-widget.answer-public"]) == set(cards)
 
 
 def test_a_table_that_was_brought_is_screened_and_numbers_that_ship_are_not(start: Start) -> None:

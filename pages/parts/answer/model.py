@@ -14,7 +14,7 @@ from pages.frame import badges, core, failures, history, local, plain, receipts,
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import PART, RULE, Settings
 from pages.parts.answer import question
-from pillar_core import mode
+from pillar_core import mode, plots
 from pillar_core.arrays import Json
 from pillar_core.data import uploads
 from pillar_core.errors import DataError
@@ -37,7 +37,7 @@ LOOK = "answer-look"
 def offer_free(settings: Settings, advice: Advice) -> None:
     """The advised learner, trained in one click."""
     learner = pc.METHODS[advice.method].title
-    st.markdown(f"The advice cost nothing: the whole ε = {settings.epsilon:g} goes into training {learner}.")
+    st.markdown(f"The advice cost nothing: the whole {plots.epsilon_label(settings.epsilon)} goes into training {learner}.")
     spec, split = dataclasses.replace(core.spec(settings), seed=None), core.split(settings)
     _offer(lambda: (run_spec(spec, split), split, {}), settings, split, learner, key="answer-train", label="Train")
 

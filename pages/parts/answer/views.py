@@ -42,7 +42,7 @@ def sentence(settings: Settings, advice: Advice, target: float | None) -> None:
         elif advice.public == free.NONE:
             use = f"Use no public rows, {learner}"
         expected = free.range_words(advice.predicted, advice.expected_accuracy, advice.metric, core.features(settings).n_classes)
-        st.markdown(f"{'### ' if choice is None else ''}{start}{use}; expect {expected} at ε = {advice.epsilon:g}.")
+        st.markdown(f"{'### ' if choice is None else ''}{start}{use}; expect {expected} at {plots.epsilon_label(advice.epsilon)}.")
         if choice is None:
             st.markdown("\n".join(f"- {plain.text(_with_titles(reason, advice))}" for reason in advice.reasons))
         navigation.link("explore", "See it in Explore, curves and all", changes=choice["settings"] if choice else _in_explore(advice))
@@ -57,13 +57,13 @@ def figures_of(advice: Advice, settings: Settings, names: list[str], similar: li
     sets = [(question.title(name), each.middle, *each.accuracy) for name, each in best.items()]
     epsilons = sorted({*BUDGETS, advice.epsilon})
     best_at = zip(epsilons, question.best_by_budget(settings, names, similar, epsilons), strict=True)
-    budgets = [(f"ε = {epsilon:g}", each.predicted, *each.expected_accuracy) for epsilon, each in best_at]
+    budgets = [(plots.epsilon_label(epsilon), each.predicted, *each.expected_accuracy) for epsilon, each in best_at]
     held = f"with this public set. For the learner named, {free.held_words(advice.held)}"
     unsure = "of the best learner with each, if the set's rows are like yours, which cannot be told without spending some ε"
     drawings = (
         ("learners", "By learner", learners, pc.METHODS[advice.method].title, f"{measure}, {held}."),
         ("public", "By public set", sets, question.title(public), f"{measure} {unsure}."),
-        ("budgets", "By budget", budgets, f"ε = {advice.epsilon:g}", f"{measure} of the best learner up to each ε."),
+        ("budgets", "By budget", budgets, plots.epsilon_label(advice.epsilon), f"{measure} of the best learner up to each ε."),
     )
     for column, (name, title, rows, chosen, caption) in zip(st.columns(3), drawings, strict=True):
         table = pd.DataFrame(rows, columns=["name", "mean", "low", "high"])

@@ -1,7 +1,6 @@
 """What Compare draws: every learner at every budget, or one thing that varies while the rest stays; missing runs come as a job."""
 
 import dataclasses
-import functools
 import math
 import shlex
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ import streamlit as st
 
 import pillar_core as pc
 from pages.frame import badges, core, exports, jobs, local, memory, plain, session, theme, words
-from pages.frame.figures import FigureInfo, show_figure, take_point
+from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import BUDGETS, PART, PUBLIC_TITLES, Settings
 from pillar_core import plots
 from pillar_core.data import embedded, uploads, visitors
@@ -25,8 +24,6 @@ from pillar_core.studies.compare import learners as compare
 from pillar_core.studies.compare import views as compare_views
 from pillar_core.studies.compare.views import COMPARE_VIEWS, CompareView, Setup
 from pillar_core.types import Form, Values
-
-_BUDGETS_FIGURE = "compare_budgets"
 
 
 def choose(settings: Settings) -> list[str]:
@@ -94,9 +91,9 @@ def draw(settings: Settings) -> None:
         show_figure(figure, runs, FigureInfo("compare_bars", settings, seeds=seeds_of(at_budget), command=again))
     figure, pins = _against_epsilon(key, theme.mode(), lines), exports.pins(settings)
     figure = plots.mark_pins(figure, pins[pins["data"] == settings.data], mode=theme.mode())
-    info = FigureInfo(_BUDGETS_FIGURE, settings, seeds=seeds_of(lines), command=again)
-    show_figure(figure, lines, info, on_select=functools.partial(take_point, _BUDGETS_FIGURE, epsilon=float, method=str))
-    st.caption("Click a point to take its learner and its ε in the sidebar and on Explore.")
+    info = FigureInfo("compare_budgets", settings, seeds=seeds_of(lines), command=again)
+    show_figure(figure, lines, info, takes=["epsilon", "method"])
+    st.caption("Click a point, or choose a line of its table, to take its learner and its ε in the sidebar and on Explore.")
     _table(lines)
 
 

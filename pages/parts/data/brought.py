@@ -17,6 +17,7 @@ from pages.frame.settings import AUTO, PARAMS, PART
 from pages.parts.data.rows import show_rows
 from pillar_core import data
 from pillar_core.data import Report, raw, reports, uploads, visitors
+from pillar_core.data.partition import without_drawn_test
 from pillar_core.data.reader import Encoding, Reading
 from pillar_core.errors import DataError, PillarError
 from pillar_core.fingerprint import fingerprint
@@ -151,9 +152,10 @@ def take(private: FeatureSet | Dataset, candidates: Sequence[Maker], name: str, 
 
 
 def keep_public(rows: FeatureSet | Dataset, name: str, private: FeatureSet | Dataset | None) -> str:
+    """The name of a public set: of the registry, or of what is now kept. Test rows that reading drew are rows like the others."""
     if private is not None and rows.x_train.shape == private.x_train.shape and (rows.x_train == private.x_train).all():
         raise DataError(f"{Path(name).name} holds the private rows themselves: choose another file as public.")
-    return name if name in pc.DATASETS else uploads.keep(rows, title=Path(name).name)
+    return name if name in pc.DATASETS else uploads.keep(without_drawn_test(rows), title=Path(name).name)
 
 
 def doubt_roles(private: Report, public: Report, name: str) -> None:

@@ -123,11 +123,12 @@ def _state(settings: Settings, public_sets: Sequence[str]) -> bool:
     backbone = core.backbone(settings)
     if backbone is None:
         return True
-    missing = []
+    counts, missing = {}, []
     for name in dict.fromkeys([settings.data, *(public for public in (settings.public, *public_sets) if public not in PUBLIC_TITLES)]):
         data = core.raw(dataclasses.replace(settings, data=name))
-        if not isinstance(data, FeatureSet) and data.is_images and not is_ready(data, backbone=backbone):
-            missing.append((name, len(data.x_train) + (0 if data.x_test is None else len(data.x_test))))
+        if not isinstance(data, FeatureSet) and data.is_images:
+            counts[name] = len(data.x_train) + (0 if data.x_test is None else len(data.x_test))
+            missing += [] if is_ready(data, backbone=backbone) else [name]
     title = pc.BACKBONES[names.address(backbone).base].title
     if not missing:
         st.success(f"**Ready:** every page uses the features of {plain.text(title)}.", icon=":material/check_circle:")
@@ -137,8 +138,9 @@ def _state(settings: Settings, public_sets: Sequence[str]) -> bool:
         size = f"about {card.n_bytes / 2**20:,.0f} MB" if card.n_bytes else "a file whose size its hub says"
         cost = f"{jobs.line(size, card.n_bytes)}; licence: {plain.text(card.licence)}. The features follow by themselves."
         work = jobs.Work(f"Weights of {title}", cost=cost, unit="download", button="Get it")
-        jobs.panel([fetch.specification(name, backbone=backbone) for name, _ in missing], work)
+        jobs.panel([fetch.specification(name, backbone=backbone) for name in missing], work)
         return False
-    work = jobs.Work(f"Features through {title}", total=sum(count for _, count in missing), unit="image", button="Extract")
-    jobs.panel([specification(name, backbone) for name, _ in missing], work)
+    ready = sum(count for name, count in counts.items() if name not in missing)
+    work = jobs.Work(f"Features through {title}", cached=ready, total=sum(counts.values()), unit="image", button="Extract")
+    jobs.panel([specification(name, backbone) for name in counts], work)  # those that are ready, too, lest progress run backwards
     return False

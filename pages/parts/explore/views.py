@@ -1,6 +1,5 @@
 """What Explore draws below the result: curves over k and over ε, the whole plane, classes, odds, reasons."""
 
-import functools
 import math
 
 import pandas as pd
@@ -9,7 +8,7 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import badges, core, history, jobs, memory, navigation, odds, plain, session, sidebar, theme, words
 from pages.frame import settings as codec
-from pages.frame.figures import FigureInfo, show_answer, show_figure, take_point
+from pages.frame.figures import FigureInfo, show_answer, show_figure
 from pages.frame.settings import Settings
 from pages.parts.explore import panels, result
 from pages.parts.explore.curves import Curves, method_of, read
@@ -57,9 +56,9 @@ def _budgets(record: RunRecord, settings: Settings) -> None:
         figure = budget_curve(known, curve, _DRAWN, band=band, present=star, measure=metric.replace("_", " "), mode=theme.mode())
         seeds = (int(known["seeds"].min()), int(known["seeds"].max()))
         info = FigureInfo("accuracy_over_epsilon", settings, [*badges.DIAGNOSTIC, *([] if curve is None else [badges.FITTED])], seeds)
-        show_figure(figure, known, info, on_select=functools.partial(take_point, info.name, epsilon=float))
+        show_figure(figure, known, info, takes=["epsilon"])
         ends = f" Below ε = {fitted['epsilon'].min():g} nothing is drawn: there such fits miss by far more." if curve is not None else ""
-        st.caption(f"Click a point to take its ε.{ends}")
+        st.caption(f"Click a point, or choose a line of its table, to take its ε.{ends}")
     if curve is None:
         title = f"Train at ε = {', '.join(f'{epsilon:g}' for epsilon in RUNS)}, and draw the whole curve"
         jobs.sweeps(first, forms=[form for _, form in core.find_runs([first]).values()], title=title, key="budgets")
@@ -163,15 +162,16 @@ def _with_star(table: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 def _plane(curves: Curves, record: RunRecord, settings: Settings) -> None:
     method = method_of(settings)
-    if not (curves.table["method"] == method).any():
+    runs = curves.table[curves.table["method"] == method]
+    if runs.empty:
         st.info("The plane needs the grid below: run it once, it is kept.", icon=":material/grid_on:")
         return
     k = record.settings.get("k")
     star = (int(k), settings.epsilon) if k else None
-    figure = plots.accuracy_heatmap(curves.table, mode=theme.mode(), method=method, present=star)
+    figure = plots.accuracy_heatmap(runs, mode=theme.mode(), method=method, present=star)
     info = FigureInfo("accuracy_plane", settings, seeds=curves.seeds)
-    show_figure(figure, curves.table, info, on_select=functools.partial(take_point, info.name, k=int, epsilon=float))
-    st.caption("Click a cell to take its k and ε.")
+    show_figure(figure, runs, info, takes=["k", "epsilon"])
+    st.caption("Click a cell, or choose a line of its table, to take its k and ε.")
 
 
 def _odds(record: RunRecord, settings: Settings) -> None:

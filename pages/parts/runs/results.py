@@ -1,6 +1,8 @@
 """The cache's runs as a table of settings; the filters are in the link, chosen lines are compared below, and grids leave as YAML
 and shell lines."""
 
+import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -8,12 +10,13 @@ import streamlit as st
 import yaml
 
 import pillar_core as pc
-from pages.frame import badges, core, exports, local, memory, shares, theme, words
+from pages.frame import badges, core, exports, local, memory, navigation, plain, shares, theme, words
+from pages.frame import settings as codec
 from pages.frame.figures import FigureInfo, show_figure
-from pages.frame.settings import Settings
+from pages.frame.settings import AUTO, NONE, PARAMS, PART, RULE, Settings
 from pillar_core import plots
 from pillar_core.numerics import number_words
-from pillar_core.runs import records
+from pillar_core.runs import records, splitting, sweep
 from pillar_core.runs import versions as made
 
 
@@ -34,7 +37,7 @@ def command(runs: pd.DataFrame) -> str:
 
 
 FILTERS = {"dataset": "Data", "method": "Learner", "k": "k", "epsilon": "ε"}
-_MOST_EXPORTED = 200
+_MOST_EXPORTED, _MOST_LINKS = 200, 8
 _COLUMNS = ("data", "learner", "k", "epsilon", "mean", "low", "high", "seeds", "epsilon_upper", "public_fraction", "seconds")
 
 
@@ -56,6 +59,7 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
     badges.show_row(*badges.DIAGNOSTIC, *([badges.SYNTHETIC] if is_synthetic else []))
     chosen = _table(lines)
     if len(chosen):
+        _link(chosen, visible)
         _compare(chosen, visible, FigureInfo("runs_overlay", settings, seeds=int(chosen["seeds"].min()), is_synthetic=is_synthetic))
         lines = chosen
     _exports(visible[visible["group"].isin(lines["group"])])
@@ -65,7 +69,24 @@ def words_of(line: Any) -> str:
     """A setting in a few words."""
     parts = [str(line["data"]), pc.METHODS[str(line["method"])].title]
     parts += [f"k = {line['k']:g}"] if pd.notna(line.get("k")) else []
-    return ", ".join([*parts, f"ε = {line['epsilon']:g}"])
+    return ", ".join([*parts, f"ε = {_text(line['epsilon'])}"])
+
+
+def settings_of(keys: Sequence[str]) -> tuple[Settings, str]:
+    """What a link to these runs of one setting holds, and why Curves then shows others ("": it shows these)."""
+    (grid,) = records.grid_of(keys)
+    axes, seeds = dict(grid), set(grid["seed"])
+    first = axes["seed"] = min(seeds)
+    many = next(count for count in itertools.count(1) if first + count not in seeds)
+    public = grid.get("public", PART if "public_fraction" in grid else NONE)
+    values = {name: grid[name] for name in ("method", "public_fraction", "epsilon", "delta", "relation", "accountant") if name in grid}
+    values |= {"data": grid["dataset"], "public": public, "k": grid.get("k", RULE), "seed": first, "seeds": min(many, PARAMS["seeds"].high)}
+    values["backbone"] = AUTO if grid.get("backbone") == splitting.default_backbone(grid["dataset"]) else grid["backbone"]
+    settings, notes = codec.from_query(codec.to_query(Settings(**values)))
+    if more := [f"{name} = {value}" for name, value in grid.items() if name not in (*values, "dataset", "seed")]:
+        return settings, f"Curves has no control for {', '.join(more)}."
+    is_same = notes or core.spec(settings) == sweep.specs_of(axes)[0]
+    return settings, " ".join(notes) if is_same else "Curves does not show such a run."
 
 
 def _filter_runs(runs: pd.DataFrame) -> pd.DataFrame:
@@ -97,7 +118,8 @@ def _table(lines: pd.DataFrame) -> pd.DataFrame:
         visible[name] = visible[name].map(_text)
     visible["epsilon_upper"] = visible["epsilon_upper"].map(lambda value: _word(f"{value:.4g}"))
     visible = visible[[name for name in _COLUMNS if name in visible and visible[name].notna().any()]]
-    st.caption(f"{len(lines):,} settings, {int(lines['seeds'].sum()):,} runs. Choose lines at the left to compare them.")
+    count = f"{len(lines):,} settings, {int(lines['seeds'].sum()):,} runs"
+    st.caption(f"{count}. Choose lines at the left to compare them, and to open them on Curves.")
     event: Any = st.dataframe(
         visible,
         hide_index=True,
@@ -108,6 +130,17 @@ def _table(lines: pd.DataFrame) -> pd.DataFrame:
         column_config=words.columns("runs"),
     )
     return lines.iloc[[row for row in event.selection.rows if row < len(visible)]]
+
+
+def _link(chosen: pd.DataFrame, runs: pd.DataFrame) -> None:
+    """Links to the chosen settings on Curves."""
+    for _, line in chosen.head(_MOST_LINKS).iterrows():
+        settings, reason = settings_of(list(runs.loc[runs["group"] == line["group"], "key"]))
+        if reason:
+            st.caption(plain.text(f"{words_of(line)}: {reason}"))
+        else:
+            changes = {name: getattr(settings, name) for name in (*codec.PINNED, "controls")}
+            navigation.link("explore", plain.text(f"Open on Curves: {words_of(line)}"), icon=":material/show_chart:", changes=changes)
 
 
 def _show_refusals(visible: pd.DataFrame) -> None:

@@ -125,11 +125,14 @@ def test_the_heatmap_frames_the_ridge_and_the_hero_tells_the_gain() -> None:
     figure = plots.accuracy_heatmap(table, present=(8, 1.0))
     heat = figure.data[0]
     assert heat.z[1][0] is None
-    assert heat.hovertext[1][0] == "not run yet"
     assert heat.z[0][1] == pytest.approx(70.0, rel=1e-9)
     frames = {(shape.x0 + shape.x1) / 2: (shape.y0 + shape.y1) / 2 for shape in figure.layout.shapes if shape.line.color == "#FFFFFF"}
     assert frames == pytest.approx({1.0: 0.0, 2.0: 1.0})
-    assert tuple(heat.customdata[0][1]) == (8.0, 0.1)
+    unseen = figure.data[1]
+    points = {tuple(taken): said for said, taken in zip(unseen.hovertext, unseen.customdata, strict=True)}
+    assert len(points) == np.size(heat.z) == len(unseen.x)
+    assert points[2.0, 1.0] == "not run yet"
+    assert (unseen.x[1], unseen.y[1], *unseen.customdata[1]) == ("8", "0.1", 8.0, 0.1)
     figure = plots.learning_hero(runs(), data="Synthetic rows")
     texts = " ".join(note.text for note in figure.layout.annotations)
     assert "70 % at k = 8" in texts
@@ -397,3 +400,15 @@ def test_a_limit_is_a_dashed_line_and_other_values_keep_their_scale() -> None:
     assert list(figure.data[-1].y) == [2.4]
     assert figure.layout.meta["alt"] == "Ε proved by true ε: 0 at 1; 2.4 at 8."
     assert figure.layout.meta["caption"] == "c", "nothing was repeated over seeds"
+
+
+def test_settings_that_reach_the_same_stand_on_an_axis_that_can_be_read() -> None:
+    """Two equal runs had ticks from 96.46017699115 to 96.4601769912: their means differed in the last bit."""
+    lines = pd.DataFrame(
+        {"group": ["a", "b"], "method": "pillar", "mean": [109 / 113, 109 / 113 + 1e-16], "low": math.nan, "high": math.nan}
+    )
+    runs_of = pd.DataFrame({"group": ["a", "b"], "method": "pillar", "accuracy": 109 / 113})
+    low, high = plots.overlay(runs_of, lines, labels={"a": "a", "b": "b"}).layout.xaxis.range
+    assert (low, high) == pytest.approx((95.46, 97.46), abs=0.01)
+    apart = lines.assign(mean=[0.9, 0.95])
+    assert plots.overlay(runs_of, apart, labels={"a": "a", "b": "b"}).layout.xaxis.range is None
