@@ -24,8 +24,8 @@ from pillar_core.types import FeatureSet, Persons, RunSpec, SemiPrivateSplit
 MOST, EPSILON, DELTA, MEAN_TRIALS = 3, 2.0, 1e-5, 3.0
 GAMMA = 0.14899929651250857
 """Of the logarithmic law: (1/γ − 1) / log(1/γ) is the mean number of trials."""
-TUNED = 1000
-"""Choices whose trials are counted; one standard error of their mean is a tenth of a trial."""
+TUNED = 300
+"""Choices whose trials are counted; one standard error of their mean is a fifth of a trial."""
 
 
 def images() -> pc.Dataset:
