@@ -7,10 +7,12 @@ import gc
 import json
 import os
 import resource
+import secrets
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import hypothesis
@@ -18,9 +20,11 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 import pillar_core as pc
+from pillar_core import rng
 from pillar_core.backbones import shipped
 from pillar_core.data.sets import embedded
 from pillar_core.types import SemiPrivateSplit
+from statistical import errors
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 TESTS = REPOSITORY / "tests"
@@ -102,6 +106,36 @@ def unpacked_once() -> Iterator[None]:
         yield
 
 
+class Fresh:
+    """How often something was drawn that no seed repeats."""
+
+    draws = 0
+
+    @classmethod
+    def counted(cls, draw: Callable[..., Any]) -> Callable[..., Any]:
+        def drawn(*asked: Any) -> Any:
+            cls.draws += 1
+            return draw(*asked)
+
+        return drawn
+
+
+@pytest.fixture(scope="session", autouse=True)
+def fresh_draws_are_counted() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rng.SystemStream, "words", Fresh.counted(rng.SystemStream.words))
+        patch.setattr(rng, "secrets", SimpleNamespace(randbits=Fresh.counted(secrets.randbits)))
+        yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    result = yield
+    if Fresh.draws > item.stash[DRAWN] and errors.of(item.nodeid) is None:
+        pytest.fail(f"this test draws what no seed repeats: state its α and β in {errors.LIST.relative_to(REPOSITORY)}")
+    return result
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_xdist_auto_num_workers() -> Iterator[int]:
     """A worker more than cores: one or two of them wait for a browser or for a job's processes."""
@@ -160,8 +194,8 @@ def pytest_collection() -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Notes the CPU seconds of setup and call, child processes that ended in them included."""
-    item.stash[STARTED] = cpu_seconds()
+    """Notes the CPU seconds of setup and call, child processes that ended in them included, and what was drawn before."""
+    item.stash[STARTED], item.stash[DRAWN] = cpu_seconds(), Fresh.draws
     return (yield)
 
 
@@ -171,7 +205,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         item.user_properties.append(("cpu_seconds", cpu_seconds() - item.stash[STARTED]))
 
 
-STARTED = pytest.StashKey[float]()
+STARTED, DRAWN = pytest.StashKey[float](), pytest.StashKey[int]()
 
 
 def cpu_seconds() -> float:

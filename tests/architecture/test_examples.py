@@ -18,7 +18,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 EXPECTED = {
     "private_head": "saved private_head.zip",
     "screen_three_sets": "ε ≤",
-    "calibrate_and_audit": "the claim stands",
+    "calibrate_and_audit": "coins called",
     "sweep": "pillar_one_shot",
     "stories": "10 stories",
     "certified_opacus": "≤ ε ≤ 1.99",

@@ -6,6 +6,8 @@ import csv
 import functools
 from pathlib import Path
 
+import pytest
+
 from pillar_core import deferred
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -152,12 +154,13 @@ def test_third_parties_stay_where_they_belong_and_pages_hold_no_mathematics():
     assert not offenders, "\n".join(offenders)
 
 
-def test_every_slow_test_exists():
-    with (REPOSITORY / "tests" / "slow_tests.csv").open(newline="", encoding="utf-8") as file:
+@pytest.mark.parametrize("listed", ["slow_tests.csv", "statistical/errors.csv"])
+def test_every_listed_test_exists(listed):
+    with (REPOSITORY / "tests" / listed).open(newline="", encoding="utf-8") as file:
         names = [row["test"].split("[")[0].split("::") for row in csv.DictReader(file)]
     texts = {path: (REPOSITORY / path).read_text(encoding="utf-8") for path, _ in names if (REPOSITORY / path).exists()}
     gone = [(path, name) for path, name in names if f"def {name}(" not in texts.get(path, "")]
-    assert not gone, "run `pytest --cpu-report` to write tests/slow_tests.csv again, or take their lines out"
+    assert not gone, "take their lines out; `pytest --cpu-report` writes tests/slow_tests.csv again"
 
 
 def test_the_readme_holds_the_test_command_of_continuous_integration():

@@ -45,9 +45,8 @@ from pillar_core.studies.advice import choice
 from pillar_core.studies.evidence import attacks
 from pillar_core.types import Persons, RunSpec
 
-EXPONENTIAL = importlib.import_module("pillar_core.mechanisms.exponential")
 TRIM = importlib.import_module("pillar_core.screening.trim")
-"""The modules: their packages have a function of that name."""
+"""The module: its package has a function of that name."""
 SCREENING = "screening"
 PRINTED = "pillar_noisy_sgd, printed"
 DEEP = "private_fine_tuning"
@@ -264,7 +263,7 @@ def scaled_choice(times: float) -> Callable[[Any], Any]:
 def normal_choice(original: Any) -> Any:
     """Gaussian noise of the Gumbel law's variance."""
     return lambda self, scores, scale: np.argmax(
-        scores + scale * np.pi / 6**0.5 * np.random.default_rng().standard_normal(scores.shape), axis=-1
+        scores + scale * np.pi / 6**0.5 * np.random.default_rng(0).standard_normal(scores.shape), axis=-1
     )
 
 
@@ -391,7 +390,7 @@ STEPPED = ("dp_sgd", "pillar", "gep", "adadps", "dope_sgd", "pillar_kalman", "pr
 PLACED = ("dp_sgd", "pillar", "dope_sgd", "adadps", "semi_private_halfspace")
 PROJECTED = ("pillar", "semi_private_halfspace", "pillar_one_shot", "pillar_kalman")
 TRACED = ("dp_sgd", "pillar", "dp_pca", "private_knn", DEEP, SCREENING)
-OF_UNIFORMS = tuple(name for name in test_releases.SHAPES if name not in (*OF_WORDS, "one choice"))
+OF_UNIFORMS = tuple(name for name in test_releases.SHAPES if name not in (*OF_WORDS, "one choice", "choices"))
 
 
 def _allocated(kind: str, words: str, owner: Any, name: str, made: Callable[[Any], Any]) -> Fault:
@@ -431,7 +430,7 @@ FAULTS = (
     _noise("dependence", "classes share their noise", noise_by(shared_by_classes), ("dp_sgd", "pillar_one_shot", DEEP)),
     Fault("dependence", "the same noise in every step", PrintedNoisySgd, "_descend", repeating_printed, (PRINTED,)),
     Fault("relation", "replace-one factor 1 for √2", dp_pca, "REPLACE_ONE_FACTOR", lambda _: 1.0, ("dp_pca",)),
-    Fault("relation", "replace-one factor 1 for 2", EXPONENTIAL, "REPLACE_ONE_FACTOR", lambda _: 1.0, ("disjunction", "prototypes")),
+    Fault("relation", "replace-one factor 1 for 2", checks.EXPONENTIAL, "REPLACE_ONE_FACTOR", lambda _: 1.0, ("disjunction", "prototypes")),
     Fault("relation", "replace-one factor 1", pillar_one_shot, "replace_one_factor", lambda _: lambda weight: 1.0, ("pillar_one_shot",)),
     Fault("relation", "votes move by 1", voting, "VOTE_SENSITIVITY", lambda _: 1.0, ("private_knn", "pate")),
     Fault("relation", "replace-one factor 1 for √2", screening_release, "REPLACE_ONE_FACTOR", lambda _: 1.0, (SCREENING,)),

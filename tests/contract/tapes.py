@@ -11,9 +11,6 @@ from pillar_core import rng
 from pillar_core.ledger import Call
 from pillar_core.mechanisms import poisson_sample
 
-REDRAWS, FEWEST_REDRAWS, REDRAWS_EACH = 3000, 1500, 75
-"""At most, at least, and for each candidate: two thirds of a choice's scale are seen, in forty candidates as in three."""
-
 
 class Recorder:
     """Lets everything happen and keeps calls, pre-noise values, releases and samples."""
@@ -23,6 +20,7 @@ class Recorder:
         self.values: list[Any] = []
         self.released: list[Any] = []
         self.samples: list[tuple[float, int, np.ndarray]] = []
+        self.choices: list[tuple[np.ndarray, int, int]] = []
 
     def release(self, call: Call, value: Any, draw: Callable[[], Any]) -> Any:
         self.calls.append(call)
@@ -36,6 +34,15 @@ class Recorder:
         self.samples.append((probability, n_rows, indices))
         return indices
 
+    def choice(self, sampler: Callable[..., int]) -> Callable[..., int]:
+        """The sampler of choices, whose scores, rate and answer are kept."""
+
+        def noted(scores: np.ndarray, rate: int, words: Any) -> int:
+            self.choices.append((copied(scores), rate, answer := sampler(scores, rate, words)))
+            return answer
+
+        return noted
+
     def answer(self, draw: Callable[[], Any]) -> Any:
         return draw()
 
@@ -48,20 +55,6 @@ class WithFirstRow(Recorder):
 
     def choose(self, probability: float, n_rows: int, draw: Callable[[], np.ndarray]) -> np.ndarray:
         return np.union1d(np.zeros(1, dtype=np.int64), draw())
-
-
-class Redraws(Recorder):
-    """Draws every choice many times over and lets the first one stand."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.redrawn: list[np.ndarray | None] = []
-
-    def release(self, call: Call, value: Any, draw: Callable[[], Any]) -> Any:
-        times = min(REDRAWS, max(FEWEST_REDRAWS, REDRAWS_EACH * call.shape[-1])) if call.kind == "exponential" else 0
-        choices = np.array([draw() for _ in range(times)]) if times else None
-        self.redrawn.append(choices)
-        return super().release(call, value, draw if choices is None else lambda: choices[0])
 
 
 class Replay(Recorder):

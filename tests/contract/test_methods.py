@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import pillar_core as pc
-from contract import checks, tapes
+from contract import checks
 from contract.cases import IMAGES, can_sample, case_for, settings_for, split_for, variants
 from pillar_core import params
 from pillar_core.errors import PillarError, SettingError
@@ -127,8 +127,7 @@ VARIANTS = [(name, variant) for name in PRIVATE if name not in IMAGES for varian
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "variant"), VARIANTS)
-def test_privacy_contract_in_every_variant(name, variant, monkeypatch):
-    monkeypatch.setattr(tapes, "REDRAWS", 500)  # the law of a choice is the mechanism's, and 3,000 tell it above
+def test_privacy_contract_in_every_variant(name, variant):
     checks.keeps_the_contract(case_for(METHODS[name], **variants(METHODS[name])[variant]))
 
 

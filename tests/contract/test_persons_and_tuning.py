@@ -24,8 +24,8 @@ from pillar_core.types import FeatureSet, Persons, RunSpec, SemiPrivateSplit
 MOST, EPSILON, DELTA, MEAN_TRIALS = 3, 2.0, 1e-5, 3.0
 GAMMA = 0.14899929651250857
 """Of the logarithmic law: (1/γ − 1) / log(1/γ) is the mean number of trials."""
-TUNED = 100
-"""Choices whose trials are counted; one standard error of their mean is a third of a trial."""
+TUNED = 300
+"""Choices whose trials are counted; one standard error of their mean is a fifth of a trial."""
 
 
 def images() -> pc.Dataset:
@@ -106,7 +106,7 @@ def test_as_many_trials_run_as_are_declared() -> None:
         for seed in range(TUNED):
             tuned(seed)
     # the logarithmic law of mean m has variance m/γ − m²
-    assert abs(len(ran) / TUNED - MEAN_TRIALS) <= 5 * math.sqrt((MEAN_TRIALS / GAMMA - MEAN_TRIALS**2) / TUNED)
+    assert abs(len(ran) / TUNED - MEAN_TRIALS) <= 6.5 * math.sqrt((MEAN_TRIALS / GAMMA - MEAN_TRIALS**2) / TUNED)
 
 
 CHECKS: dict[str, tuple[Callable[[], None], ...]] = {

@@ -1,6 +1,6 @@
 """What people publish: without a seed, all noise, samples and choices come from `rng.SystemStream`, and have the law that is charged.
 
-No seed fixes these tests. Their false alarms are in `checks.OF_RELEASES`; tests/contract/faults.py plants faults that they must see.
+No seed fixes these tests; tests/contract/faults.py plants faults that they must see.
 """
 
 import math
@@ -35,10 +35,10 @@ def the_stream() -> None:
     """Its normals, its uniforms, and the last bits of these."""
     secret = Streams(None).secret("noise")
     uniforms = [secret.random(NUMBERS) for _ in range(4)]
-    checks.is_independent([[secret.standard_normal(NUMBERS)] for _ in range(4)], checks.OF_RELEASES)
+    checks.is_independent([[secret.standard_normal(NUMBERS)] for _ in range(4)])
     for part in (uniforms, [uniform * 2**12 % 1 for uniform in uniforms]):
         assert min(map(np.min, part)) > 0
-        checks.is_independent([[stats.norm.ppf(uniform)] for uniform in part], checks.OF_RELEASES)
+        checks.is_independent([[stats.norm.ppf(uniform)] for uniform in part])
 
 
 def noise_of(learner: str, **asked: Any) -> Callable[[], None]:
@@ -55,7 +55,7 @@ def noise_of_answer(name: str) -> Callable[[], None]:
         for tape in tapes:
             with taped(tape):
                 ANSWERS[name](PRIVATE, "add_or_remove_one", None)
-        checks.is_independent([checks.standard_noise(tape) for tape in tapes], checks.OF_RELEASES, grid=checks.grid(tapes[0]))
+        checks.is_independent([checks.standard_noise(tape) for tape in tapes], grid=checks.grid(tapes[0]))
 
     return check
 
@@ -65,7 +65,7 @@ def directions() -> None:
     secret, exponent = Streams(None).secret("noise"), np.diag([GAP, 0.0])
     x = np.array([bingham(exponent, secret) for _ in range(DRAWS)])
     angles = np.angle((x[:, 0] + 1j * x[:, 1]) ** 2)
-    checks.is_independent([[part] for part in stats.norm.ppf(stats.vonmises.cdf(angles, GAP / 2)).reshape(4, -1)], checks.OF_RELEASES)
+    checks.is_independent([[part] for part in stats.norm.ppf(stats.vonmises.cdf(angles, GAP / 2)).reshape(4, -1)])
 
 
 SHAPES: dict[str, Callable[[], None]] = {

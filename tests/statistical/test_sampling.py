@@ -8,7 +8,7 @@ from pillar_core import rng
 from pillar_core.errors import SettingError
 from pillar_core.mechanisms import poisson_sample
 
-LEVEL = 1e-4
+LEVEL = 1e-8
 DRAWS, ROWS = 3000, 40
 
 

@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 from pillar_core import rng
 from pillar_core.accounting import TradeOff
-from pillar_core.auditing import BLIND_SPOTS, Counts, Fault, fault_injection, hypothesis_test, one_run
+from pillar_core.auditing import BLIND_SPOTS, Counts, hypothesis_test, one_run
 from pillar_core.errors import DataError, SettingError
 
 CURVE = TradeOff("gaussian", mu=0.9)
@@ -32,8 +32,8 @@ def test_the_p_value_bounds_every_attack_on_the_curve_and_is_near_the_worst(exce
 
 
 def test_the_level_holds_at_the_claim_and_the_power_is_as_computed() -> None:
-    """α = 5 %, 2,000 audits: at the claim at most 5 % + 4 standard errors reject; at 1.5 times μ as often as `power` says."""
-    n, audits, alpha = 200, 2000, 0.05
+    """α = 5 %, 20,000 audits: at the claim at most 5 % + 6 standard errors reject; at 1.5 times μ as often as `power` says."""
+    n, audits, alpha = 200, 20_000, 0.05
     generator = rng.stream(0, "claims")
 
     def rejections(mu: float) -> float:
@@ -41,10 +41,10 @@ def test_the_level_holds_at_the_claim_and_the_power_is_as_computed() -> None:
         least = hypothesis_test.rejecting_excess(CURVE, trials=n, significance=alpha)
         return float((hits - alarms >= least).mean())
 
-    assert rejections(0.9) <= alpha + 4 * math.sqrt(alpha / audits)
+    assert rejections(0.9) <= alpha + 6 * math.sqrt(alpha / audits)
     wanted = hypothesis_test.power(CURVE, true_mu=1.35, trials=n, significance=alpha)
     assert wanted > 0.7
-    assert abs(rejections(1.35) - wanted) < 4 * math.sqrt(wanted * (1 - wanted) / audits)
+    assert abs(rejections(1.35) - wanted) < 6 * math.sqrt(wanted * (1 - wanted) / audits)
 
 
 def test_bounds_cover_and_what_could_be_noticed_shrinks_with_the_trials() -> None:
@@ -82,7 +82,5 @@ def test_one_run_certifies_by_brute_force_and_a_coin_nothing() -> None:
     assert 0 < plain < curve < 8.0
 
 
-def test_one_clean_and_one_faulty_audit_and_each_blind_spot_names_what_catches_it() -> None:
-    assert not fault_injection.audit(Fault.NONE, seed=1).is_caught
-    assert fault_injection.audit(Fault.HALF_NOISE, seed=1).is_caught
+def test_each_blind_spot_names_what_catches_it() -> None:
     assert all(spot.why and ("contract test" in spot.caught_by or "ledger" in spot.caught_by) for spot in BLIND_SPOTS)

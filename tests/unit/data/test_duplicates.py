@@ -102,12 +102,12 @@ def test_rows_of_any_source_are_drawn_anew_and_travel_so(shape: tuple[int, ...],
 
 
 def test_a_table_is_drawn_by_persons_and_keeps_a_class_that_no_train_row_has() -> None:
-    frame = pd.DataFrame({"a": range(120), "who": np.repeat(range(40), 3), "label": ["x"] * 60 + ["y"] * 57 + ["z"] * 3})
+    frame = pd.DataFrame({"a": range(1200), "who": np.repeat(range(400), 3), "label": ["x"] * 600 + ["y"] * 597 + ["z"] * 3})
     recipe = Recipe("label", columns=(Column("a", "numbers", 0),), person="who", rows_per_person=3)
     draws = [raw.private_features(frame, recipe, name="ward", by_coin=True) for _ in range(12)]
     for features in draws:
         assert (features.test_drawn, features.classes) == (BY_COIN, ("x", "y", "z"))
         assert not {int(value) // 3 for value in features.x_train[:, 0]} & {int(value) // 3 for value in features.x_test[:, 0]}
     assert len({features.x_test.tobytes() for features in draws}) == 12
-    named = frame.assign(split=["test"] * 3 + ["train"] * 117)
+    named = frame.assign(split=["test"] * 3 + ["train"] * 1197)
     assert len(raw.private_features(named, recipe, name="ward", by_coin=True).x_test) == 3, "rows that the source names stay"

@@ -57,7 +57,7 @@ def test_tickets_go_from_a_csv_to_labels_of_new_sentences_by_command(files: Path
     publics = ["foreign.txt", "lines.txt"]
     assert main(["screen", "--private", "tickets.csv", "--public", *publics, "--score", "class_signal", "--output", "r.csv", *columns]) == 0
     assert pd.read_csv("r.csv")["public"].tolist() == ["lines.txt", "foreign.txt"]
-    run = ["run", "--dataset", "tickets.csv", "--public", "lines.txt", "--epsilon", "1", *columns]
+    run = ["run", "--dataset", "tickets.csv", "--public", "lines.txt", "--epsilon", "4", *columns]
     assert main([*run, "--release", "--export", "model.zip"]) == 0
     capsys.readouterr()
     Path("new.txt").write_text("My screen is dark, again\nWhere is my refund?\nThe keyboard has lost a key.\n", encoding="utf-8")

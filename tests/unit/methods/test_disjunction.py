@@ -38,7 +38,7 @@ def test_probabilities_equal_sums_over_every_graph(variables, p):
 
 
 def test_rows_are_those_of_definition_4():
-    data = pc.load_dataset("disjunctions", n=6000, n_test=50, d=12, k=5, p=0.15, seed=3)
+    data = pc.load_dataset("disjunctions", n=18_000, n_test=50, d=12, k=5, p=0.15, seed=3)
     members = data.known["members"]
     others = np.setdiff1d(np.arange(12), members)
     assert set(np.unique(data.x_train)) == {0.0, 1.0}
@@ -50,10 +50,10 @@ def test_rows_are_those_of_definition_4():
         pairs = rows[:, 0] * rows[:, 1]
         both = data.known["co_active_probability"][label]
         for share, truth in ((rows[:, 0].mean(), expected), (pairs.mean(), both)):
-            # Five standard errors of a frequency over about 3,000 rows.
-            assert abs(share - truth) <= 5 * np.sqrt(truth * (1 - truth) / len(rows))
-            assert abs(share - 1.3 * truth) > 5 * np.sqrt(truth * (1 - truth) / len(rows)) or truth > 0.9
-    repeated = pc.load_dataset("disjunctions", n=6000, n_test=50, d=12, k=5, p=0.15, seed=3)
+            # Six standard errors of a frequency over about 9,000 rows.
+            assert abs(share - truth) <= 6 * np.sqrt(truth * (1 - truth) / len(rows))
+            assert abs(share - 1.3 * truth) > 6 * np.sqrt(truth * (1 - truth) / len(rows)) or truth > 0.9
+    repeated = pc.load_dataset("disjunctions", n=18_000, n_test=50, d=12, k=5, p=0.15, seed=3)
     np.testing.assert_array_equal(repeated.x_train, data.x_train)
     with pytest.raises(SettingError, match="at most d"):
         pc.load_dataset("disjunctions", d=12, k=11)

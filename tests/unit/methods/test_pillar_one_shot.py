@@ -73,8 +73,8 @@ def test_the_signal_variance_is_unbiased_with_unequal_counts():
     noise = (std / counts) ** 2
     expected_noise = noise * (1 - 2 * share) + (share**2 * noise).sum()
     raw = (centred**2 - expected_noise) @ precision / (precision @ (1 - 2 * share) + (share**2).sum())
-    # Mean of k estimates: 5 standard errors; counting classes alike instead is off by the noise of the small ones.
-    assert abs(raw.mean() - tau) <= 5 * raw.std() / math.sqrt(k)
+    # Mean of k estimates: 6 standard errors; counting classes alike instead is off by the noise of the small ones.
+    assert abs(raw.mean() - tau) <= 6 * raw.std() / math.sqrt(k)
     np.testing.assert_allclose(one_shot._between(centred, noise, share), np.maximum(0, raw), rtol=1e-9)
 
 

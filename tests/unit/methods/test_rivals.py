@@ -9,9 +9,6 @@ import pillar_core as pc
 from contract import checks
 from contract.cases import case_for, small_split
 from contract.tapes import Recorder
-from pillar_core import rng
-from pillar_core.ledger import Ledger
-from pillar_core.mechanisms import ExponentialMechanism
 from pillar_core.methods import METHODS
 from pillar_core.methods.closed_form import dp_ls
 from pillar_core.methods.voting import prototypes
@@ -70,24 +67,6 @@ def test_prototypes_keep_the_contract_are_purely_private_and_without_noise_the_r
     for label in range(3):
         similar = [sum(min(max(row @ other, low), high) for other in private[y == label]) for row in z]
         np.testing.assert_allclose(record.classifier.weights[:, label], z[int(np.argmax(similar))], atol=1e-6)
-
-
-def test_a_tuple_is_chosen_as_often_as_the_mechanism_says():
-    """The joint law over all nine tuples, not only each class's own: chi-square at 1 in 10⁶; its twin has more noise."""
-    from scipy import stats
-
-    scores = np.array([[0, 2, 4], [3, 0, 1]])
-
-    def p_value(score_range):
-        mechanism = ExponentialMechanism(1.0, score_range, rng.stream(0, "tuples"), Ledger())
-        counts = np.zeros((3, 3))
-        for _ in range(1500):
-            counts[tuple(mechanism.choose_each(scores))] += 1
-        law = np.exp((scores[0][:, None] + scores[1][None, :]) / 2)
-        return stats.chisquare(counts.ravel(), (1500 * law / law.sum()).ravel()).pvalue
-
-    assert p_value(2) > 1e-6
-    assert p_value(3) < 1e-6
 
 
 def test_similarities_of_rows_add_up_in_any_order_and_company():

@@ -385,7 +385,7 @@ def test_ten_releases_cost_less_than_their_sum_and_scrambled_pixels_keep_every_v
     assert sorted(mixed[0]) == sorted(parts.public_x[0])
     noise = lessons.SOURCES["noise"](parts.public_x, 0)
     # 144 × 64 normal draws: their mean's standard error is a hundredth of their spread.
-    assert noise.mean() == pytest.approx(parts.public_x.mean(), abs=0.05 * float(parts.public_x.std()))
+    assert noise.mean() == pytest.approx(parts.public_x.mean(), abs=0.06 * float(parts.public_x.std()))
     private = lessons._with_public("scrambled", 0)
     assert private.facts.n_private == parts.facts.n_private
     assert private.facts.n_public == parts.facts.n_public

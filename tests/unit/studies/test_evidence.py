@@ -30,11 +30,11 @@ def split() -> SemiPrivateSplit:
 
 def test_a_model_without_privacy_leaks_more_than_a_private_one(split: SemiPrivateSplit) -> None:
     attacks = {
-        epsilon: evidence.shadow_attacks(RunSpec.of("noisy_gd", epsilon=epsilon), split, count=24, targets=4, pool=400)
+        epsilon: evidence.shadow_attacks(RunSpec.of("noisy_gd", epsilon=epsilon), split, count=24, targets=16, pool=400)
         for epsilon in (0.5, math.inf)
     }
     leaky, private = attacks[math.inf][0], attacks[0.5][0]
-    # 1,600 scores a world pair: the AUC's standard error is below 0.015.
+    # 6,400 scores a world pair: the AUC's standard error is below 0.0075.
     assert abs(private.auc - 0.5) < 0.05
     assert leaky.auc > private.auc + 0.05
     assert {attack.name for attack in attacks[0.5]} == {"LiRA, online", "LiRA, offline", "LiRA, pooled over rows", "loss threshold"}
@@ -83,7 +83,7 @@ def test_a_kept_norm_is_that_of_the_gradient_written_out() -> None:
 
 @pytest.mark.slow
 def test_trials_do_not_reject_pillars_claim_and_say_what_they_could_have_seen(split: SemiPrivateSplit) -> None:
-    audit = evidence.canary_audit(RunSpec.of("pillar", epsilon=4.0, steps=4), split, trials=100)
+    audit = evidence.canary_audit(RunSpec.of("pillar", epsilon=4.0, steps=4), split, trials=100, significance=1e-7)
     assert not audit.is_rejected
     assert audit.noticed_epsilon > audit.claimed_epsilon
     assert 0 <= audit.certified_epsilon <= audit.claimed_epsilon
@@ -104,14 +104,14 @@ GRID = [{"learning_rate": rate, "steps": 5} for rate in (0.01, 5.0)]
 
 
 def test_the_drawn_number_of_trials_follows_its_law() -> None:
-    """20,000 draws: the mean within 5 standard errors of the declared one."""
+    """20,000 draws: the mean within 6.5 standard errors of the declared one."""
     secret = rng.stream(0, "law")
     draws = np.array([tuning._trials(6.0, secret) for _ in range(20_000)])
-    assert abs(draws.mean() - 6.0) < 5 * draws.std() / math.sqrt(len(draws))
+    assert abs(draws.mean() - 6.0) < 6.5 * draws.std() / math.sqrt(len(draws))
     gamma = tuning.gamma_of(6.0)
     least = (1 - gamma) / -math.log(gamma)
-    # The share of the smallest count is binomial: 5 standard errors.
-    assert abs((draws == 1).mean() - least) < 5 * math.sqrt(least / len(draws))
+    # The share of the smallest count is binomial: 6.5 standard errors.
+    assert abs((draws == 1).mean() - least) < 6.5 * math.sqrt(least / len(draws))
 
 
 def test_random_stopping_stays_within_the_budget_and_costs_accuracy_of_each_trial(split: SemiPrivateSplit) -> None:
