@@ -151,7 +151,7 @@ def _as_kind(value: Any, kind: Any) -> Any:
         fits = _is_number(value, origin)
     elif origin is np.ndarray:
         fits = hasattr(value, "__len__") and not isinstance(value, str | bytes | Mapping)
-    elif origin is Callable or getattr(origin, "_is_protocol", False):
+    elif origin in (Callable,) or getattr(origin, "_is_protocol", False):
         fits = callable(value) or "__call__" not in dir(origin)
     else:  # a text may name a member of an enumeration, which its function reads
         fits = isinstance(value, (origin, np.bool_) if origin is bool else origin) or (issubclass(origin, str) and isinstance(value, str))
@@ -202,7 +202,7 @@ def _words(kind: Any) -> str:
         return " or ".join(map(_words, parts))
     if origin is typing.Literal:
         return f"one of {', '.join(map(str, parts))}"
-    words = _WORDS.get(origin) or getattr(origin, "__name__", str(origin))
+    words: str = _WORDS.get(origin) or getattr(origin, "__name__", str(origin))
     if words in ("a list", "a mapping from names") and parts and parts[-1] is not Any:
         words += f" {'of' if words == 'a list' else 'to'} {_words(parts[0 if words == 'a list' else -1])}"
     return words + (f" ({origin.how})" if hasattr(origin, "how") else "")
