@@ -115,9 +115,10 @@ print(store.default().root, len(starter.missing()), starter.__file__)
 
 
 def test_the_command_tells_its_version(installed, tmp_path):
-    command = [sys.executable, str(installed / "bin" / "pillar-explorer"), "--version"]
-    said = subprocess.check_output(command, env=os.environ | {"PYTHONPATH": str(installed)}, cwd=tmp_path, text=True)
-    assert said == f"pillar-explorer {PROJECT['version']}\n"
+    for command in ([str(installed / "bin" / "pillar-explorer")], ["-m", "pillar_core.explorer"]):
+        told = [sys.executable, *command, "--version"]
+        said = subprocess.check_output(told, env=os.environ | {"PYTHONPATH": str(installed)}, cwd=tmp_path, text=True)
+        assert said == f"pillar-explorer {PROJECT['version']}\n"
 
 
 def test_the_command_serves_the_app(installed, tmp_path):
