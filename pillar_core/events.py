@@ -47,6 +47,9 @@ class ComposedDpEvent(DpEvent):
 
     events: Sequence[DpEvent]
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "events", tuple(self.events))  # a list has no hash, and equal events are counted by theirs
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PoissonSampledDpEvent(DpEvent):

@@ -40,3 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         settings |= {"maxUploadSize": 1, "disconnectedSessionTTL": 20, "fileWatcherType": "none"}
     server = ["run", str(APP / "app.py"), *(f"--server.{name}={value}" for name, value in settings.items())]
     os.execv(sys.executable, [sys.executable, "-m", "streamlit", *server])
+
+
+if __name__ == "__main__":
+    main()

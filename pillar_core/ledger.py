@@ -199,8 +199,11 @@ def best_of(event: DpEvent, *, mean_trials: float, shape: float) -> DpEvent:
     return RepeatAndSelectDpEvent(event, float(mean_trials), float(shape))
 
 
-def compose(*events: DpEvent) -> DpEvent:
-    """The canonical composition: flattened, equal events counted together, in a fixed order."""
+def compose(*events: DpEvent | Sequence[DpEvent]) -> DpEvent:
+    """The canonical composition: flattened, equal events counted together, in a fixed order. A list counts as its events.
+
+    Raises SettingError: what is no event.
+    """
     counts: dict[DpEvent, int] = {}
     for event in events:
         _count(event, 1, counts)
@@ -275,7 +278,7 @@ def _words(event: DpEvent) -> str:
     return repr(event)
 
 
-def _count(event: DpEvent, times: int, counts: dict[DpEvent, int]) -> None:
+def _count(event: DpEvent | Sequence[DpEvent], times: int, counts: dict[DpEvent, int]) -> None:
     match event:
         case NoOpDpEvent():
             return
@@ -284,5 +287,10 @@ def _count(event: DpEvent, times: int, counts: dict[DpEvent, int]) -> None:
                 _count(part, times, counts)
         case SelfComposedDpEvent():
             _count(event.event, times * event.count, counts)
-        case _:
+        case list() | tuple():
+            for part in event:
+                _count(part, times, counts)
+        case DpEvent():
             counts[event] = counts.get(event, 0) + times
+        case _:
+            raise SettingError(f"what is composed must be events, such as pillar_core.ledger.gaussian(1.0); got {event!r:.80}.")

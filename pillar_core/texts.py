@@ -1,4 +1,4 @@
-"""Texts as numbers: the mean of the vectors of a text's tokens. Vectors and tokenizer lie in the package wordllama, whose code never runs.
+"""Texts as numbers: the mean of the vectors of a text's tokens. Vectors and tokenizer come along: see `data/embedded/README.md`.
 
 A text hangs on itself alone: nothing is learnt from it, and its numbers are the same bits beside any other texts. So a model of the package
 sentence-transformers (`sentence_transformers:<folder or name on the hub>`) gets one text at a time: in a batch their lengths would mix.
@@ -6,7 +6,7 @@ sentence-transformers (`sentence_transformers:<folder or name on the hub>`) gets
 
 import functools
 import hashlib
-import importlib.util
+import importlib
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,16 +16,14 @@ from typing import Any
 import numpy as np
 
 from pillar_core.arrays import Array
-from pillar_core.errors import DataError, MissingDependencyError
+from pillar_core.errors import DataError
 from pillar_core.extras import needed
 
 NAME, VERSION, WIDTH = "wordllama_256", 1, 256
-PACKAGE, WEIGHTS, TOKENIZER = "wordllama", "weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokenizer_config.json"
-SHA256 = {
-    WEIGHTS: "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5",
-    TOKENIZER: "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68",
-}
-IDENTITY: Mapping[str, Any] = {"name": NAME, "version": VERSION, "sha256": SHA256[WEIGHTS]}
+_FOLDER = Path(__file__).parent / "data" / "embedded"
+VECTORS, TOKENIZER = _FOLDER / f"{NAME}.safetensors", _FOLDER / f"{NAME}.tokenizer.json"
+SHA256 = "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5"
+IDENTITY: Mapping[str, Any] = {"name": NAME, "version": VERSION, "sha256": SHA256}
 """What decides the numbers of a text, as recipes and models name it; of other encoders with how many numbers there are, `width`."""
 FAMILY = "sentence_transformers"
 LONGEST = 8_192
@@ -44,7 +42,7 @@ def clean(text: object) -> str:
 def blocks(texts: Iterable[object], encoder: Mapping[str, Any] = IDENTITY) -> Iterator[Array]:
     """(m, width) float32 of some hundred texts at a time. A text without signs is zero.
 
-    Raises MissingDependencyError, DataError: the package is absent, or has other files; the encoder is another one here.
+    Raises MissingDependencyError, DataError: the package of another encoder is absent; the encoder is another one here.
     """
     rest = iter(texts)
     encode_some = _means if encoder == IDENTITY else _sentence_encoder(encoder)
@@ -118,15 +116,7 @@ def _identity_of_model(name: str, network: bool) -> Mapping[str, Any]:
 @functools.cache
 def _opened() -> tuple[Any, Array]:
     """The tokenizer and the (32000, 256) float32 vectors of its tokens."""
-    from safetensors.numpy import load
+    from safetensors.numpy import load_file
     from tokenizers import Tokenizer
 
-    spec = importlib.util.find_spec(PACKAGE)
-    folder = None if spec is None or spec.origin is None else Path(spec.origin).parent
-    if folder is None or not all((folder / name).is_file() for name in SHA256):
-        raise MissingDependencyError("texts need the package with the vectors of their tokens: pip install wordllama.")
-    contents = {name: (folder / name).read_bytes() for name in SHA256}
-    for name, content in contents.items():
-        if hashlib.sha256(content).hexdigest() != SHA256[name]:
-            raise DataError(f"{folder / name} is not the file that this library knows (its SHA-256 differs): install wordllama 0.4 again.")
-    return Tokenizer.from_str(contents[TOKENIZER].decode()), load(contents[WEIGHTS])["embedding.weight"].astype(np.float32)
+    return Tokenizer.from_file(str(TOKENIZER)), load_file(VECTORS)["embedding.weight"].astype(np.float32)

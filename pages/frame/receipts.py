@@ -21,7 +21,7 @@ from pillar_core.memo import Memo
 from pillar_core.numerics import number_words, round_up
 from pillar_core.runs import private_tests, rankings, receipts
 from pillar_core.runs.evidence import evidence_page
-from pillar_core.runs.models import model_bytes
+from pillar_core.runs.models import check_room, model_bytes
 from pillar_core.runs.receipts import Training
 from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.types import BY_COIN, FeatureSet, RunRecord, SemiPrivateSplit
@@ -47,7 +47,7 @@ def offer(settings: Settings, training: Training, prepare: Callable[[], Train], 
     has_onnx = (features.images is not None or features.pixel_shape is not None) and local.toggle("with-onnx", of=key)
     is_ready = not place or local.toggle(_AGAIN, of=f"{key}-{place}")
     style: dict[str, Any] = {"type": "primary", "icon": ":material/lock:"}
-    request = (settings, training, prepare, has_onnx, place)
+    request = (settings, training, prepare, has_onnx, place, features)
     st.button(label, on_click=_train, args=request, key=key, disabled=not is_ready, help=hint, **style)
 
 
@@ -193,7 +193,7 @@ def contents(settings: Settings) -> tuple[str, str]:
     return receipts.content_of(features), private_tests.content_of(features)
 
 
-def _train(settings: Settings, training: Training, prepare: Callable[[], Train], onnx: bool, place: int) -> None:
+def _train(settings: Settings, training: Training, prepare: Callable[[], Train], onnx: bool, place: int, features: FeatureSet) -> None:
     """A training, once for each press, that is written down first."""
     with failures.note_refusal("No model was made"):
         try:
@@ -202,6 +202,7 @@ def _train(settings: Settings, training: Training, prepare: Callable[[], Train],
             with at_work(settings):
                 rows, train = contents(settings)[0], prepare()
                 latest, (model_name, choice_name) = _key(settings), (_name(settings, rows, place, kind) for kind in ("model", "choice"))
+                check_room(features)
                 receipts.keep(rows, training, place=place)
                 record, split, choice = train()
                 store.default().put_bytes(model_name, model_bytes(record, split=split, onnx=onnx))

@@ -98,7 +98,7 @@ def choices(name: str) -> tuple[str, ...]:
         case "public":
             return (PART, NONE, *choices("data"))
         case "backbone":
-            return (AUTO, *pc.BACKBONES)
+            return (AUTO, *visitors.offered_values(name, pc.BACKBONES))
         case "method":
             return tuple(plots.in_order(pc.METHODS))
         case "compare":
@@ -224,7 +224,7 @@ def _linkable(name: str, notes: list[str]) -> str:
     base_name = base.rstrip("?&") if mark and pc.BACKBONES.is_linkable(base.rstrip("?&")) else AUTO
     notes.append(
         f"The backbone {_quote(name)} names a file, a program or an address, which only you can choose: {base_name} is used. "
-        "If you trust it, name it on the page Data & backbone."
+        "If you trust it, name it on My data → Rows."
     )
     return base_name
 
@@ -236,7 +236,8 @@ def _read(name: str, text: str, notes: list[str], chosen_names: Container[str] |
     except (ValueError, OverflowError):
         notes.append(f"{name} must be {param.range}; the link said {_quote(text)}: {_text(cast(Value, param.default))} is used.")
         return cast(Value, param.default)
-    if name == "backbone" and chosen_names is not None and value not in chosen_names and not pc.BACKBONES.is_linkable(str(value)):
+    is_foreign = name == "backbone" and chosen_names is not None and value not in chosen_names and not pc.BACKBONES.is_linkable(str(value))
+    if is_foreign and visitors.is_offered(name, value):  # what is off needs no reason of its own: `check_value` says it
         return _linkable(str(value), notes)
     if name == "a" and any(word and unpin(word, chosen_names=chosen_names) is None for word in text.split(_NEXT_PIN)):
         notes.append("The pinned settings in the link could not be read: nothing is pinned.")
@@ -264,5 +265,5 @@ def _text(value: Value) -> str:
 
 
 def _quote(value: object) -> str:
-    text = "".join(sign for sign in str(value) if sign.isprintable() and sign not in "`<>[]$*_\\")
+    text = "".join(filter(str.isprintable, str(value)))
     return f"“{text[:_LONGEST_SHOWN]}{'…' if len(text) > _LONGEST_SHOWN else ''}”"

@@ -19,7 +19,7 @@ def _flat(images: Array) -> Array:
 BACKBONES.register(card_of("raw_pixels", open=lambda name, work: Encoder(_flat)))
 
 
-BACKBONES.register(card_of(texts.NAME, sha256=texts.SHA256[texts.WEIGHTS], open=lambda name, work: Encoder(texts.encode)))
+BACKBONES.register(card_of(texts.NAME, sha256=texts.SHA256, open=lambda name, work: Encoder(texts.encode)))
 
 
 def _card(name: str) -> Backbone:

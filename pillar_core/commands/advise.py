@@ -6,7 +6,7 @@ import json
 from pillar_core.commands import options as shared
 from pillar_core.commands.options import Commands, features_of, is_table_file
 from pillar_core.runs import receipts
-from pillar_core.runs.models import guarantee_card, model_bytes, write_model
+from pillar_core.runs.models import check_room, guarantee_card, model_bytes, write_model
 from pillar_core.studies.advice import Advice, advise, choose
 from pillar_core.studies.advice.free import IN_WORDS
 
@@ -66,6 +66,7 @@ def _choose(options: argparse.Namespace) -> int:
     candidates = {name: name if is_table_file(name) else features_of(name, options.backbone, {}) for name in options.candidates}
     request = {name: getattr(options, name) for name in ("epsilon", "delta", "relation", "methods", "backbones")}
     if options.release and options.export:
+        check_room(split.features, options.export)
         training = receipts.training_on(split, "A choice and a training", (options.epsilon, options.delta, options.relation))
         receipts.keep(receipts.content_of(split.features), training)
     choice = choose(split, candidates, **request, seed=None if options.release else options.seed)

@@ -12,7 +12,7 @@ from pillar_core.commands.options import Commands
 from pillar_core.methods import METHODS
 from pillar_core.numerics import number_words
 from pillar_core.runs import receipts
-from pillar_core.runs.models import guarantee_card, model_bytes, write_model
+from pillar_core.runs.models import check_room, guarantee_card, model_bytes, write_model
 from pillar_core.runs.run import run_declared, solve_spec
 from pillar_core.types import RunRecord, RunSpec
 
@@ -46,6 +46,7 @@ def command(options: argparse.Namespace) -> int:
     budget = (options.epsilon, options.delta, options.relation, options.accountant)
     spec = RunSpec(options.method, *budget, seed, options.preset, settings)
     if options.release and options.export:
+        check_room(split.features, options.export)
         spent = (solve_spec(spec, split).guarantee.epsilon.upper, options.delta, options.relation)
         receipts.keep(receipts.content_of(split.features), receipts.training_on(split, METHODS[options.method].title, spent))
     record = run_declared(spec, split, options.chosen_beforehand or None)

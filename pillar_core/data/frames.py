@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from pillar_core.data import cells
+from pillar_core.data import cells, room
 from pillar_core.data.wording import join
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
@@ -59,6 +59,7 @@ def ending_of(name: str | Path) -> str:
     return double if double in SUFFIXES else path.suffix.lower()
 
 
+@room.limited()
 def frame_of(content: io.BytesIO | Path, ending: str, *, as_written: Sequence[str] = ()) -> pd.DataFrame:
     """The table: numbers as numbers, words and dates as text, gaps as NaN. as_written: columns of a text file that stay text.
 

@@ -1,15 +1,18 @@
-"""How much memory reading a file may take: in the app half of what is free, or PILLAR_MEMORY. A library or command has no limit."""
+"""How much memory reading a file may take: as PILLAR_MEMORY says, else in the app half of what is free. Commands have no other limit."""
 
+import contextlib
+import functools
 import os
 import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from pillar_core.errors import DataError, SettingError
+from pillar_core.errors import DataError, SettingError, memory_ran_out
 
 VARIABLE = "PILLAR_MEMORY"
 UNKNOWN = 4 * 2**30
 """Bytes that count as free where the system does not say (no Linux)."""
-WAY_ON = f"Free some memory, set {VARIABLE}=16G before the app starts, or read it in Python: pc.load_features and pc.load_images take any."
+WAY_ON = f"Free some memory, set {VARIABLE}=16G before you start, or read it in Python without {VARIABLE}, which takes any."
 _LIMITS: list[int] = []
 """Of this process: the last one holds, and none is no limit."""
 
@@ -35,15 +38,46 @@ def memory_limit() -> int:
 def limit_to(size: int) -> None:
     """Has this process read with at most so many bytes more than it takes already; what passes that is a MemoryError (on Linux)."""
     _LIMITS[:] = [size]
+    _limit_data(size)
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")  # where memory ends all the same, this process goes first
+
+
+@contextlib.contextmanager
+def limited() -> Iterator[None]:
+    """Around reading a file in this process: where PILLAR_MEMORY is set, it holds for commands and in Python, too.
+
+    Raises SettingError: it is no size. DataError: the file takes more.
+    """
+    if _LIMITS or not os.environ.get(VARIABLE):
+        yield
+        return
+    import pandas  # noqa: F401  # what it takes itself is none of the file's
+
+    limit = memory_limit()
+    undo = _limit_data(limit)
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not memory_ran_out(error):
+            raise
+        raise DataError(f"the file takes more memory than that; {limit_text(limit)} {WAY_ON}") from error
+    finally:
+        undo()
+
+
+def _limit_data(size: int) -> Callable[[], object]:
+    """Gives this process at most so many bytes more, where the system can (Linux), until what comes back is called."""
     try:
         import resource
 
+        before = resource.getrlimit(resource.RLIMIT_DATA)
         vm_data = re.search(r"VmData:\s+(\d+)", Path("/proc/self/status").read_text(encoding="ascii"))
         most = size + (int(vm_data[1]) * 1024 if vm_data else 0)
-        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
-        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")  # where memory ends all the same, this process goes first
+        resource.setrlimit(resource.RLIMIT_DATA, (most, before[1]))
     except (ImportError, OSError, ValueError):
-        return  # another system than Linux: `check_memory` alone limits
+        return lambda: None  # another system than Linux: `check_memory` alone limits
+    return functools.partial(resource.setrlimit, resource.RLIMIT_DATA, before)
 
 
 def check_memory(subject: str, size: int, limit: int | None = None) -> None:
@@ -51,14 +85,14 @@ def check_memory(subject: str, size: int, limit: int | None = None) -> None:
 
     Raises DataError: so.
     """
-    limit = limit or (_LIMITS[0] if _LIMITS else size)
+    limit = limit or (_LIMITS[0] if _LIMITS else memory_limit() if os.environ.get(VARIABLE) else size)
     if size > limit:
         raise DataError(f"{subject} {_size_text(size)} of memory; {limit_text(limit)} {WAY_ON}")
 
 
 def limit_text(limit: int) -> str:
     """The limit, in a sentence."""
-    return f"the app takes at most {_size_text(limit)} to read a file ({VARIABLE}, or half of what is free)."
+    return f"reading may take at most {_size_text(limit)} ({VARIABLE}, or in the app half of what is free)."
 
 
 def _size_text(size: int) -> str:

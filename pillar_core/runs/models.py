@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pillar_core import mode
+from pillar_core import mode, store
 from pillar_core.arrays import Array
 from pillar_core.backbones.cards import BACKBONES
 from pillar_core.backbones.names import address
@@ -31,7 +31,7 @@ from pillar_core.runs.repeated import command_of
 from pillar_core.runs.statement import IN_SIGHT, Statement, statement
 from pillar_core.runs.versions import made_with
 from pillar_core.splits import transform
-from pillar_core.store.files import writable
+from pillar_core.store import files
 from pillar_core.types import Classifier, FeatureSet, Form, Guarantee, RunRecord, SemiPrivateSplit
 
 FORMAT = "pillar-explorer-model-2"
@@ -125,6 +125,7 @@ def save_model(
     if split is None and classes is None and isinstance(head, LinearClassifier | NetworkClassifier) and head in _SPLITS:
         split = _SPLITS[head]()
     path, content = place_of(path), model_bytes(record, classes=classes, split=split, onnx=onnx)
+    files.check_room(path, len(content))
     if split is not None:
         receipts.keep_saved(record, split)
     return write_model(path, content)
@@ -136,12 +137,24 @@ def remember_split(classifier: Classifier, split: SemiPrivateSplit) -> None:
         _SPLITS[classifier] = weakref.ref(split)
 
 
+def check_room(features: FeatureSet, path: str | Path | None = None) -> None:
+    """Refuses, before a training on these rows spends anything, a cache or a `path` that its receipt and its model cannot be written to.
+
+    A linear head of all directions counts as the model: most are smaller, and only networks and model.onnx are larger.
+    Raises DataError, StoreError: a path that cannot be, or not be written; or the cache.
+    """
+    n_bytes = 2**20 + 4 * features.d * (min(features.d, len(features.x_train)) + features.n_classes)
+    store.default().check_room(n_bytes)
+    if path is not None:
+        files.check_room(place_of(path), n_bytes)
+
+
 def write_model(path: str | Path, content: bytes) -> Path:
     """Writes a model's zip, or what was made of one, to `path` and returns it.
 
     Raises DataError, StoreError: a path that cannot be, or not be written.
     """
-    with writable(path := place_of(path)):
+    with files.writable(path := place_of(path)):
         path.write_bytes(content)
     return path
 

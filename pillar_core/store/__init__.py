@@ -22,7 +22,7 @@ from pillar_core.arrays import Array, Json
 from pillar_core.errors import StoreError
 from pillar_core.store import codec, entry, upkeep
 from pillar_core.store.entry import KINDS, Damaged, Entry
-from pillar_core.store.files import writable
+from pillar_core.store.files import check_room, writable
 from pillar_core.store.index import Index
 from pillar_core.store.upkeep import ImportReport, PruneReport, VerifyReport
 
@@ -121,6 +121,15 @@ class Store:
         """
         payload = codec.encode_json(value)
         return self._put(kind, key, lambda out: out.write(payload))
+
+    def check_room(self, n_bytes: int = 2**20) -> None:
+        """Refuses a cache that takes no further entry of this size, before anything is spent that must be written down.
+
+        Raises StoreError: what the disk would refuse, and what to do.
+        """
+        with writable(self.root):
+            entry.make_private(self.root / "record", parents_of=self.root)
+        check_room(self.root / "record" / "room", n_bytes)
 
     def get_bytes(self, key: str) -> bytes | None:
         """The blob stored under `key`, or None."""

@@ -1,9 +1,11 @@
 """Files that are whole or not there, and locks that go with their process."""
 
 import contextlib
+import errno
 import fcntl
 import os
 import secrets
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -42,10 +44,26 @@ def writable(place: Path | str, kept: str = "") -> Iterator[None]:
     except (BrokenPipeError, StoreError):
         raise
     except OSError as error:
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        way = "Free space on that disk, for instance with `pillar_core.store.default().prune(max_bytes)`, or name" if is_full else "Name"
         raise StoreError(
-            f"{place} could not be read or written ({error.strerror or error}). {kept}Free space on that disk, for instance with "
-            "`pillar_core.store.default().prune(max_bytes)`, or name a place on another; for the cache with PILLAR_CACHE."
+            f"{place} could not be read or written ({error.strerror or error}). {kept}{way} a place on another disk or in another folder; "
+            "for the cache with PILLAR_CACHE."
         ) from error
+
+
+def check_room(path: Path, n_bytes: int) -> None:
+    """Refuses a place that takes no file of this size now; what lies there stays as it is.
+
+    Raises StoreError: what the disk would refuse, and what to do.
+    """
+    with writable(path):
+        if path.is_file() or path.is_dir():
+            os.close(os.open(path, os.O_WRONLY))
+        elif not path.exists():
+            write_whole(path, lambda file: None, claim=lambda written: None, sync=False)
+        if shutil.disk_usage(path.parent).free < n_bytes:
+            raise OSError(errno.ENOSPC, f"less than the {n_bytes / 2**20:,.1f} MiB are free that may be needed")
 
 
 def try_lock(path: Path) -> int | None:

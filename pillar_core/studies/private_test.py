@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from pillar_core import checks
+from pillar_core import checks, store
 from pillar_core.arrays import Array
 from pillar_core.auditing.membership import lower_end, upper_end
 from pillar_core.data import raw
@@ -121,6 +121,8 @@ def private_test(
     numerator = math.floor(epsilon / (most * worst) * DENOMINATOR)
     while numerator * most * worst > epsilon * DENOMINATOR:
         numerator -= 1
+    if seed is None:
+        store.default().check_room()
     ledger, use = Ledger(), fingerprint(x, y, counts, metric, numerator)
     mechanism = GeometricMechanism(numerator, Streams(seed, use).secret("private test"), ledger, label=f"{metric} of test rows")
     cells = mechanism.release(counts)

@@ -82,6 +82,7 @@ def test_the_wheel_has_one_package_for_the_app_and_one_for_the_library(built):
         (metadata,) = (archive.read(name).decode() for name in names if name.endswith("METADATA"))
     assert {name.partition("/")[0] for name in names if ".dist-info" not in name} == {"pillar_core", "pillar_explorer"}
     assert {"pillar_explorer/app.py", "pillar_explorer/pages/frame/icon.svg", "pillar_explorer/.streamlit/config.toml"} <= set(names)
+    assert {f"pillar_core/data/embedded/wordllama_256.{end}" for end in ("safetensors", "tokenizer.json", "LICENSE.txt")} <= set(names)
     shipped = [path for path in (REPOSITORY / "cache/starter").rglob("*") if path.is_file()]
     assert sum(name.startswith("pillar_explorer/cache/starter/") for name in names) == len(shipped)
     asked = {name for name, more in re.findall(r"^Requires-Dist: ([^<>=;]+)(.*)$", metadata, re.M) if "extra" not in more}
@@ -114,9 +115,10 @@ print(store.default().root, len(starter.missing()), starter.__file__)
 
 
 def test_the_command_tells_its_version(installed, tmp_path):
-    command = [sys.executable, str(installed / "bin" / "pillar-explorer"), "--version"]
-    said = subprocess.check_output(command, env=os.environ | {"PYTHONPATH": str(installed)}, cwd=tmp_path, text=True)
-    assert said == f"pillar-explorer {PROJECT['version']}\n"
+    for command in ([str(installed / "bin" / "pillar-explorer")], ["-m", "pillar_core.explorer"]):
+        told = [sys.executable, *command, "--version"]
+        said = subprocess.check_output(told, env=os.environ | {"PYTHONPATH": str(installed)}, cwd=tmp_path, text=True)
+        assert said == f"pillar-explorer {PROJECT['version']}\n"
 
 
 def test_the_command_serves_the_app(installed, tmp_path):

@@ -5,6 +5,7 @@ import html
 import io
 import json
 import re
+import types
 import zipfile
 from typing import Any
 
@@ -294,6 +295,17 @@ def test_a_training_is_charged_with_a_receipt_and_a_further_one_asks_first(start
         "breast_cancer", "Breast cancer"
     )
     assert all("in 3 trainings" in html.unescape(handed[key]().decode()) for key in ("model-evidence", "model-evidence-0"))
+
+
+def test_a_training_whose_model_the_disk_would_not_take_is_not_begun(start, monkeypatch):
+    app = start("answer", data="breast_cancer", epsilon="1")
+    with monkeypatch.context() as patch:
+        patch.setattr("shutil.disk_usage", lambda place: types.SimpleNamespace(free=1000))
+        app.button(key="answer-train").click().run()
+    assert re.search("No model was made: .* Free space on that disk", " ".join(item.value for item in app.warning))
+    assert not [item for item in app.info if "spent" in item.value]
+    app.button(key="answer-train").click().run()
+    assert "in 1 training," in " ".join(item.value for item in app.info)
 
 
 def test_a_training_that_another_visit_was_ahead_of_is_not_begun(start):

@@ -53,7 +53,7 @@ def test_a_link_names_no_file_address_or_unknown_model() -> None:
         kept, mark, _ = name.partition("?weights=")
         assert found.backbone == (kept if mark else "auto")
         assert len(notes) == 1
-        assert "Data & backbone" in notes[0]
+        assert "My data → Rows" in notes[0]
         assert not BACKBONES.is_linkable(name)
         pinned = codec.pin(codec.Settings(backbone=name))
         assert codec.from_query({"a": pinned})[0].a == ""

@@ -112,6 +112,7 @@ def answer(
         return stored
     if ask.is_paid:
         mode.refuse("release")
+        store.default().check_room()
     if is_of_features(ask):
         features, candidates = feature_sets_of(ask, progress) if sets is None else sets
         table = class_signal.ranking(features, candidates, epsilon=ask.epsilon, seed=ask.seed, aside=OWN_HALF)

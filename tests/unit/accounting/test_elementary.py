@@ -109,3 +109,15 @@ def test_unknown_events_are_kept_apart_with_their_counts() -> None:
 def test_plain_gaussian_runs_need_no_event(noise: float, probability: float, steps: int, relation: NeighboringRelation) -> None:
     event = ledger.repeat(ledger.subsample(ledger.gaussian(noise), probability), steps)
     assert gaussian_events(noise, probability, steps, relation) == read(event, relation)
+
+
+def test_what_is_composed_may_hold_compositions_and_lists_and_must_be_events() -> None:
+    """A sample of two releases, or the best of runs with two, had no hash: `unhashable type: 'list'`."""
+    first, second = ledger.gaussian(1.0), ledger.gaussian(2.0)
+    both = ledger.compose(first, second)
+    for nested in (ledger.subsample(both, 0.1), ledger.best_of(both, mean_trials=3.0, shape=1.0)):
+        assert ledger.event_counts(ledger.compose(nested, first, nested)) == {nested: 2, first: 1}
+    assert ledger.compose([first, (second, first)], second) == ledger.compose(first, second, first, second)
+    for wrong in (3, "gaussian", None, 1.0):
+        with pytest.raises(SettingError, match="must be events"):
+            ledger.compose(first, wrong)

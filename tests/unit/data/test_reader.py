@@ -83,6 +83,22 @@ def test_what_takes_more_memory_is_told_with_the_number_and_the_way_on(
         _ = Reading(content, name).rows
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux")
+def test_a_memory_that_is_set_holds_for_a_command_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "long.csv").write_bytes(b"a,label\n" + b"1,x\n0,y\n" * 2_000_000)
+    np.savez(tmp_path / "wide.npz", x_train=np.zeros((50, 100_000)))
+    monkeypatch.setenv("PILLAR_MEMORY", "50M")
+    for name in ("long.csv", "wide.npz"):
+        with pytest.raises(DataError, match=r"takes.*at most 50 MiB.*set PILLAR_MEMORY=16G before"):
+            read(tmp_path / name)
+    assert len(np.ones(2**25)) == 2**25, "what computes has no limit"
+    (tmp_path / "short.csv").write_bytes(b"a,label\n" + b"1,x\n0,y\n" * 20)
+    assert len(read(tmp_path / "short.csv").x_train) == 32
+    monkeypatch.setenv("PILLAR_MEMORY", "much")
+    with pytest.raises(SettingError, match="PILLAR_MEMORY must be a size above 0"):
+        read(tmp_path / "short.csv")
+
+
 def test_memory_is_half_of_what_is_free_or_as_set(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 2**26 < room.memory_limit() < 2**43
     for text, size in (("4G", 2**32), ("1.5 gb", 3 * 2**29), ("500MiB", 500 * 2**20), ("1000", 1000)):

@@ -9,8 +9,10 @@ import pytest
 
 import pillar_core as pc
 from pages.frame import plain
+from pages.frame import settings as codec
 from pillar_core import jobs, mode
-from pillar_core.data import uploads, visitors
+from pillar_core.backbones import BACKBONES
+from pillar_core.data import DATASETS, uploads, visitors
 from pillar_core.errors import DataError, JobError, SettingError, StoreError, UnknownNameError, UnsupportedError
 from pillar_core.jobs.kind import JOB_KINDS
 from pillar_core.jobs.kinds import extraction, fetch
@@ -81,6 +83,25 @@ def test_no_set_file_program_or_address_but_those_of_the_library_is_named(become
     for name, settings in (("cifar10", {}), ("hub:acme/rows", {}), ("drawn_digits", {"n": 10**9}), ("pneumonia", {"root": "/data"})):
         with pytest.raises(UnsupportedError, match="off on this public server"):
             uploads.load_rows(name, settings)
+
+
+def test_a_link_names_nothing_that_is_off_with_arguments_or_without(become: Become) -> None:
+    """Of `timm:resnet18?weights=/x`, which is off, `timm:resnet18` was used, which is off, too."""
+    off = ("timm:resnet18", "timm:resnet18?weights=/x", "timm:resnet18?input_size=160", "efficientnet_lite0?weights=/x", "onnx:/x")
+    off += ("resnet50:dino?weights=/x", "open_clip:ViT-B-32?weights=/x", "sentence_transformers:/x", "raw_pixels?weights=/x")
+    for name in off:
+        settings, notes = codec.from_query({"data": "digits", "backbone": name, "a": codec.pin(codec.Settings(backbone=name))})
+        assert (settings.backbone, settings.a) == (codec.AUTO, "")
+        assert [f"“{name}” is not offered on this public server" in note for note in notes] == [True, False]
+    for key in ("data", "public"):
+        for name in ("cifar10_1", "hub:x/y", "hub:x/y?revision=1", "openml:1", "torchvision:CIFAR10", "folder:/etc", "digits?root=/x"):
+            settings, notes = codec.from_query({key: name})
+            assert getattr(settings, key) == getattr(codec.Settings(), key)
+            assert len(notes) == 1
+        assert not any(DATASETS[name].needs_files for name in codec.choices(key) if name in DATASETS)
+    assert {"raw_pixels", "efficientnet_lite0"} < set(codec.choices("backbone")) < {codec.AUTO, *BACKBONES}
+    for name in codec.choices("backbone"):
+        assert codec.from_query({"backbone": name}) == (codec.Settings(backbone=name), [])
 
 
 def test_every_kind_of_job_and_what_pages_ask_for_is_offered_or_not(become: Become) -> None:

@@ -14,6 +14,7 @@ from pillar_core.data import uploads
 from pillar_core.errors import StoreError
 from pillar_core.jobs import sweep as sweeps
 from pillar_core.jobs.kinds import sweep as kind
+from pillar_core.runs import receipts
 from pillar_core.types import FeatureSet
 
 GRID: dict[str, Any] = {"dataset": "digits", "method": "noisy_gd", "epsilon": 1.37, "seed": [0, 1]}
@@ -79,8 +80,59 @@ def test_what_must_be_kept_fails_with_our_own_error(unwritable: store.Store) -> 
     rows = FeatureSet(
         x_train=np.eye(4, dtype=np.float32), y_train=np.array([0, 1, 0, 1]), x_test=None, y_test=None, classes=("a", "b"), name="mine"
     )
-    with pytest.raises(StoreError, match="Free space"):
+    with pytest.raises(StoreError, match=r"another folder; for the cache with PILLAR_CACHE"):
         uploads.keep(rows)
     if not unwritable.root.exists():
         with pytest.raises(StoreError):
             pc.jobs.submit({"kind": "sweep", "grid": GRID})
+
+
+RELEASES = {
+    "run": ["run", "--dataset", "digits", "--method", "pillar_one_shot", "--public-fraction", "0.1"],
+    "choose": ["choose", "--dataset", "digits", "--public-fraction", "0.1", "--candidates", "digits"],
+}
+
+
+@pytest.mark.parametrize("command", RELEASES)
+@pytest.mark.parametrize("what", ["no folder", "a folder", "full", "cache"])
+def test_a_release_that_could_not_be_written_down_spends_nothing(
+    command: str, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "taken").touch()
+    path = tmp_path / {"no folder": "taken/model.zip", "a folder": ""}.get(what, "model.zip")
+    if what == "cache":
+        monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "taken"))
+    if what == "full":
+        monkeypatch.setattr("shutil.disk_usage", lambda place: type("Usage", (), {"free": 1000}))
+
+    def trained(*_: Any, **__: Any) -> None:
+        raise AssertionError("something was spent")
+
+    monkeypatch.setattr("pillar_core.commands.run.run_declared", trained)
+    monkeypatch.setattr("pillar_core.commands.advise.choose", trained)
+    monkeypatch.setattr(receipts, "keep", trained)
+    assert main([*RELEASES[command], "--epsilon", "2", "--release", "--export", str(path)]) == 2
+    told = capsys.readouterr().err
+    assert "could not be read or written" in told
+    assert ("Free space on that disk" in told) == (what == "full")
+    assert not (tmp_path / "model.zip").exists()
+
+
+def test_a_model_that_could_not_be_written_leaves_no_receipt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
+    split = pc.split(pc.load_dataset("digits"), public_fraction=0.1)
+    record = pc.run("pillar_one_shot", split, epsilon=2.0, seed=None)
+    (tmp_path / "old.zip").write_bytes(b"an older model")
+    with monkeypatch.context() as patch:
+        patch.setattr("shutil.disk_usage", lambda place: type("Usage", (), {"free": 1000}))
+        for path in (tmp_path, tmp_path / "old.zip" / "model.zip", tmp_path / "old.zip", tmp_path / "model.zip"):
+            with pytest.raises(StoreError, match="could not be read or written"):
+                pc.save_model(record, path, split=split)
+        with pytest.raises(StoreError, match="Free space"):
+            pc.private_test(record, split.features, epsilon=1.0, seed=None)
+    assert (tmp_path / "old.zip").read_bytes() == b"an older model"
+    assert receipts.of_rows(receipts.content_of(split.features)) == ()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "old.zip"]
+    assert pc.save_model(record, tmp_path / "old.zip", split=split).stat().st_size > 1000
+    assert len(receipts.of_rows(receipts.content_of(split.features))) == 1
