@@ -86,7 +86,7 @@ def _moves(chromium: Any) -> None:
         tab.goto(f"{address}/explore?k={FIRST_K}", wait_until="commit")
         tab.wait_for_selector(LANDMARKS["explore"][-1][1], state="attached", timeout=PATIENCE_MS)
         time.sleep(BACKGROUND_SECONDS)
-        slider = tab.locator(".st-key-control-k input[type=range]")
+        slider = tab.locator('[class*="st-key-control-k"] input[type=range]')
         for words, key in (("there", "ArrowRight"), ("back, from memory", "ArrowLeft")):
             before, seconds = _spent(), []
             for _ in range(MOVES):

@@ -35,6 +35,11 @@ def metric(app: AppTest, label: str) -> str:
     return next(item.value for item in app.metric if item.label.startswith(label))
 
 
+def widget(app: AppTest, kind: str, key: str) -> Any:
+    """The widget with this key; of one whose value the app changed, the one that stands there now (see `session.draw`)."""
+    return next(item for item in app.get(kind) if str(item.key).partition("~")[0] == key)
+
+
 def linked(app: AppTest) -> dict[str, str]:
     """Every setting that the link of a page says, those that it leaves out too."""
     return {**codec.LEFT_OUT[codec.VERSION], **{name: app.query_params[name] for name in app.query_params}}

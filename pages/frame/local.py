@@ -47,7 +47,6 @@ def link(name: str, new: object) -> None:
     """A callback's way to set a control that links carry."""
     put(name, new)
     session.claim(name)
-    session.change()
 
 
 def unlinked_key(key: str, why: str) -> str:
@@ -72,23 +71,17 @@ def choice(name: str, options: Options | None = None, default: Option = None, *,
 
     entry: what takes the place of the table's entries; `of`, what a further control of this name is for; `title`, the words of an option.
     """
-    current, keywords = _control(name, options, default, **entry)
-    place.segmented_control(**keywords | {"format_func": _plainly(keywords["format_func"])})
-    return current
+    return _control(place.segmented_control, name, options, default, **entry)
 
 
 def select(name: str, options: Options | None = None, default: Option = None, *, place: Any = st, **entry: Any) -> Option:
     """A choice of one among many."""
-    current, keywords = _control(name, options, default, **entry)
-    place.selectbox(**keywords)
-    return current
+    return _control(place.selectbox, name, options, default, **entry)
 
 
 def slider(name: str, options: Options | None = None, default: Option = None, *, place: Any = st, **entry: Any) -> Option:
     """A slider over values worth trying."""
-    current, keywords = _control(name, options, default, **entry)
-    place.select_slider(**keywords)
-    return current
+    return _control(place.select_slider, name, options, default, **entry)
 
 
 def sliders(*names: str) -> list[Option]:
@@ -103,48 +96,55 @@ def choices(
     entry = _CONTROLS.get(name, {}) | overrides
     options, title = _titles(entry["options"] if options is None else options, title, entry)
     usual: list[str] = list(entry["default"] if default is None else default)
-    codes = str(_read(name, _SEPARATOR.join(usual), entry.get("unlinked", ""))).split(_SEPARATOR)
-    current = [option for item in codes for option in options if item in (option, codec.code(option))]
-    session.fill(_WIDGET + name, current or usual)
-    shared = {"help": entry.get("help"), **_widget(name, entry.get("unlinked", ""))}
+    codes = str(_read(name, _SEPARATOR.join(usual), entry)).split(_SEPARATOR)
+    current = [option for item in codes for option in options if item in (option, codec.code(option))] or usual
     if entry.get("are_many"):
-        return st.multiselect(entry["label"], options, format_func=title, placeholder=entry.get("placeholder"), **shared) or usual
-    return st.pills(entry["label"], options, selection_mode="multi", format_func=_plainly(title), **shared) or usual
+        _draw(st.multiselect, name, current, entry, options=options, format_func=title, placeholder=entry.get("placeholder"))
+    else:
+        _draw(st.pills, name, current, entry, options=options, format_func=_plainly(title), selection_mode="multi")
+    return current
 
 
 def toggle(name: str, default: bool = False, *, of: str = "") -> bool:
     """A switch. of: what a further one of this name is for."""
     entry = _CONTROLS[name]
-    name, why = f"{name}-{of}" if of else name, entry.get("unlinked", "")
-    is_on = bool(_current(name, [False, True], default, why))
-    st.toggle(entry["label"], help=entry.get("help"), **_widget(name, why))
+    name = f"{name}-{of}" if of else name
+    is_on = bool(_current(name, [False, True], default, entry))
+    _draw(st.toggle, name, is_on, entry)
     return is_on
 
 
 def field(param: Param, *, name: str, placeholder: str = "") -> Option:
     """The value of an input made from a parameter: a choice or a number; an optional one starts empty, or with `placeholder` in it."""
-    shared = {"label": param.label, "help": f"{param.help} Allowed: {param.range}.", **_widget(name, "")}
+    entry = {"label": param.label, "help": f"{param.help} Allowed: {param.range}."}
     if param.choices:
-        current = _current(name, list(param.choices), param.default, "")
-        st.selectbox(options=list(param.choices), format_func=str, **shared)
+        current = _current(name, list(param.choices), param.default, entry)
+        _draw(st.selectbox, name, current, entry, options=list(param.choices))
         return current
-    stored = _read(name, "" if param.none_means else param.kind(param.default), "")
+    stored = _read(name, "" if param.none_means else param.kind(param.default), entry)
     current = None if stored == "" else codec.parse_value(stored, param.kind(param.default))
-    session.fill(_WIDGET + name, current)
     shape: dict[str, Json] = {"step": 1} if param.kind is int else {"step": None, "format": "%.6g"}
-    st.number_input(placeholder=placeholder, **shared, **shape)
+    _draw(st.number_input, name, current, entry, placeholder=placeholder, **shape)
     return current
 
 
 def _control(
-    name: str, options: Options | None, default: Option, *, of: str = "", title: Title | None = None, **overrides: Json
-) -> tuple[Option, dict[str, Json]]:
-    """(the stored value, the keywords of its widget)."""
-    entry, key = _CONTROLS.get(name, {}) | overrides, f"{name}-{of}" if of else name
+    element: Callable[..., Any],
+    name: str,
+    options: Options | None,
+    default: Option,
+    *,
+    of: str = "",
+    title: Title | None = None,
+    **overrides: Json,
+) -> Option:
+    """Draws a choice of one, and returns its stored value."""
+    entry, name = _CONTROLS.get(name, {}) | overrides, f"{name}-{of}" if of else name
     offered, title = _titles(entry["options"] if options is None else options, title, entry)
-    why = entry.get("unlinked", "")
-    current = _current(key, offered, entry.get("default") if default is None else default, why)
-    return current, {"label": entry["label"], "options": offered, "format_func": title, "help": entry.get("help"), **_widget(key, why)}
+    current = _current(name, offered, entry.get("default") if default is None else default, entry)
+    reads_markdown = element.__name__ == "segmented_control"
+    _draw(element, name, current, entry, options=offered, format_func=_plainly(title) if reads_markdown else title)
+    return current
 
 
 def _titles(options: Options, title: Title | None, entry: Mapping[str, Json]) -> tuple[list[Option], Title]:
@@ -160,28 +160,24 @@ def _plainly(title: Title) -> Callable[[Option], str]:
     return lambda option: plain.text(title(option))
 
 
-def _read(name: str, default: T, why: str) -> T:
-    return value(name, default) if why else linked_value(name, default)
+def _read(name: str, default: T, entry: Mapping[str, Json]) -> T:
+    return value(name, default) if entry.get("unlinked") else linked_value(name, default)
 
 
-def _current(name: str, options: list[Option], default: Option, why: str) -> Option:
-    """The stored value if it is among the options, else the default; the widget shows it."""
-    current = _read(name, default, why)
-    current = current if current in options else next((option for option in options if codec.code(option) == current), default)
-    session.fill(_WIDGET + name, current)
-    return current
+def _current(name: str, options: list[Option], default: Option, entry: Mapping[str, Json]) -> Option:
+    """The stored value if it is among the options, else the default."""
+    current = _read(name, default, entry)
+    return current if current in options else next((option for option in options if codec.code(option) == current), default)
 
 
-def _widget(name: str, why: str) -> dict[str, Json]:
-    """Key and callback of a control; where links do not carry it, the reason is on record."""
-    key = unlinked_key(_WIDGET + name, why) if why else _WIDGET + name
-    return {"key": key, "on_change": _keep, "args": (name, put if why else link)}
+def _draw(element: Callable[..., Any], name: str, current: Option, entry: Mapping[str, Json], **style: Any) -> None:
+    """Draws a control; what is chosen, several names as text, is kept in the link, or beside the reason why not."""
+    why, key = entry.get("unlinked", ""), _WIDGET + name
 
-
-def _keep(name: str, keep: Callable[[str, object], None]) -> None:
-    """Keeps what a widget shows, several names as text; a choice of one that was emptied stays as it was."""
-    new = st.session_state[_WIDGET + name]
-    if new is not None:
-        keep(name, _SEPARATOR.join(new) if isinstance(new, list) else new)
-        if "sets" in (entry := _CONTROLS.get(name, {})):
+    def keep(new: Option) -> None:
+        (put if why else link)(name, _SEPARATOR.join(new) if isinstance(new, list) else new)
+        if "sets" in entry:
             session.change(**{entry["sets"]: new})
+
+    style |= {"label": entry["label"], "help": entry.get("help"), "key": unlinked_key(key, why) if why else key}
+    session.draw(element, current, keep, **style)

@@ -32,6 +32,7 @@ async function draw(place, { figure, runs, base, config, alt, library }) {
     const isNewBase = moves && node.base !== base;
     node.base = base;
     await Plotly.react(node, data, layout, config);
+    node.stood = stands();
     if (isNewBase) walk(node, from, star).forEach((walking) => walking.finished.then(() => walking.cancel()));
     if (!node.watch) {
       node.watch = new ResizeObserver(() => node.isConnected && Plotly.Plots.resize(node));
@@ -44,14 +45,20 @@ async function draw(place, { figure, runs, base, config, alt, library }) {
   (node.leading || []).forEach((leading) => leading.cancel());
 }
 
-// Puts the star where the sliders' k and ε lie on the measured curves, between two budgets by the logarithm of ε.
+// What the sliders of k and ε say, beside the page or, in a narrow window, on it.
+function stands() {
+  return ["k", "epsilon"].map((name) =>
+    document.querySelector(`[class*="st-key-control-${name}"] input[type="range"]`)?.getAttribute("aria-valuetext") ?? "");
+}
+
+// Puts the star where the sliders' k and ε lie on the measured curves, between two budgets by the logarithm of ε. A slider that did not
+// move since the figure was drawn stands for what was trained, which may lie between the values that it offers.
 function lead(node) {
-  const [k, epsilon] = ["k", "epsilon"].map((name) => {
-    const words = document.querySelector(`.st-key-control-${name} input[type="range"]`)?.getAttribute("aria-valuetext");
-    return Number(words?.replace(/,/g, "").replace("∞", "Infinity"));
-  });
+  const drawn = node._fullData.find((trace) => trace.meta === "here");
+  const [k, epsilon] = stands().map((words, place) =>
+    words === node.stood[place] ? Number([drawn?.x[0], drawn?.legendgroup][place]) : Number(words.replace(/,/g, "").replace("∞", "Infinity")));
   const curves = node._fullData.filter((trace) => trace.mode === "lines+markers" && Number(trace.legendgroup) > 0);
-  const budgets = curves.map((curve) => Number(curve.legendgroup)), drawn = node._fullData.find((trace) => trace.meta === "here");
+  const budgets = curves.map((curve) => Number(curve.legendgroup));
   const above = budgets.findIndex((budget) => budget >= epsilon), [low, high] = [curves[Math.max(above - 1, 0)], curves[above]];
   if (!drawn || !(k > 0) || !high) return;
   const share = above && Math.log(epsilon / budgets[above - 1]) / Math.log(budgets[above] / budgets[above - 1]);
@@ -82,8 +89,9 @@ async function plotly(library) {
   return window.Plotly;
 }
 
-// Starts the star and its note on their way, and returns both animations.
+// Starts the star and its note on their way, and returns both animations; none in a figure that was taken down meanwhile.
 function walk(node, from, to) {
+  if (!node._fullLayout) return [];
   const { xaxis, yaxis } = node._fullLayout, traces = node._fullData;
   const curve = traces.find((one) => one.legendgroup === to.legendgroup && one.mode === "lines+markers");
   const [x0, y0, x1, y1] = [from.x[0], from.y[0], to.x[0], to.y[0]];

@@ -1,8 +1,8 @@
 """Settings between browser, session and URL. The session holds primitives only; widgets write through callbacks.
 
 A widget's own key lives as long as the widget is drawn, so the settings are kept under keys of their own (`set.*`): no
-page change and no hidden control resets them. A query string that the app did not write itself is a link, Back or
-Forward, and wins; after a widget was touched the widget wins, because the browser may still send the older address.
+page change and no hidden control resets them. The browser hears of each run a little later, and until then says what it heard before:
+an address that the app wrote itself is such an echo unless Back or Forward brings it, any other is a link, and wins.
 
 Controls of single pages, those that you moved, are one word of a link, `name:value;name:value`. Their values live under `local.<name>`, and
 what a link says of them under `link`, as its word. A control says itself whether it belongs in links (see `local`), so a name that a
@@ -25,11 +25,15 @@ from pages.frame import settings as codec
 from pages.frame.settings import AUTO, PARAMS, PART, Settings, Value
 from pillar_core import mode
 from pillar_core.data import uploads
+from pillar_core.fingerprint import fingerprint
 
 LOCAL, _LINK = "local.", "link"
 _SET, _WIDGET = "set.", "control."
-_WRITTEN, _TOUCHED, _NOTES, _OWN = "url.written", "url.touched", "url.notes", "url.own"
-_BEGAN, _TOKEN = "run.began", "session.token"
+_SHOWN, _NOTES, _OWN = "url.shown", "url.notes", "url.own"
+"""The first: addresses that the browser may still show, on a line each. It is the one of its last request, then those written since."""
+_BEGAN, _TOKEN, _DRAWN = "run.began", "session.token", "drawn."
+_DEFAULTS = {"selectbox": "index", "segmented_control": "default", "pills": "default", "multiselect": "default"}
+"""What Streamlit's widgets call the value that they start with, where it is not `value`."""
 
 
 def token() -> str:
@@ -42,14 +46,14 @@ def token() -> str:
 def synchronise() -> None:
     """Takes the settings from the URL where it is news: on the first run, after Back and Forward, on a new link."""
     st.session_state[_BEGAN] = time.time()
-    query = st.query_params.to_dict()
-    first = _SET + "data" not in st.session_state
-    touched = st.session_state.pop(_TOUCHED, False)
-    news = bool(query) and urlencode(query) != st.session_state.get(_WRITTEN) and not touched
-    if first or news:
+    query, shown, context = st.query_params.to_dict(), st.session_state.get(_SHOWN, "").split("\n"), get_script_run_ctx()
+    address, is_step = urlencode(query), context is not None and context.is_history_navigation
+    is_echo = address in shown and not is_step
+    if _SET + "data" not in st.session_state or (query and not is_echo):
         settings, notes = codec.from_query(query, chosen_names=st.session_state.get(_OWN, "").split("\n"))
         put(settings)
         st.session_state[_NOTES] = "\n".join(notes)
+    st.session_state[_SHOWN] = "\n".join(shown[shown.index(address) :] if is_echo else [address])
 
 
 def missing() -> str:
@@ -69,11 +73,11 @@ def show_missing(name: str) -> None:
 
 
 def publish() -> None:
-    """Writes every setting to the URL, if it changed."""
-    query = codec.to_query(current())
-    if query != st.query_params.to_dict():
+    """Writes every setting to the URL, unless the browser shows them and is not about to show others."""
+    query, shown = codec.to_query(current()), st.session_state[_SHOWN].split("\n")
+    if {urlencode(query)} != {urlencode(st.query_params.to_dict()), shown[-1]}:
         st.query_params.from_dict(query)
-    st.session_state[_WRITTEN] = urlencode(query)
+        st.session_state[_SHOWN] = "\n".join([*shown, urlencode(query)])
 
 
 def began() -> float:
@@ -117,10 +121,7 @@ def _link(controls: dict[str, str]) -> None:
 
 
 def change(**values: Value) -> None:
-    """A callback for buttons and charts: sets some settings, or none, and leaves all others as they are.
-
-    What the session holds then wins over the address that the browser still shows.
-    """
+    """A callback for buttons and charts: sets some settings and leaves all others as they are."""
     for name, value in values.items():
         allowed, message = codec.check_value(name, value)
         st.session_state[_SET + name] = allowed
@@ -128,35 +129,45 @@ def change(**values: Value) -> None:
             note(message)
     if "backbone" in values and not pc.BACKBONES.is_linkable(str(values["backbone"])):
         st.session_state[_OWN] = f"{st.session_state.get(_OWN, '')}\n{values['backbone']}"
-    st.session_state[_TOUCHED] = True
 
 
-def widget(name: str, place: str = "", *, shown: Value | None = None) -> dict[str, Any]:
-    """Label, hint, key and callback of a setting's widget, filled with its value, or with what is `shown` in its stead.
+def draw_setting(element: Callable[..., Any], name: str, *, place: str = "", shown: Value | None = None, **style: Any) -> None:
+    """Draws a setting's widget with its value, or with what is `shown` in its stead.
 
-    There is one key per place, because a widget that moves forgets its value.
+    There is one key per place, because a widget that moves forgets its value. style: keywords of the element that win.
     """
-    key = _WIDGET + place + name
-    fill(key, st.session_state[_SET + name] if shown is None else shown)
     hint = None if name in ("data", "method", "view", "compare") else PARAMS[name].help  # settings whose labels need no hint
-    return {"label": PARAMS[name].label, "help": hint, "key": key, "on_change": keep_widget, "args": (name, place)}
+    style = {"label": PARAMS[name].label, "help": hint, "key": f"{_WIDGET}{name}{place}"} | style
+    draw(element, st.session_state[_SET + name] if shown is None else shown, lambda value: change(**{name: value}), **style)
 
 
-def fill(key: str, value: Value | list[str] | None) -> None:
-    """Makes the widget with this key show `value`, and says nothing to a widget that shows it already.
+def draw(element: Callable[..., Any], value: Any, keep: Callable[[Any], None], *, key: str, **style: Any) -> None:
+    """Draws a widget of Streamlit's that shows `value`, and gives what its visitor makes of it to `keep`.
 
-    A value that is assigned is sent to the browser, where it would undo what the user did since this run began: of six
-    fast presses of an arrow key only five would count.
+    A browser that has not heard yet of what the app changed repeats the older value, which Streamlit takes for a move. So a widget whose
+    value or options the app changes, not its visitor, is a new one with a key of its own, and what the older one repeats is not kept.
+    `value` is its default, not assigned to it: an assigned value is sent once, and lost with a run that another one ends.
     """
-    if key not in st.session_state or st.session_state[key] != value:
-        st.session_state[key] = value
+    options, title = list(style.get("options", ())), style.get("format_func", str)
+    offered, known = fingerprint([str(title(option)) for option in options]), _DRAWN + key
+    number, _, before = st.session_state.get(known, f"0 {offered}").partition(" ")
+    if before != offered or st.session_state.get(_numbered(key, number), value) != value:
+        number = str(int(number) + 1)
+    st.session_state[known], key = f"{number} {offered}", _numbered(key, number)
+    name = element.__name__
+    default = {_DEFAULTS.get(name, "value"): options.index(value) if name == "selectbox" else value}
+    element(key=key, on_change=keep_widget, args=(key, known, value, keep), **default, **style)
 
 
-def keep_widget(name: str, place: str = "") -> None:
-    """The callback of the widget of a setting."""
-    value = st.session_state[_WIDGET + place + name]
-    if value is not None:
-        change(**{name: value})
+def keep_widget(key: str, known: str, drawn: Any, keep: Callable[[Any], None]) -> None:
+    """The callback of a widget: what one that was replaced repeats is no move, and a choice of one that was emptied stays as it was."""
+    value, number = st.session_state.get(key), st.session_state[known].partition(" ")[0]
+    if value is not None and (value != drawn or key == _numbered(known.removeprefix(_DRAWN), number)):
+        keep(value)
+
+
+def _numbered(key: str, number: str) -> str:
+    return key if number == "0" else f"{key}~{number}"
 
 
 def surely(keep: Callable[[], None]) -> None:

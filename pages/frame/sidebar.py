@@ -5,6 +5,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterable, Sequence
 
+import numpy as np
 import streamlit as st
 
 import pillar_core as pc
@@ -30,42 +31,41 @@ def draw(*, are_near: bool) -> None:
             session.note(f"k was {session.current().k}; the public rows span {limit} directions, so k = {limit} is used.")
             session.put(dataclasses.replace(session.current(), k=limit))
         settings = session.current()
-    place = "near." if are_near else ""
+    place = ".near" if are_near else ""
     with st.container(key="near") if are_near else st.sidebar:
-        if "k" not in settings.hidden and core.has_k(settings.method):
-            _k(settings, limit, place)
+        unlike = _k(settings, limit, place) if "k" not in settings.hidden and core.has_k(settings.method) else ""
         if "epsilon" not in settings.hidden:
-            offered = _ladder(EPSILONS, settings.epsilon, math.inf)
-            widget = session.widget("epsilon", place)
-            st.select_slider(options=offered, format_func=lambda value: "∞" if math.isinf(value) else f"{value:g}", **widget)
-            st.html(marks(offered, odds.PUBLISHED))
+            unlike += _slide("epsilon", EPSILONS, settings.epsilon, place, lambda value: "∞" if math.isinf(value) else f"{value:g}")
+            st.html(marks(EPSILONS, odds.PUBLISHED, "published uses:"))
             st.html('<div class="pillar-ends"><span>◀ more privacy</span><span>more accuracy ▶</span></div>')
+        if unlike:
+            st.caption(unlike)
     with st.sidebar:
         _draw_advanced(settings, knows_data=limit is not None)
         _draw_footer(session.current())
 
 
 def select(name: str, title: Callable[[str], str], *, brought: Sequence[str] = ()) -> None:
-    """A choice from the names that a setting allows, rows that a user brought among them."""
+    """A choice from the names that a setting allows, rows that a user brought among them, and what this visit named besides."""
     settings = session.current()
     if name not in settings.hidden:
-        allowed = [*choices(name), *brought]
-        now = str(getattr(settings, name))
-        options = allowed if now in allowed else [*allowed, now]
-        st.selectbox(options=options, format_func=title, **session.widget(name))
+        allowed, known = [*choices(name), *brought], f"named.{name}"
+        named = [other for other in st.session_state.get(known, "").split("\n") if other and other not in allowed]
+        if (now := str(getattr(settings, name))) not in [*allowed, *named]:
+            named.append(now)
+        st.session_state[known], options = "\n".join(named), [*allowed, *named]
+        session.draw_setting(st.selectbox, name, options=options, format_func=title)
 
 
-def marks(offered: Sequence[float], points: Iterable[tuple[float, str]]) -> str:
+def marks(offered: Sequence[float], points: Iterable[tuple[float, str]], label: str) -> str:
     """A row of HTML under a slider: where values lie among those that it offers, on a logarithmic scale, with words under the pointer."""
-    ticks = []
-    for value, words in points:
-        after = next((place for place, offer in enumerate(offered) if offer >= value), 0)
-        if after == 0 or offered[after - 1] <= 0 or math.isinf(offered[after]):
-            continue
-        low, high = math.log(offered[after - 1]), math.log(offered[after])
-        place = 100 * (after - 1 + (math.log(value) - low) / (high - low)) / max(len(offered) - 1, 1)
-        ticks.append(f'<span title="{words}" style="left:{place:.1f}%">▲</span>')
-    return f'<div class="pillar-marks" aria-hidden="true">published uses:{"".join(ticks)}</div>' if ticks else ""
+    steps = [math.log(offer) for offer in offered if math.isfinite(offer)]
+    ticks = [
+        f'<span title="{words}" style="left:{100 * place / max(len(offered) - 1, 1):.1f}%">▲</span>'
+        for value, words in points
+        if not math.isnan(place := np.interp(math.log(value), steps, range(len(steps)), left=math.nan, right=math.nan))
+    ]
+    return f'<div class="pillar-marks" aria-hidden="true">{label}{"".join(ticks)}</div>' if ticks else ""
 
 
 def number(name: str, **shape: Json) -> None:
@@ -74,7 +74,7 @@ def number(name: str, **shape: Json) -> None:
         return
     param = PARAMS[name]
     shape |= {"min_value": param.kind(param.low), "max_value": param.kind(param.high), "help": f"{param.help} Allowed: {param.range}."}
-    st.number_input(**session.widget(name) | shape)
+    session.draw_setting(st.number_input, name, **shape)
 
 
 def _data(settings: Settings) -> None:
@@ -84,7 +84,7 @@ def _data(settings: Settings) -> None:
     select("public", lambda name: PUBLIC_TITLES.get(name) or uploads.title_of(name), brought=public)
     if settings.public == PART and "public_fraction" not in settings.hidden:
         ends: dict[str, Json] = {"min_value": PARAMS["public_fraction"].low, "max_value": PARAMS["public_fraction"].high}
-        st.slider(step=0.01, format="percent", **ends, **session.widget("public_fraction"))
+        session.draw_setting(st.slider, "public_fraction", step=0.01, format="percent", **ends)
     select("backbone", lambda name: pc.BACKBONES[name].title if name in pc.BACKBONES else "Automatic")
 
 
@@ -102,24 +102,29 @@ def _draw_advanced(settings: Settings, *, knows_data: bool) -> None:
         select("relation", lambda name: {"add_or_remove_one": "Add or remove one row", "replace_one": "Replace one row"}[name])
 
 
-def _k(settings: Settings, limit: int | None, place: str) -> None:
-    """Draws a switch that leaves k to the rule, and a slider that then stands at the rule's k; moving it switches the rule off."""
+def _k(settings: Settings, limit: int | None, place: str) -> str:
+    """Draws a switch that leaves k to the rule, and a slider with the rule's k marked; moving it switches the rule off."""
     ruled = core.rule_k(settings)
-    position = settings.k or ruled
+    used = settings.k or ruled
     name = core.words_of_rule(settings.method) if ruled is None else f"{ruled:,}"
-    switch = local.element("control.k-auto", of=place.rstrip("."), label=f"Auto k ({name})")  # a widget that moves forgets its value
-    session.fill(switch["key"], settings.k == RULE)
-    changes = {"k": (position or limit or KS[0]) if settings.k == RULE else RULE}
-    st.toggle(**switch, on_change=session.change, kwargs=changes)
-    if position:
-        st.select_slider(options=_ladder(KS, position, limit), format_func="{:,}".format, **session.widget("k", place, shown=position))
+    own = used or limit or KS[0]
+    switch = local.element("control.k-auto", of=place.lstrip("."), label=f"Auto k ({name})")  # a widget that moves forgets its value
+    session.draw(st.toggle, settings.k == RULE, lambda is_on: session.change(k=RULE if is_on else own), **switch)
+    if not used:
+        return ""
+    offered = KS if limit is None else [*(k for k in KS if k < limit), limit]
+    unlike = _slide("k", offered, used, place, "{:,}".format)
+    if ruled is not None:
+        st.html(marks(offered, [(ruled, f"Auto: k = {ruled:,}")], "Auto:"))
+    return unlike if settings.k else ""
 
 
-def _ladder(values: Sequence[float], now: float, limit: float | None) -> list[float]:
-    """The offered values up to `limit`, the present one and the limit itself among them."""
-    top = math.inf if limit is None else limit
-    ends = [] if math.isinf(top) else [int(top)]
-    return sorted({value for value in [*values, now, *ends] if 0 < value <= top})
+def _slide(name: str, offered: Sequence[float], value: float, place: str, title: Callable[[float], str]) -> str:
+    """Draws a slider at the offered value nearest to `value`, and returns a sentence where that is another one."""
+    near = value if value in offered else min(offered, key=lambda offer: abs(math.log(offer / value)))
+    session.draw_setting(st.select_slider, name, place=place, shown=near, options=offered, format_func=title)
+    symbol = PARAMS[name].label.partition(",")[0]
+    return "" if near == value else f"{symbol} = {title(value)} is used. The slider stands at {title(near)}, the nearest that it offers. "
 
 
 def _draw_footer(settings: Settings) -> None:

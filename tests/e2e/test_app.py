@@ -32,19 +32,6 @@ def test_the_first_request_of_a_server_may_be_a_deep_link_and_copy_link_says_tha
     assert page.evaluate("navigator.clipboard.readText()") == f"{address}/explore?v=2&data=digits&k=7&epsilon=1"
 
 
-def test_a_phone_has_pages_k_and_epsilon_at_hand(page: Any, address: str) -> None:
-    page.set_viewport_size({"width": 390, "height": 844})
-    opened(page, f"{address}/explore?{SMALL}&k=3")
-    sliders = page.locator(".st-key-near")
-    expect(sliders.get_by_role("slider", name="ε, privacy budget")).to_have_attribute("aria-valuetext", "1")
-    sliders.locator("xpath=..").evaluate("place => { if (getComputedStyle(place).position !== 'sticky') throw new Error('scrolls away') }")
-    move(page, "k, directions kept", "ArrowRight", to="5")
-    expect(metric(page, "Directions")).to_have_text("5")
-    page.get_by_role("link", name="Learn", exact=True).click()
-    expect(page.get_by_text("Guess first.")).to_be_visible()
-    expect_no_error(page)
-
-
 STAR = """() => {
   const node = document.querySelector(".pillar-figure"), drawn = node._fullData.find((trace) => trace.meta === "here");
   const box = node.querySelector(`.trace${drawn.uid} .point`).getBoundingClientRect(), { xaxis } = node._fullLayout;
@@ -53,16 +40,8 @@ STAR = """() => {
 """The k of the star as it was drawn last, and the k at which it is seen."""
 
 
-def test_the_chart_stays_while_its_star_walks_and_goes_ahead_of_a_slider_that_is_dragged(page: Any, address: str) -> None:
-    opened(page, f"{address}/explore?{SMALL}&k=5")
-    star = page.locator(".st-key-chart-accuracy_against_k .scatterlayer .trace").last.locator(".point")
-    before = star.get_attribute("transform")
-    page.locator(".st-key-chart-accuracy_against_k .js-plotly-plot").evaluate("node => { node.dataset.kept = 'yes' }")
-    move(page, "k, directions kept", "ArrowRight", to="8")
-    expect(star).not_to_have_attribute("transform", before)
-    expect(page.locator(".st-key-chart-accuracy_against_k .js-plotly-plot")).to_have_attribute("data-kept", "yes")
-    expect(page.get_by_role("figure", name=re.compile("Line chart of test accuracy"))).to_be_visible()
-    settled(page)
+def drag_k(page: Any) -> None:
+    """Drags k: the star goes ahead of the training, which begins at the release."""
     slider = page.get_by_role("slider", name="k, directions kept")
     trained = int(slider.get_attribute("aria-valuetext"))
     box = slider.locator("xpath=ancestor::*[@data-testid='stSlider']").bounding_box()
@@ -76,6 +55,34 @@ def test_the_chart_stays_while_its_star_walks_and_goes_ahead_of_a_slider_that_is
     page.mouse.up()
     until(page, f"k => ({STAR})()[0] !== k", trained)
     settled(page)
+
+
+def test_a_phone_has_pages_k_and_epsilon_at_hand_and_the_star_goes_ahead(page: Any, address: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    opened(page, f"{address}/explore?{SMALL}&k=3")
+    sliders = page.locator(".st-key-near")
+    expect(sliders.get_by_role("slider", name="ε, privacy budget")).to_have_attribute("aria-valuetext", "1")
+    sliders.locator("xpath=..").evaluate("place => { if (getComputedStyle(place).position !== 'sticky') throw new Error('scrolls away') }")
+    move(page, "k, directions kept", "ArrowRight", to="5")
+    expect(metric(page, "Directions")).to_have_text("5")
+    settled(page)
+    drag_k(page)
+    page.get_by_role("link", name="Learn", exact=True).click()
+    expect(page.get_by_text("Guess first.")).to_be_visible()
+    expect_no_error(page)
+
+
+def test_the_chart_stays_while_its_star_walks_and_goes_ahead_of_a_slider_that_is_dragged(page: Any, address: str) -> None:
+    opened(page, f"{address}/explore?{SMALL}&k=5")
+    star = page.locator(".st-key-chart-accuracy_against_k .scatterlayer .trace").last.locator(".point")
+    before = star.get_attribute("transform")
+    page.locator(".st-key-chart-accuracy_against_k .js-plotly-plot").evaluate("node => { node.dataset.kept = 'yes' }")
+    move(page, "k, directions kept", "ArrowRight", to="8")
+    expect(star).not_to_have_attribute("transform", before)
+    expect(page.locator(".st-key-chart-accuracy_against_k .js-plotly-plot")).to_have_attribute("data-kept", "yes")
+    expect(page.get_by_role("figure", name=re.compile("Line chart of test accuracy"))).to_be_visible()
+    settled(page)
+    drag_k(page)
     expect_no_error(page)
 
 

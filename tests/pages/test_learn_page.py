@@ -9,7 +9,7 @@ import segno
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from page_reading import Start, unexplained, words
+from page_reading import Start, unexplained, widget, words
 from pages.frame import settings as codec
 from pages.frame import warming
 from pages.frame.settings import Settings
@@ -49,7 +49,6 @@ def test_every_step_is_answered_by_what_is_measured(start: Start, lesson: Lesson
     assert unexplained(app) == {}
     for place, step, expected in zip(lesson.numbers, lesson.steps, EXPECTED[lesson.first], strict=True):
         app.session_state["set.lesson"] = place
-        app.session_state["url.touched"] = True
         app.session_state[f"lesson-radio-{place}"] = expected
         app.session_state[f"local.lesson-shown-{place}"] = 1
         app.run()
@@ -147,7 +146,6 @@ def test_the_questions_come_before_and_after_and_the_class_sees_the_shares(start
             app.session_state[f"lesson-radio-{place}"] = 0
             app.session_state[f"local.lesson-shown-{place}"] = 1
         app.session_state["set.lesson"] = 6
-        app.session_state["url.touched"] = True
         app = answered(app.run(), "after", right)
         assert f"**3 of 3 right**, {int(first[0] == right[0])} before the lesson." in words(app)
     teachers.run()
@@ -224,7 +222,7 @@ def test_classes_of_others_stay_and_those_that_nobody_uses_make_room(start: Star
     student.button(key="lesson-reveal").click().run()
     refused = switched_on("d")
     assert "3 classes" in words(refused)
-    assert not refused.toggle(key="lesson-class-switch").value
+    assert not widget(refused, "toggle", "lesson-class-switch").value
     monkeypatch.setattr("time.time", lambda: now + 3000)
     start("learn", lesson="1", controls=again, v="2", token="s")
     monkeypatch.setattr("time.time", lambda: now + 4000)

@@ -13,7 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import pillar_core as pc
-from page_reading import REPOSITORY, Start, linked, metric, unexplained, words
+from page_reading import REPOSITORY, Start, linked, metric, unexplained, widget, words
 from pages.frame import exports, jobs, navigation
 from pages.frame import settings as codec
 from pages.frame.navigation import PAGES
@@ -263,13 +263,13 @@ def test_a_large_delta_is_shown_in_red(start: Start, delta: str, warned: bool) -
 def test_published_deployments_lie_in_order_along_the_slider_with_their_sources() -> None:
     from pages.frame import odds, sidebar
 
-    row = sidebar.marks([0.1, 1.0, 2.0, 5.0, 8.0, 20.0, math.inf], odds.PUBLISHED)
+    row = sidebar.marks([0.1, 1.0, 2.0, 5.0, 8.0, 20.0, math.inf], odds.PUBLISHED, "published uses:")
     places = [float(place) for place in re.findall(r"left:([0-9.]+)%", row)]
     assert places == sorted(places)
     assert places[0] == pytest.approx(100 * 2 / 6, abs=0.1)  # ε = 2 is the third of seven values
     assert len(places) == 5  # 34.9 lies beyond the last finite value
     assert row.count("registry.opendp.org") == 5
-    assert sidebar.marks([0.1], odds.PUBLISHED) == ""
+    assert sidebar.marks([0.1], odds.PUBLISHED, "") == ""
 
 
 @pytest.mark.parametrize(("data", "measure"), [("digits", "accuracy"), ("breast_cancer", "AUC")])
@@ -309,7 +309,7 @@ def test_the_sidebar_stands_on_rows_once_it_acts_and_the_curve_over_budgets_open
     monkeypatch.setattr(jobs, "FIRST_SECONDS", math.inf)
     app.select_slider(key="control.k").set_value(8).run()
     assert app.button(key="budgets-run"), "a move of k trains its own model, no curve"
-    app.toggle(key="control.k-auto").set_value(True).run()
+    widget(app, "toggle", "control.k-auto").set_value(True).run()
     assert "Below ε = 0.1 nothing is drawn" in words(app)
     assert "fitted to 3 runs" in words(app)
 

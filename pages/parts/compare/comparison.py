@@ -163,7 +163,7 @@ _SEVERAL = (0.3, 1.0, 3.0)
 def choice() -> str:
     """The view that is chosen; it is part of the link."""
     titles = {BUDGETS: "Every learner at every budget"} | {name: f"{view.title} ({view.source})" for name, view in COMPARE_VIEWS.items()}
-    st.selectbox(options=list(titles), format_func=titles.__getitem__, **session.widget("compare") | {"label": "What varies"})
+    session.draw_setting(st.selectbox, "compare", options=list(titles), format_func=titles.__getitem__, label="What varies")
     return session.current().compare
 
 

@@ -25,6 +25,7 @@ from pillar_core.studies import tuning as tuned
 from pillar_core.studies.tuning import SAID, Choosing, Tuned
 from pillar_core.types import Provenance, RunRecord
 
+_ODDS = "Attacker guesses right"
 _choose_rate = core.of_run(tuned.tune_step_size, max_entries=32, show_spinner="Choosing the step size …")
 
 
@@ -94,14 +95,16 @@ def summary(record: RunRecord, settings: Settings) -> Any:
         hint = " ".join([f"Used by the model, of {record.facts.d:,} features.", *record.notes])
         last.metric("Directions", _directions(record, settings), help=hint)
         _badges(record, settings)
-    return third
+    place = third.empty()
+    place.metric(_ODDS, "…")
+    return place
 
 
 def gain(place: Any, record: RunRecord, settings: Settings) -> None:
     """The odds, drawn last: in a fresh process what they are read from takes longer to import than all else takes to draw."""
     unit = odds.unit(settings.data)
     hint = f"How often the best attacker who sees the model is right about whether one {unit} took part, at most. A coin is at 50 %."
-    place.metric("Attacker guesses right", _odds(record), help=hint)
+    place.metric(_ODDS, _odds(record), help=hint)
 
 
 def _badges(record: RunRecord, settings: Settings) -> None:

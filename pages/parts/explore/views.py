@@ -88,8 +88,8 @@ def choice(settings: Settings) -> str:
     """The view that is chosen; it is part of the link."""
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     with left:
-        style, titles = session.widget("view") | {"label": "View"}, words.WORDS["views"]
-        st.segmented_control(options=list(titles), format_func=titles.__getitem__, **style)
+        titles = words.WORDS["views"]
+        session.draw_setting(st.segmented_control, "view", options=list(titles), format_func=titles.__getitem__, label="View")
     with right:
         sidebar.select("method", lambda name: pc.METHODS[name].title)
     return settings.view

@@ -32,8 +32,7 @@ whose link nobody used for an hour."""
 
 def switch() -> None:
     """The teacher's switch, off at first: opens a class of its own, which the class's link then names."""
-    style = local.element("lesson-class-switch")
-    st.toggle(**style, value=is_open(), on_change=_toggle_class, args=(style["key"],))
+    session.draw(st.toggle, is_open(), _switch_class, **local.element("lesson-class-switch"))
     if st.session_state.pop("lesson-class-refused", False):
         st.warning(f"This server counts for {_MOST} classes, the most that it can: open one in an hour, or go on without the counts.")
 
@@ -86,8 +85,8 @@ def _answers() -> _Answers | None:
     return class_.answers
 
 
-def _toggle_class(key: str) -> None:
-    if not st.session_state[key]:
+def _switch_class(is_on: bool) -> None:
+    if not is_on:
         local.link(_NAME, "")
         return
     now, owner = time.time(), session.token()
@@ -97,7 +96,6 @@ def _toggle_class(key: str) -> None:
         if class_.owner == owner or class_.opened_at < now - _LASTS or (is_full and is_idle):
             _CLASSES.pop(class_.code, None)
     if len(_CLASSES) >= _MOST:
-        st.session_state[key] = False
         st.session_state["lesson-class-refused"] = True
         return
     code = secrets.token_hex(4)

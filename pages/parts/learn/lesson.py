@@ -79,9 +79,9 @@ def choose(settings: Settings) -> None:
     """The lessons by name."""
     now, _ = of_number(settings.lesson)
     key = local.unlinked_key("lesson-choice", "The link has the number of the lesson's step.")
-    session.fill(key, now.name)
-    options = [lesson.name for lesson in LESSONS]
-    st.segmented_control("Lesson", options, key=key, required=True, on_change=_choose_lesson, args=(key,), label_visibility="collapsed")
+    firsts = {lesson.name: lesson.first for lesson in LESSONS}
+    style: Form = {"label": "Lesson", "options": list(firsts), "required": True, "label_visibility": "collapsed"}
+    session.draw(st.segmented_control, now.name, lambda name: session.change(lesson=firsts[name]), key=key, **style)
 
 
 def contents(settings: Settings) -> None:
@@ -155,10 +155,6 @@ def _ending(lesson: Lesson) -> None:
         first, hint = dataclasses.replace(session.current(), lesson=lesson.first), "Opens at the first step; no guesses in it."
         browser.copy_button("Copy a link to the lesson", first, key="copy-lesson", hint=hint, page="learn")
     ask(lesson, "after")
-
-
-def _choose_lesson(key: str) -> None:
-    session.change(lesson=next(lesson.first for lesson in LESSONS if lesson.name == st.session_state[key]))
 
 
 def _reset(lesson: Lesson) -> None:
