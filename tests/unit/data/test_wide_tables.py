@@ -90,18 +90,16 @@ def test_reading_is_linear_in_the_columns(way: str, tmp_path: Path) -> None:
 
 
 def test_a_header_longer_than_the_start_of_a_file_still_says_what_stands_between_cells(tmp_path: Path) -> None:
-    frame = table(6_000, seed=0).rename(
-        columns={f"g{place}": f"a long name of a gene, which is all that it is, {place:06}" for place in range(6_000)}
-    )
+    frame = table(600, seed=0).rename(columns=lambda name: name if name == "label" else f"{name} {'x' * 500}")
     frame.to_csv(tmp_path / "genes.csv", sep="\t", index=False)
-    assert pc.load_features(tmp_path / "genes.csv").d == 6_000
+    assert pc.load_features(tmp_path / "genes.csv").d == 600
 
 
 def test_an_index_that_is_left_out_is_said_and_is_no_column_of_words(tmp_path: Path) -> None:
     words = table(3, seed=0).set_index(pd.Index([f"sample {row}" for row in range(ROWS)]))
     words.to_parquet(tmp_path / "words.parquet")
     words.to_csv(tmp_path / "words.csv")
-    numbered = words.reset_index(drop=True).iloc[::-1]
+    numbered = words.reset_index(drop=True).sample(frac=1, random_state=0)
     numbered.to_parquet(tmp_path / "numbers.parquet")
     for source in (words, *(tmp_path / name for name in ("words.parquet", "words.csv", "numbers.parquet"))):
         for public in (None, source):
