@@ -102,7 +102,7 @@ def with_long_numbers_as_words(frame: pd.DataFrame) -> pd.DataFrame:
 
 def without_categories(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame, its columns of pandas' categories as the words or numbers that they hold."""
-    return with_columns(frame, {name: frame[name].astype(object) for name in frame.select_dtypes("category")})
+    return with_columns(frame, {name: frame[name].astype(object) for name in map(str, frame.select_dtypes("category"))})
 
 
 def with_columns(frame: pd.DataFrame, columns: Mapping[str, Any]) -> pd.DataFrame:
