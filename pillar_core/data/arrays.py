@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pillar_core.arrays import Array
-from pillar_core.data import room
+from pillar_core.data import cells, room
 from pillar_core.data.wording import join
 from pillar_core.errors import DataError
 from pillar_core.types import FeatureSet
@@ -204,7 +204,13 @@ def matrix(values: Any, name: str) -> tuple[Array | None, list[str]]:
         return None, [f"{name} must have at least one row and one column; got shape {array.shape}."]
     with np.errstate(over="ignore"):
         rows = np.ascontiguousarray(array, dtype=np.float32)
-    return rows, not_finite(rows, name)
+    problems = not_finite(rows, name)
+    if rows.dtype != array.dtype and not problems and name == "x_train":
+        large = np.flatnonzero(np.maximum(rows.max(axis=0), -rows.min(axis=0)) > cells.LARGEST_APART)
+        problems += [
+            cells.MERGE.format(int(place)) for place in large if cells.merge_in_float32(array[:, place], rows[:, place], rows[:, place])
+        ]
+    return rows, problems
 
 
 def not_finite(rows: Array, name: str, *, columns: Sequence[str] | None = None) -> list[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,12 @@ SENTENCE, LINE = 3, 30
 _WORD = r"[\u3040-\u30ff\u3400-\u9fff]{1,2}|[^\s\u3040-\u30ff\u3400-\u9fff]+"
 """Between blanks; of Chinese and Japanese, which have none, two signs."""
 FIRST_DAY = 1900_00_00
+LARGEST, LARGEST_APART, KEPT_APART = float(np.finfo(np.float32).max), 2.0**24, 0.9
+"""The largest number of float32, the one up to which it tells whole numbers apart, and the least share of different ones it may keep."""
+MERGE = (
+    "column {!r} holds large numbers, different ones of which become one in 32 bits: give public rows with such numbers (public=, "
+    "--public), declare its range in a recipe (low, high), write differences such as days since a fixed day, or leave it out."
+)
 SENTINELS = (-999.0, -9999.0, -99.0, 999.0, 9999.0, 99999.0)
 NEARLY_ALL, LONGEST_SIGN = 0.9, 3
 """Share of cells with a unit that makes it the column's; longer units than so many letters have a plural."""
@@ -76,7 +83,7 @@ def with_numbers(frame: pd.DataFrame, notes: list[str], *, as_written: Sequence[
     for name in frame.select_dtypes("number"):
         if sentinels := sentinels_of(frame[name]):
             notes.append(f"Column {name!r} holds {join([f'{value:g}' for value in sentinels])}: if that marks a gap, empty those cells.")
-    return frame.assign(**converted) if converted else frame
+    return with_columns(frame, converted)
 
 
 _WAYS = {
@@ -92,7 +99,21 @@ def with_long_numbers_as_words(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with whole numbers of more digits than 64 bits hold as words: among numbers they would be rounded, or infinite."""
     kinds = dict(frame.dtypes)
     long = [name for name in frame.columns if kinds[name].kind == "O" and pd.api.types.infer_dtype(frame[name]) == "integer"]
-    return frame.assign(**{name: frame[name].map(str, na_action="ignore") for name in long}) if long else frame
+    return with_columns(frame, {name: frame[name].map(str, na_action="ignore") for name in long})
+
+
+def without_categories(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame, its columns of pandas' categories as the words or numbers that they hold."""
+    return with_columns(frame, {name: frame[name].astype(object) for name in map(str, frame.select_dtypes("category"))})
+
+
+def with_columns(frame: pd.DataFrame, columns: Mapping[str, Any]) -> pd.DataFrame:
+    """The frame with these columns in the places of those of the same names; pandas' `assign` takes time in the square of their number."""
+    if not columns:
+        return frame
+    changed = pd.concat([frame.drop(columns=list(columns)), pd.DataFrame(dict(columns), index=frame.index)], axis=1)[list(frame.columns)]
+    changed.attrs = dict(frame.attrs)
+    return changed
 
 
 def are_long(column: pd.Series) -> bool:
@@ -102,10 +123,21 @@ def are_long(column: pd.Series) -> bool:
 
 
 def unreadable(column: pd.Series) -> Array:
-    """The places of cells in a column of numbers that are neither a number nor a gap."""
-    if pd.api.types.is_numeric_dtype(column):
-        return np.arange(0)
-    return np.flatnonzero((pd.to_numeric(column, errors="coerce").isna() & column.notna()).to_numpy())
+    """The places of cells in a column of numbers that are neither a gap nor a number that float32 holds: words, and what is infinite."""
+    numbers = np.asarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)
+    is_bad = np.abs(numbers) > LARGEST
+    return np.flatnonzero(is_bad if pd.api.types.is_numeric_dtype(column) else is_bad | (np.isnan(numbers) & column.notna().to_numpy()))
+
+
+def quote(cell: object) -> str:
+    """What a message says of an `unreadable` cell: a word as it is written; a number is not shown."""
+    return repr(str(cell)[:80]) if pd.isna(pd.to_numeric(str(cell), errors="coerce")) else "an infinite number"
+
+
+def merge_in_float32(column: pd.Series | Array, values: Array, kept: Array) -> bool:
+    """Whether different numbers of a column with large `values` have become one in `kept`, (n,) float32: a tenth of them or more."""
+    is_large = np.abs(values).max(initial=0) > LARGEST_APART
+    return bool(is_large) and len(np.unique(kept)) < KEPT_APART * pd.Series(column).nunique()
 
 
 def sentinels_of(column: pd.Series) -> tuple[float, ...]:

@@ -40,6 +40,7 @@ _LETTER = re.compile("[a-zA-Z\u00c0-\u052f]+")
 SOON_DONE = 20_000
 """So many texts become numbers before anybody asks how far it is."""
 _PROGRESS: ContextVar[Callable[[], Progress] | None] = ContextVar("what tells how many texts have become numbers", default=None)
+CENTRED = "The median of the public rows was taken off large numbers, which 32 bits would make equal"
 FEWEST_NAMES = 10
 """More words than these, each of which occurs once, name something."""
 
@@ -57,8 +58,9 @@ class Column:
 class Recipe:
     """How a table becomes numbers.
 
-    `categories` of words; `fills` of gaps; `ranges` (low, high) of columns that no public row scales. `columns`: those that are used, in
-    order. `person`: the column that says whose the rows are, of which `rows_per_person` count. `classes`: the labels that there are.
+    `categories` of words; `fills` of gaps; `ranges` (low, high) of columns that no public row scales; `centres`, taken off large numbers in
+    float64. `columns`: those that are used, in order. `person`: the column that says whose the rows are, of which `rows_per_person` count.
+    `classes`: the labels that there are.
     `gaps`: words and numbers that count as empty cells. `encoder`: what makes numbers of a text, as `texts.IDENTITY`.
     """
 
@@ -73,6 +75,7 @@ class Recipe:
     classes: tuple[str, ...] = ()
     gaps: tuple[str | float, ...] = ()
     encoder: Mapping[str, Any] = dataclasses.field(default_factory=lambda: texts.IDENTITY)
+    centres: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
 
 def columns_of(frame: pd.DataFrame, label: str, *, public: pd.DataFrame | None = None, text: str | None = None) -> tuple[Column, ...]:
@@ -97,18 +100,19 @@ def columns_of(frame: pd.DataFrame, label: str, *, public: pd.DataFrame | None =
 
 
 def learn_recipe(public: pd.DataFrame, columns: Sequence[Column], *, label: str, left_out: Sequence[str]) -> Recipe:
-    """The recipe that public rows give: their words are the categories, their medians fill gaps.
+    """The recipe that public rows give: their words are the categories, their medians fill gaps and are taken off large numbers.
 
-    Raises DataError: the public rows lack a column.
+    Raises DataError: the public rows lack a column, or hold cells that are no numbers in one of numbers.
     """
     used = _used_columns(columns, left_out)
     absent = [column.name for column in used if column.name not in public.columns]
     if absent:
         raise DataError(f"the public rows lack the columns {join(absent)}: bring them with the same columns, or leave these out.")
     words = {column.name: tuple(sorted(set(_words(public[column.name])) - {""})) for column in used if column.kind == WORDS}
-    numbers = {column.name: _numbers(public[column.name]) for column in used if column.kind == NUMBERS}
+    numbers = {column.name: _readable_numbers(public[column.name]) for column in used if column.kind == NUMBERS}
     medians = {name: float(np.nanmedian(column)) for name, column in numbers.items() if np.isfinite(column).any()}
-    return Recipe(label, tuple(left_out), words, medians)
+    large = {name: median for name, median in medians.items() if np.nanmax(np.abs(numbers[name]), initial=0) > cells.LARGEST_APART}
+    return Recipe(label, tuple(left_out), words, medians, centres=large)
 
 
 def problems_of(columns: Sequence[Column], recipe: Recipe, *, is_scaled: bool) -> list[str]:
@@ -139,13 +143,16 @@ def width(columns: Sequence[Column], recipe: Recipe) -> int:
     )
 
 
-def encode_columns(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe) -> tuple[Array, tuple[str, ...]]:
-    """((n, d) float32 rows, the d columns' names): numbers with their gaps filled, words as one column a category,
+def encode_columns(
+    frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe, *, is_trained_on: bool = False
+) -> tuple[Array, tuple[str, ...]]:
+    """((n, d) float32 rows, the d columns' names): numbers with their gaps filled, less their centre, words as one column a category,
     a text as what `texts.blocks` makes of it alone.
 
     A word that is no category, and an empty cell among words, is 0 in all of them.
 
-    Raises DataError: the table lacks a column, or nothing is left.
+    Raises DataError: the table lacks a column, nothing is left, or cells that are no numbers; of rows that are trained on, large numbers
+    that become one.
     """
     parts: list[Array] = []
     names = []
@@ -164,18 +171,14 @@ def encode_columns(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recip
         else:
             if is_text(frame[name]) and not mostly_numbers(frame[name]):
                 raise DataError(f"column {name!r} holds words here and numbers in another table: write it in one way, or leave it out.")
-            if len(unreadable := cells.unreadable(frame[name])):
-                quoted = join(f"row {row}: {str(frame[name].iloc[row])!r}" for row in unreadable)
-                raise DataError(
-                    f"column {name!r} holds {len(unreadable):,} cells that are neither numbers nor gaps ({quoted}): correct them, empty "
-                    "them, or leave the column out."
-                )
-            values = _numbers(frame[name])
-            values = np.where(np.isfinite(values), values, recipe.fills.get(name, 0.0))
+            values = _readable_numbers(frame[name])
+            values = np.where(np.isnan(values), recipe.fills.get(name, 0.0), values)
             low, high = recipe.ranges.get(name, (0.0, 1.0))
-            values = np.clip((values - low) / (high - low), 0, 1) if name in recipe.ranges else values
-            parts.append(values.astype(np.float32))
+            in_range = np.clip((values - low) / (high - low), 0, 1) if name in recipe.ranges else values - recipe.centres.get(name, 0.0)
+            parts.append(in_range.astype(np.float32))
             names.append(name)
+            if is_trained_on and name not in recipe.ranges and cells.merge_in_float32(frame[name], values, parts[-1]):
+                raise DataError(cells.MERGE.format(name))
     if not parts:
         raise DataError("no feature column is left: keep at least one.")
     if len(parts) == 1 and parts[0].ndim == 2:
@@ -224,8 +227,10 @@ def private_parts(
 
     Raises DataError: as `encode_columns`; labels that are none, or too few rows of a class.
     """
-    x, names = encode_columns(frame, columns, recipe)
+    x, names = encode_columns(frame, columns, recipe, is_trained_on=True)
     notes = [f"Labels come from column {recipe.label!r}. Features: {join(_titles(names))}.", *unknown_word_notes(frame, columns, recipe)]
+    centred = [name for name in recipe.centres if name in frame.columns and name not in recipe.left_out]
+    notes += [f"{CENTRED}: {join(f'{recipe.centres[name]:.15g} from {name!r}' for name in centred)}."] if centred else []
     beginnings = text_beginnings(frame, columns, recipe)
     notes += text_notes(frame, columns, recipe, beginnings)
     y = None if frame[recipe.label].isna().all() else labels_of(frame[recipe.label])
@@ -390,9 +395,21 @@ def _numbers(column: pd.Series) -> Array:
     return np.asarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)
 
 
+def _readable_numbers(column: pd.Series) -> Array:
+    """(n,) float64 numbers of a column, NaN in its gaps. Raises DataError: cells that are neither, by row."""
+    if len(unreadable := cells.unreadable(column)):
+        quoted = join(f"row {row}: {cells.quote(column.iloc[row])}" for row in unreadable)
+        raise DataError(
+            f"column {column.name!r} holds {len(unreadable):,} cells that are neither numbers nor gaps ({quoted}): correct them, empty "
+            "them, or leave the column out."
+        )
+    return _numbers(column)
+
+
 def _n_gaps(column: pd.Series) -> int:
-    """How many cells of a column of numbers are empty or infinite; a word among them is no gap."""
-    return int((~np.isfinite(_numbers(column))).sum()) - len(cells.unreadable(column))
+    """How many cells of a column of numbers are empty; a word among them, and what is infinite, is no gap."""
+    numbers = _numbers(column)
+    return int((~(np.abs(numbers) <= cells.LARGEST)).sum()) - len(cells.unreadable(column))
 
 
 def _words(column: pd.Series, categories: Sequence[str] = ()) -> Array:

@@ -81,7 +81,7 @@ def read_rows(source: Any) -> Array:
         if name is None:
             raise DataError(f"the npz needs one of {', '.join(ROWS)}; it holds {join(shapes) or 'nothing'}.")
         return arrays_of(content, names={name: name})[0][name]
-    frame = source if is_frame else tables.without_row_numbers(frames.frame_of(open_source(source), ending), [])
+    frame = source if is_frame else tables.without_row_numbers(frames.frame_of(open_source(source), ending))
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
     roles = {tables.find_column(frame, tables.LABEL_NAMES), tables.find_column(frame, ("split",))}
     return tables.numbers_of(frame, [column for column in frame.columns if column not in roles])

@@ -31,12 +31,15 @@ SEPARATORS = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas"}
 ENCODINGS = {"utf-16": "UTF-16", "cp1252": "Latin-1 (Windows)"}
 SAMPLE = 2**18
 """Bytes at the start of a text that decide its separator and its header."""
+FEWEST_LINES = 4
+"""Of that start, the last of which may be cut."""
 ROWS_LOOKED_AT = 100
 PIECE = 8_192
 """Rows of a text that are read at once where its pieces are."""
 MOST_WORDS = 4
 """Of a name in the first line of a .txt file: longer cells are sentences with commas."""
 _INDEX = re.compile(r"__index_level_\d+__")
+INDEX_LEFT_OUT = "The index was left out: to keep it, write it as a column of its own (reset_index in pandas)."
 _UNREADABLE = (
     ValueError,
     OSError,
@@ -123,7 +126,7 @@ def _reading_of(content: io.BytesIO | Path, ending: str, as_written: Sequence[st
     start = _start(content, ending)
     encoding = _encoding(start)
     lines = start.decode(encoding, errors="replace").splitlines()
-    lines = lines[:-1] if len(start) == SAMPLE else lines
+    lines = lines[:-1] if len(start) >= SAMPLE else lines
     skipped, stated = _preamble(lines)
     separator = stated or _separator(lines[skipped:], default="" if ending == ".txt" else ",")
     if ending == ".txt" and not stated and not _names_columns(lines[skipped:], separator):
@@ -208,10 +211,14 @@ def _rewound(content: io.BytesIO | Path) -> io.BytesIO | Path:
 
 
 def _start(content: io.BytesIO | Path, ending: str) -> bytes:
-    """The first bytes of a text, unpacked."""
+    """The first bytes of a text, unpacked: `SAMPLE`, or as many times that as two lines take."""
     with contextlib.ExitStack() as stack:
         stream: Any = stack.enter_context(content.open("rb")) if isinstance(content, Path) else _rewound(content)
-        return bytes((gzip.GzipFile(fileobj=stream) if ending.endswith(".gz") else stream).read(SAMPLE))
+        stream = gzip.GzipFile(fileobj=stream) if ending.endswith(".gz") else stream
+        start = more = bytes(stream.read(SAMPLE))
+        while len(more) >= SAMPLE and len(start.splitlines()) < FEWEST_LINES:
+            start += (more := stream.read(len(start)))
+        return start
 
 
 def _encoding(start: bytes) -> str:
@@ -314,13 +321,16 @@ def _read_arrow(content: io.BytesIO | Path, ending: str) -> Any:
 
 
 def of_arrow(table: Any) -> pd.DataFrame:
-    """The frame of an Arrow table: named indexes stay columns, decimals are numbers, lists of numbers of one length many columns."""
+    """The frame of an Arrow table: named indexes stay columns, decimals are numbers, lists of numbers of one length many columns.
+
+    An index without a name, of words or of numbers, is left out, and a note says so.
+    """
     import pyarrow
 
     types = pyarrow.types
     table.validate(full=True)
     kinds = {field.name: field.type.value_type if types.is_dictionary(field.type) else field.type for field in table.schema}
-    lists = [name for name, kind in kinds.items() if _is_list_of_numbers(kind)]
+    lists = {name: kind for name, kind in kinds.items() if _is_list_of_numbers(kind)}
     if nested := [name for name, kind in kinds.items() if types.is_nested(kind) and name not in lists]:
         raise DataError(f"the columns {join(nested)} hold lists or records: write each of their values as a column of its own.")
     tests = (types.is_primitive, types.is_null, types.is_decimal, types.is_string, types.is_large_string, types.is_string_view)
@@ -328,14 +338,13 @@ def of_arrow(table: Any) -> pd.DataFrame:
         raise DataError(f"the columns {join(unread)} hold neither words nor numbers: write them so.")
     parts = {name: _columns_of_list(name, table[name]) for name in lists}
     numbers = [field.with_type(pyarrow.float64()) if types.is_decimal(field.type) else field for field in table.schema]
-    frame = table.cast(pyarrow.schema(numbers)).drop_columns(lists).to_pandas(ignore_metadata=True)
-    frame = frame.astype(dict.fromkeys(frame.select_dtypes("category"), object))
-    row_numbers = [name for name in frame.columns if _INDEX.fullmatch(str(name)) and pd.api.types.is_integer_dtype(frame[name])]
-    frame = _dates_as_text(frame.drop(columns=row_numbers))
-    if not parts:
-        return frame
-    notes = [*frame.attrs.get("notes", ()), *(f"Column {name!r} of lists became {part.shape[1]} columns." for name, part in parts.items())]
-    frame = pd.concat([frame, *parts.values()], axis=1)
+    frame = table.cast(pyarrow.schema(numbers)).drop_columns([*lists]).to_pandas(ignore_metadata=True)
+    frame = cells.without_categories(frame)
+    indexes = [name for name in frame.columns if _INDEX.fullmatch(str(name))]
+    frame = _dates_as_text(frame.drop(columns=indexes))
+    notes = [*frame.attrs["notes"], *([INDEX_LEFT_OUT] if indexes else [])]
+    notes += [f"Column {name!r} of lists became {part.shape[1]} columns." for name, part in parts.items()]
+    frame = pd.concat([frame, *parts.values()], axis=1) if parts else frame
     frame.attrs["notes"] = notes
     return frame
 
@@ -361,14 +370,14 @@ def _columns_of_list(name: str, column: Any) -> pd.DataFrame:
 
 def _dates_as_text(frame: pd.DataFrame) -> pd.DataFrame:
     """Times as ISO text, which is known as dates; durations as days."""
-    notes = frame.attrs.get("notes", [])
-    for name in frame.columns:
-        kind = frame[name].dtype
-        if pd.api.types.is_timedelta64_dtype(kind):
-            frame[name] = pd.to_timedelta(frame[name]) / pd.Timedelta(days=1)
+    notes, types, read = frame.attrs.get("notes", []), pd.api.types, {}
+    for name, kind in dict(frame.dtypes).items():
+        if types.is_timedelta64_dtype(kind):
+            read[name] = pd.to_timedelta(frame[name]) / pd.Timedelta(days=1)
             notes = [*notes, f"Column {name!r} holds durations, read as days."]
-        elif pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.infer_dtype(frame[name]) in ("date", "datetime", "time"):
-            frame[name] = frame[name].map(str, na_action="ignore").astype(object)
+        elif types.is_datetime64_any_dtype(kind) or (kind.kind == "O" and types.infer_dtype(frame[name]) in ("date", "datetime", "time")):
+            read[name] = frame[name].map(str, na_action="ignore").astype(object)
+    frame = cells.with_columns(frame, read)
     frame.attrs["notes"] = notes
     return frame
 

@@ -60,15 +60,15 @@ def by_name(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, tuple[
         )
     if public.names is None or private.names is None or public.names == private.names:
         return public, (BY_PLACE,) if public.names is None and private.names is not None and public.d == private.d else ()
-    places = {name: place for place, name in enumerate(public.names)}
+    places, names = {name: place for place, name in enumerate(public.names)}, frozenset(private.names)
     absent = [name for name in private.names if name not in places]
     if absent:
         raise DataError(
             f"the public rows lack the columns {join(absent)}: bring them with the same columns, or leave these out of the private rows. "
             "Words need one recipe for both tables (recipe=, --recipe)."
         )
-    order, more = [places[name] for name in private.names], [name for name in public.names if name not in private.names]
-    ordered = [name for name in public.names if name in private.names] == list(private.names)
+    order, more = [places[name] for name in private.names], [name for name in public.names if name not in names]
+    ordered = [name for name in public.names if name in names] == list(private.names)
     notes = [] if ordered else [REORDERED]
     notes += [f"Public columns that the private rows lack were left out: {join(more)}."] if more else []
     x_train, x_test = public.x_train[:, order], None if public.x_test is None else public.x_test[:, order]

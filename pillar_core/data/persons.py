@@ -15,11 +15,14 @@ from pillar_core.data.tables import FEWEST_DISTINCT, PERSON, distinct_of, find_c
 from pillar_core.data.wording import join
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
-from pillar_core.types import Persons
+from pillar_core.types import Persons, Unit
 
 _UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]")
-_NUMBER = re.compile(r"^\+?0*(0|[1-9]\d*)(?:\.0*)?$")
-"""A whole number, without zeros before it and after its point."""
+_OF_A_CELL = re.compile(r"=\"(.*)\"|'(.*)")
+"""What spreadsheets write around a cell that stays text."""
+_NUMBER = re.compile(r"([+-]?)(\d+|\d{1,3}(?:[,'’ ]\d{3})+)(?:\.(\d*))?(?:e([+-]\d{1,3}))?")
+"""A number, perhaps with signs between thousands; an E without + or - after it belongs to a code, such as 12E4."""
+_ROUNDED = re.compile(r"[+-]?\d+[.,]\d+e[+-]\d+")
 WHOSE = "persons must hold a word or a whole number for each train row: whose it is."
 
 
@@ -80,6 +83,16 @@ def first_rows(frame: pd.DataFrame, column: str, identities: tuple[Array, Array]
     return named[named.groupby(column).cumcount() < most].reset_index(drop=True)
 
 
+def kept_text(n_rows: int, counts: Array, most: int) -> str:
+    """How many rows are used, what is left out, and what more rows of a person would bring. counts: (persons,) the rows of each."""
+    used = {rows: int(counts.clip(max=rows).sum()) for rows in range(most, most + 4)}
+    first = "the first row of each is" if most == 1 else f"the first {most} of each, {used[most]:,} rows, are"
+    summary = f"{n_rows:,} rows of {len(counts):,} persons: {first} used, and ε protects a {Unit(most)}."
+    left_out = f"{n_rows - used[most]:,} rows are left out."
+    more = [f"{used[rows]:,} with {rows} of a person" for rows in used if rows > most and used[rows] > used[rows - 1]]
+    return " ".join([summary, left_out, *([f"Used would be {', '.join(more)}; the noise grows with that number."] if more else [])])
+
+
 def named_in(table: pd.DataFrame, column: str) -> tuple[frozenset[str], bool]:
     """(the canonical names of the persons in a public table, whether every row names one).
 
@@ -87,37 +100,61 @@ def named_in(table: pd.DataFrame, column: str) -> tuple[frozenset[str], bool]:
     """
     if column not in table:
         return frozenset(), False
-    return frozenset(_canonical_names(distinct_of(table[column])[1])), not table[column].isna().any()
+    return frozenset(_canonical_names(*distinct_of(table[column]))), not table[column].isna().any()
 
 
 def names_of_persons(names: pd.Series) -> tuple[Array, Array]:
     """((n,) int64 numbers of the rows' persons, in the order of their names as written; the canonical names by number).
 
-    Raises DataError: a row that names nobody, names that could be one person's or cannot be told apart.
+    Numbers of one value are one person, however they are written: taken for two, more of one person's rows would count than ε says.
+    Raises DataError: a row that names nobody, words that could be one person's, or names that cannot be told apart.
     """
     codes, distinct = distinct_of(names)
-    persons, written = pd.Series(_canonical_names(distinct)), distinct.astype(str).str.strip()
+    persons, written = pd.Series(_canonical_names(codes, distinct)), distinct.astype(str).str.strip()
     unnamed = np.flatnonzero((persons == "").to_numpy()[codes])
     if len(unnamed):
         raise DataError(f"column {names.name!r} is empty in rows {join(unnamed)}: say whose they are, or take them out.")
     _, first, numbers = np.unique(written.to_numpy(dtype=object), return_index=True, return_inverse=True)
     persons = persons[first]
-    several = written[first][persons.duplicated(keep=False)]
+    is_number = np.array([_NUMBER.fullmatch(name) is not None for name in persons], dtype=bool)
+    several = written[first][persons.duplicated(keep=False) & ~is_number]
     if len(several):
         ways = join(map(repr, sorted(several, key=str.casefold)))
         raise DataError(
             f"column {names.name!r} holds {ways}: write each person in one way, unseen signs too, and two persons in different words."
         )
-    return numbers[codes], persons.to_numpy(dtype=object)
+    same, persons_by_number = pd.factorize(persons.to_numpy(dtype=object))
+    return same[numbers][codes], persons_by_number
 
 
-def _canonical_names(names: pd.Series) -> list[str]:
-    """Names without case and width of letters, blanks, unseen signs, and zeros around numbers; "" where nobody is named."""
+def _canonical_names(codes: Array, names: pd.Series) -> list[str]:
+    """Names without case, width and unseen signs, numbers by value; "" where nobody is named. codes: which of them each row has."""
     if names.dtype.kind == "f" and ((names.abs() >= 2**53) | (names % 1 > 0)).any():
         why = "holds numbers with a fraction or from 2**53 on, of which several may have become one"
         raise DataError(f"column {names.name!r} {why}; write persons' names as words, with a letter before each number.")
-    canonical = []
-    for name in names.astype(str).where(names.notna(), ""):
-        seen = _UNSEEN.sub("", unicodedata.normalize("NFKC", name).casefold())
-        canonical.append(_NUMBER.sub(r"\1", " ".join(seen.split())))
-    return canonical
+    seen = [_without_signs(name) for name in names.astype(str).where(names.notna(), "")]
+    rounded = np.flatnonzero(np.array([_ROUNDED.fullmatch(name) is not None for name in seen], dtype=bool)[codes])
+    if len(rounded):
+        raise DataError(
+            f"column {names.name!r} holds names of a form such as 3.91E+16 (rows {join(rounded)}), where a spreadsheet has lost digits: "
+            "several persons may have become one. Export the column as text, or name another column."
+        )
+    return [_by_value(name) for name in seen]
+
+
+def _without_signs(name: str) -> str:
+    """A name without case and width of letters, outer and double blanks, unseen signs, and what marks a cell as text."""
+    seen = " ".join(_UNSEEN.sub("", unicodedata.normalize("NFKC", name).casefold()).replace("\u2212", "-").split())
+    marked = _OF_A_CELL.fullmatch(seen)
+    return (marked[1] or marked[2] or "").strip() if marked else seen
+
+
+def _by_value(name: str) -> str:
+    """A number as its sign and digits, without zeros before it and after its point; any other name as it is."""
+    if (number := _NUMBER.fullmatch(name)) is None:
+        return name
+    digits, decimals, power = re.sub(r"\D", "", number[2]), number[3] or "", int(number[4] or 0)
+    digits, places = digits + decimals + "0" * power, len(decimals) + max(-power, 0)
+    digits = digits.zfill(places + 1)
+    whole, part = digits[: len(digits) - places].lstrip("0") or "0", digits[len(digits) - places :].rstrip("0")
+    return ("-" if number[1] == "-" and (whole, part) != ("0", "") else "") + whole + (f".{part}" if part else "")

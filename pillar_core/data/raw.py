@@ -15,7 +15,7 @@ from pillar_core.arrays import Array
 from pillar_core.data import arrays, cells, encoding, files, frames, matching, objects, recipes, tables
 from pillar_core.data.encoding import NUMBERS, Column, Recipe
 from pillar_core.data.parts import open_source
-from pillar_core.data.persons import first_rows, named_in, names_of_persons
+from pillar_core.data.persons import first_rows, kept_text, named_in, names_of_persons
 from pillar_core.data.wording import join
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
@@ -85,9 +85,9 @@ def read_private(source: Any, roles: Roles, public: Sequence[Any] = ()) -> Featu
             raise DataError(f"the recipe's label is {written.label!r}; got {roles.label!r}. Write a recipe for each label.")
         if roles.text not in (None, encoding.text_column(written.columns)):
             raise DataError(f"the recipe reads no texts from the column {roles.text!r}: write a recipe with --text {roles.text}.")
-        columns = tuple(column for column in written.columns if column.name not in roles.leave_out)
-        added = [name for name in roles.leave_out if name not in written.left_out]
-        recipe = dataclasses.replace(written, person=person, columns=columns, left_out=(*written.left_out, *added))
+        left_out = dict.fromkeys((*written.left_out, *roles.leave_out))
+        columns = tuple(column for column in written.columns if column.name not in left_out)
+        recipe = dataclasses.replace(written, person=person, columns=columns, left_out=tuple(left_out))
     encoder = texts.identity_of(roles.encoder, network=True) if roles.encoder != texts.NAME else recipe.encoder
     recipe = dataclasses.replace(recipe, rows_per_person=roles.rows_per_person or recipe.rows_per_person, encoder=encoder)
     if recipe.person is not None and recipe.person not in frame.columns:  # a recipe's, which the table lacks
@@ -96,6 +96,9 @@ def read_private(source: Any, roles: Roles, public: Sequence[Any] = ()) -> Featu
     if recipe.person is not None:
         theirs: frozenset[str] = frozenset().union(*(named_in(table, recipe.person)[0] for table in public_tables))
         identities = names_of_persons(frame[recipe.person])
+        everything = first_rows(frame, recipe.person, identities, most=len(frame), theirs=theirs)
+        counts = everything[recipe.person].value_counts().to_numpy()
+        notes = [*notes, kept_text(len(frame), counts, recipe.rows_per_person)]
         frame = first_rows(frame, recipe.person, identities, most=recipe.rows_per_person, theirs=theirs)
     features = private_features(frame, recipe, name=Path(title).stem)
     return dataclasses.replace(features, notes=(*features.notes, *notes))
@@ -155,11 +158,12 @@ def new_rows(source: Any, recipe: Recipe) -> tuple[Array, tuple[str, ...]]:
     if absent := [name for name in names if name not in frame.columns]:
         raise DataError(f"the table lacks the columns {join(absent)}, which the model learnt from; it has {join(frame.columns)}.")
     notes, frame = frames.notes_of(frame), _without_gaps(frame[names], recipe)
-    for name in (name for name in names if name not in (text, *recipe.categories) and tables.is_text(frame[name])):
+    kinds, numbers = dict(frame.dtypes), {}
+    for name in (name for name in names if name != text and name not in recipe.categories and tables.is_text(kinds[name])):
         column = frame[name].mask(frame[name].astype(str).str.strip().str.lower().isin(cells.GAPS))
-        frame = frame.assign(**{name: column if column.notna().any() else column.astype(float)})
-    columns = encoding.count_gaps(frame, recipe.columns)
-    unfilled = [column for column in columns if column.name not in {**recipe.categories, **recipe.fills} and column.gaps]
+        numbers[name] = column if column.notna().any() else column.astype(float)
+    columns = encoding.count_gaps(frame := cells.with_columns(frame, numbers), recipe.columns)
+    unfilled = [column for column in columns if column.gaps and column.name not in recipe.categories and column.name not in recipe.fills]
     x, _ = encoding.encode_columns(frame, columns, recipe)
     if unfilled:
         columns_text = join(f"{column.name} ({column.gaps:,})" for column in unfilled)
@@ -186,11 +190,12 @@ def learnt_recipe(frame: pd.DataFrame, roles: Roles, public: pd.DataFrame | None
         return Recipe(label, tuple(roles.leave_out), columns=columns, person=roles.person), notes
     public = encoding.with_text_column(public, roles.text)
     columns = encoding.columns_of(seen, label, public=public, text=roles.text)
-    aside = [column for column in columns if column.kind in encoding.LEFT_OUT and column.name not in (roles.text, *roles.leave_out)]
-    left_out = (*roles.leave_out, *(column.name for column in aside))
+    kept = {roles.text, *roles.leave_out}
+    aside = [column for column in columns if column.kind in encoding.LEFT_OUT and column.name not in kept]
+    left_out = dict.fromkeys([*roles.leave_out, *(column.name for column in aside)])
     present = [column for column in columns if column.name in public.columns]
-    absent = [column.name for column in columns if column not in present and column.name not in left_out]
-    recipe = encoding.learn_recipe(public, present, label=label, left_out=left_out)
+    absent = [column.name for column in columns if column.name not in public.columns and column.name not in left_out]
+    recipe = encoding.learn_recipe(public, present, label=label, left_out=tuple(left_out))
     problems = [f"the public rows lack the columns {join(absent)}: bring them with the same columns, or leave these out."] if absent else []
     if problems := [*problems, *encoding.problems_of(present, recipe, is_scaled=True)]:
         unusable = [*absent, *(column.name for column in present if column.kind in encoding.ADVICE and column.name not in left_out)]
@@ -245,8 +250,8 @@ def public_features(frame: pd.DataFrame, recipe: Recipe, *, name: str, apart_fro
     """The features of a public table, all of its rows; `apart_from`: see `FeatureSet`. Raises DataError: as `encoding.public_parts`."""
     parts = encoding.public_parts(_without_gaps(frame, recipe), recipe.columns, recipe)
     features = files.checked_features(parts, name=name)
-    names = [column.name for column in recipe.columns]
-    is_ordered = [name for name in frame.columns if name in names] == names
+    names = {column.name: column for column in recipe.columns}
+    is_ordered = [name for name in frame.columns if name in names] == list(names)
     notes = (*(note for note in features.notes if note != arrays.NO_TEST), *(() if is_ordered else (matching.REORDERED,)))
     return dataclasses.replace(features, apart_from=apart_from, recipe=recipes.form_of(recipe), notes=notes)
 
@@ -260,7 +265,8 @@ def plain_features(frame: pd.DataFrame, *, name: str, encoder: str = texts.NAME)
         columns, identity = (Column(frame.columns[0], encoding.TEXT, 0),), texts.identity_of(encoder, network=True)
         return public_features(frame, Recipe("label", columns=columns, encoder=identity), name=name)
     label = tables.label_column(frame)
-    inputs = [column for column in frame.columns if column not in (label, tables.find_column(frame, ("split",)))]
+    roles_taken = (label, tables.find_column(frame, ("split",)))
+    inputs = [column for column in frame.columns if column not in roles_taken]
     if inputs:
         _refuse_words(frame, inputs, label, ())
     features = files.checked_features(tables.parts_of(frame), name=name)
@@ -291,7 +297,7 @@ def _without_gaps(frame: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
         return frame
     gaps = [*recipe.gaps, *map(str, recipe.gaps)]
     names = [column.name for column in recipe.columns if column.name in frame.columns]
-    return frame.assign(**{name: frame[name].mask(frame[name].isin(gaps)) for name in names})
+    return cells.with_columns(frame, {name: frame[name].mask(frame[name].isin(gaps)) for name in names})
 
 
 def _table(source: Any, *names: str | None) -> tuple[pd.DataFrame, str]:
@@ -302,8 +308,9 @@ def _table(source: Any, *names: str | None) -> tuple[pd.DataFrame, str]:
     if objects.is_table(source):
         frame = source.set_axis([str(name) for name in source.columns], axis=1).reset_index(drop=True)
         notes: list[str] = []
-        frame = cells.with_numbers(frame.astype(dict.fromkeys(frame.select_dtypes("category"), object)), notes, as_written=as_written)
+        notes += [] if pd.api.types.is_integer_dtype(source.index) and source.index.name is None else [frames.INDEX_LEFT_OUT]
+        frame = cells.with_numbers(cells.without_categories(frame), notes, as_written=as_written)
         frame.attrs["notes"] = notes
         return frame, "table"
     frame = frames.frame_of(open_source(source), frames.ending_of(source), as_written=as_written)
-    return tables.without_row_numbers(frame, []), str(source)
+    return tables.without_row_numbers(frame), str(source)

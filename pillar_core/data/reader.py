@@ -69,7 +69,7 @@ class Reading:
         """What the file holds, checked. Raises DataError: why it cannot be used."""
         content = self._outcome.result()
         if self._ending in TABLES:
-            content = raw.plain_features(tables.without_row_numbers(content, []), name=Path(self._title).stem)
+            content = raw.plain_features(tables.without_row_numbers(content), name=Path(self._title).stem)
         rows: FeatureSet | Dataset = content
         return rows
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,8 @@ def form_of(recipe: Recipe) -> dict[str, Any]:
         kind = TEXT if column.kind == TEXT else WORDS if categories or column.kind in OF_WORDS else NUMBERS
         named: dict[str, Any] = {"name": column.name, "kind": kind, "categories": list(categories) if categories else None}
         encoder = {"encoder": dict(recipe.encoder)} if kind == TEXT else {}
-        columns.append(named | {"fill": recipe.fills.get(column.name), "low": low, "high": high} | encoder)
+        centre = {"centre": recipe.centres[column.name]} if column.name in recipe.centres else {}
+        columns.append(named | {"fill": recipe.fills.get(column.name), "low": low, "high": high} | centre | encoder)
     form: dict[str, Any] = {"format": FORMAT, "label": recipe.label, "classes": list(recipe.classes), "person": recipe.person}
     form |= {"left_out": list(recipe.left_out), "columns": columns}
     more = {"gaps": list(recipe.gaps)} if recipe.gaps else {}
@@ -48,7 +50,7 @@ def recipe_of(source: str | Path | Mapping[str, Any]) -> Recipe:
 def _read(form: Any) -> Recipe:
     if not isinstance(form, Mapping) or form.get("format") != FORMAT:
         raise ValueError(f"its format must be {FORMAT!r}.")
-    columns, categories, fills, ranges, encoder = [], {}, {}, {}, texts.IDENTITY
+    columns, categories, fills, ranges, centres, encoder = [], {}, {}, {}, {}, texts.IDENTITY
     for number, column in enumerate(form["columns"]):
         name, kind = column["name"], column["kind"]
         if not isinstance(name, str) or kind not in (NUMBERS, WORDS, TEXT):
@@ -62,9 +64,10 @@ def _read(form: Any) -> Recipe:
         columns.append(Column(name, kind, 0))
         if column.get("categories") is not None:
             categories[name] = _texts(column["categories"], f"the categories of column {name!r}")
-        low, high, fill = (_number(column.get(key), f"{key} of column {name!r}") for key in ("low", "high", "fill"))
-        if fill is not None:
-            fills[name] = fill
+        low, high, *more = (_number(column.get(key), f"{key} of column {name!r}") for key in ("low", "high", "fill", "centre"))
+        for values, value in zip((fills, centres), more, strict=True):
+            if value is not None:
+                values[name] = value
         if low is not None and high is not None and low < high:
             ranges[name] = (low, high)
         elif (low, high) != (None, None):
@@ -76,15 +79,15 @@ def _read(form: Any) -> Recipe:
         raise ValueError(f"rows_per_person must be a whole number from 1 to {MOST_ROWS}; got {most!r}.")
     left_out, names = _texts(form.get("left_out", ()), "left_out"), [column.name for column in columns]
     roles = [*names, *left_out, label, *([person] if person and person not in left_out else [])]
-    if repeated := {name for name in roles if roles.count(name) > 1}:
-        raise ValueError(f"each column has one place in it; {join(sorted(repeated))} have several.")
+    if repeated := sorted(name for name, count in Counter(roles).items() if count > 1):
+        raise ValueError(f"each column has one place in it; {join(repeated)} have several.")
     if not columns:
         raise ValueError("it names no column to learn from.")
     gaps = form.get("gaps", [])
     if not isinstance(gaps, list | tuple) or not all(isinstance(gap, str | int | float) and not isinstance(gap, bool) for gap in gaps):
         raise ValueError(f"gaps must be a list of words and numbers; got {gaps!r}.")
     classes = _texts(form.get("classes", ()), "classes")
-    return Recipe(label, left_out, categories, fills, ranges, tuple(columns), person, most, classes, tuple(gaps), encoder)
+    return Recipe(label, left_out, categories, fills, ranges, tuple(columns), person, most, classes, tuple(gaps), encoder, centres)
 
 
 def _texts(values: Any, title: str) -> tuple[str, ...]:

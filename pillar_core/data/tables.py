@@ -42,12 +42,15 @@ def parts_of(frame: pd.DataFrame) -> Parts:
 
     Raises DataError: no label column, text among the numbers, values that are missing, or an unknown split.
     """
+    frame = without_row_numbers(frame)
     notes = notes_of(frame)
-    frame = without_row_numbers(frame, notes)
     split = find_column(frame, ("split",))
     label = label_column(frame)
     inputs = [column for column in frame.columns if column not in (split, label)]
     x = numbers_of(frame, inputs)
+    large = np.flatnonzero(np.maximum(x.max(axis=0), -x.min(axis=0)) > cells.LARGEST_APART)
+    if merged := [inputs[place] for place in large if cells.merge_in_float32(frame[inputs[place]], x[:, place], x[:, place])]:
+        raise DataError(*map(cells.MERGE.format, merged))
     notes.append(f"Labels come from column {label!r}; {len(inputs)} feature columns.")
     notes += label_notes(label)
     y = None if frame[label].isna().all() else labels_of(frame[label])
@@ -63,12 +66,13 @@ def parts_of(frame: pd.DataFrame) -> Parts:
     return Parts(x[train], y[train], x_test, y[test] if len(test) else None, None, tuple(notes), names=names, test_drawn=drawn)
 
 
-def without_row_numbers(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
-    """Drops the unnamed first column that spreadsheets and pandas write for the row number, whatever private rows hold there."""
+def without_row_numbers(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame, with a note, less the unnamed first column that spreadsheets and pandas write for row numbers, whatever it holds."""
     first = frame.columns[0]
-    if first.startswith("Unnamed: 0"):
-        notes.append("The unnamed first column was left out, as one of row numbers: name it to keep it.")
-        return frame.drop(columns=first)
+    if not first.startswith("Unnamed: 0"):
+        return frame
+    frame, notes = frame.drop(columns=first), notes_of(frame)
+    frame.attrs["notes"] = [*notes, "The unnamed first column was left out, as one of row numbers: name it to keep it."]
     return frame
 
 
@@ -171,10 +175,11 @@ def numbers_of(frame: pd.DataFrame, columns: list[str]) -> Array:
             problems.append(f"column {column!r} holds words, not numbers: encode it as numbers, drop it, or name the label column label.")
             continue
         for row in cells.unreadable(frame[column])[:20]:
-            problems.append(f"table row {row}: column {column!r} holds {str(frame[column].iloc[row])[:80]!r}, not a number.")
+            problems.append(f"table row {row}: column {column!r} holds {cells.quote(frame[column].iloc[row])}, not a number.")
     if problems:
         raise DataError(*problems)
-    x = np.ascontiguousarray(frame[columns].to_numpy(dtype=np.float32, na_value=np.nan))
+    with np.errstate(over="ignore"):  # what becomes infinite is refused below
+        x = np.ascontiguousarray(frame[columns].to_numpy(dtype=np.float32, na_value=np.nan))
     problems = not_finite(x, "table", columns=columns)
     if problems:
         raise DataError(*problems)

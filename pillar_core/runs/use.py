@@ -12,6 +12,7 @@ import itertools
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, TextIO
@@ -35,6 +36,7 @@ numpy.savez("features.npz", x=x)"""
 UNKNOWN, FILLED = "Words that are none of the categories count as none", "Cells without a number took the model's value for gaps"
 OUTSIDE = "Numbers outside the model's range count as its nearest end"
 PARTS = ("mean", "scale", "projection")
+LARGEST = float(np.finfo(np.float32).max)
 NUMBERS = re.compile(rf"(?:(?:{NUMBER.pattern})\n)*")
 CONVERT = (
     "import pandas; [part.to_csv('plain.csv', mode='a', header=not n, index=False) for n, part in "
@@ -227,7 +229,8 @@ def _of_table(path: Path, form: Card) -> Iterator[Numbers]:
         columns = form["recipe"]["columns"] if form["kind"] == "table" else _columns_of_numbers(header)
         if form["kind"] != "table" and all(map(NUMBER.fullmatch, header)) and header != [str(place) for place in range(len(header))]:
             rows = itertools.chain([header], rows)  # type: ignore[assignment]
-        if wrong := [column["name"] for column in columns if header.count(column["name"]) != 1]:
+        places, times = {name: place for place, name in enumerate(header)}, Counter(header)
+        if wrong := [column["name"] for column in columns if times[column["name"]] != 1]:
             raise DataError(f"the table lacks the columns {', '.join(wrong)}, or has them twice; it has {', '.join(header)}.")
         gaps = form.get("recipe", {}).get("gaps", ())
         n_before, counts = 0, {UNKNOWN: dict[str, int](), FILLED: dict[str, int](), OUTSIDE: dict[str, int]()}
@@ -236,7 +239,7 @@ def _of_table(path: Path, form: Card) -> Iterator[Numbers]:
                 raise DataError(f"row {long[0]} has more cells than the header has names: put cells with {separator!r} inside in quotes.")
             parts: list[Numbers] = []
             for column in columns:
-                place = header.index(column["name"])
+                place = places[column["name"]]
                 texts = [row[place].strip() if place < len(row) else "" for row in block]
                 name = column["name"]
                 if column["categories"] is None:
@@ -274,20 +277,24 @@ def _numbers(texts: list[str], column: Card, gaps: Sequence[str | float], start:
     """The numbers of a column, how many gaps were filled, and how many lie outside its range."""
     filled, outside, is_plain = 0, 0, not gaps and NUMBERS.fullmatch("\n".join([*texts, ""])) is not None
     values = np.array(texts, dtype=np.float64) if is_plain else np.full(len(texts), np.inf)
-    for place, text in enumerate(texts if not np.isfinite(values).all() else ()):
+    for place, text in enumerate(texts if not (np.abs(values) <= LARGEST).all() else ()):
         is_number = NUMBER.fullmatch(text) is not None
         if not is_number and text.lower() not in GAPS and text not in gaps:
             line = f' This line writes decimal commas as points, to plain.csv:\npython -c "{convert}"' if "," in text else ""
             raise DataError(f"column {column['name']!r} holds {text!r} in row {start + place}: write a plain number such as 1041.5.{line}")
-        value = float(text) if is_number else np.inf
-        if not np.isfinite(value) or value in gaps or text in gaps:
+        value = float(text) if is_number else np.nan
+        if not is_number or value in gaps or text in gaps:
             if column["fill"] is None:
                 raise DataError(f"column {column['name']!r} is empty in row {start + place}, and the model has no value for gaps.")
             value, filled = column["fill"], filled + 1
+        elif abs(value) > LARGEST:
+            raise DataError(f"column {column['name']!r} holds an infinite number in row {start + place}: correct the cell, or empty it.")
         values[place] = value
     if column["low"] is not None:
         outside = int(((values < column["low"]) | (values > column["high"])).sum())
         values = np.clip((values - column["low"]) / (column["high"] - column["low"]), 0, 1)
+    else:
+        values = values - column.get("centre", 0.0)
     return values.astype(np.float32), filled, outside
 
 

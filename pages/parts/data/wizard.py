@@ -35,7 +35,7 @@ from pillar_core.data.wording import join
 from pillar_core.errors import Cancelled, DataError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.runs import splitting
-from pillar_core.types import FeatureSet, Unit
+from pillar_core.types import FeatureSet
 
 Tables = tuple[pd.DataFrame, list[tuple[Callable[[], pd.DataFrame], str]]]
 """A private table, and what reads each public one, with its title."""
@@ -139,7 +139,7 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
     frame, sources = answers.tables()
     if person is not None:
         everything = dataclasses.replace(answers, most=n_rows).tables()[0]
-        st.caption(_said_of_persons(n_rows, everything[person].value_counts().to_numpy(), most))
+        st.caption(persons.kept_text(n_rows, everything[person].value_counts().to_numpy(), most))
     shares, public_name = None, None
     if not public:
         shares = brought.share_or_none()
@@ -295,16 +295,6 @@ def _person(frame: pd.DataFrame, label: str) -> tuple[str | None, int]:
     return person, int(st.number_input(**local.element("upload-most", of=label, unlinked=FILE)))
 
 
-def _said_of_persons(n_rows: int, counts: Array, most: int) -> str:
-    """How many rows are used, what is left out, and what more rows of a person would bring. counts: (persons,) the rows of each."""
-    used = {rows: int(counts.clip(max=rows).sum()) for rows in range(most, most + 4)}
-    first = "the first row of each is" if most == 1 else f"the first {most} of each, {used[most]:,} rows, are"
-    summary = f"{n_rows:,} rows of {len(counts):,} persons: {first} used, and ε protects a {Unit(most)}."
-    left_out = f"{n_rows - used[most]:,} rows are left out."
-    more = [f"{used[rows]:,} with {rows} of a person" for rows in used if rows > most and used[rows] > used[rows - 1]]
-    return " ".join([summary, left_out, *([f"Used would be {', '.join(more)}; the noise grows with that number."] if more else [])])
-
-
 def _text(private: File, label: str, person: str | None) -> str | None:
     """The column of texts to learn from, if any; suggested where it looks like texts and nothing else is left to learn from.
 
@@ -377,7 +367,7 @@ def _numbers(text: str) -> list[float]:
 
 def _table(file: File, *as_written: str | None) -> pd.DataFrame:
     """The table, names of persons and texts as they are written."""
-    return without_row_numbers(file.reading(*filter(None, as_written)).table, [])
+    return without_row_numbers(file.reading(*filter(None, as_written)).table)
 
 
 @memory.cache(max_entries=4, show_spinner="Reading the names …", of_files=True)

@@ -1,12 +1,16 @@
 """Tables with words, gaps, identifiers: what is learnt comes from public rows or the person, and what cannot be read is refused."""
 
 import io
+import re
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from pillar_core.data import encoding, persons
+import pillar_core as pc
+from pillar_core.data import encoding, persons, raw, recipes
 from pillar_core.data.encoding import Recipe
 from pillar_core.data.frames import frame_of
 from pillar_core.data.tables import labels_of
@@ -170,9 +174,7 @@ def _alone(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[encoding.Column, ..
     return rows, encoding.columns_of(frame.drop(columns="who"), "label")
 
 
-@pytest.mark.parametrize(
-    "ways", [["1", "1.0"], ["7", "007", "+7"], ["A1", "a1", "Ａ1"], [1, "1 ", "1."], ["anna", "an\u200bna"], ["anna b", "anna\tb"]]
-)
+@pytest.mark.parametrize("ways", [["A1", "a1", "Ａ1"], ['="A1"', "A1"], ["anna", "an\u200bna"], ["anna b", "anna\tb"]])
 def test_names_that_could_be_one_persons_are_asked_for(ways: list[object]) -> None:
     """Told apart they would be two rows of one; taken together, one who leaves would bring in another's row."""
     frame = pd.DataFrame({"patient": [*ways, "z"], "x": range(len(ways) + 1)})
@@ -182,8 +184,57 @@ def test_names_that_could_be_one_persons_are_asked_for(ways: list[object]) -> No
     assert rows_of_persons(frame[~frame["patient"].isin(ways[1:])], "patient", most=1)["x"].tolist() == [0, len(ways)]
 
 
+@pytest.mark.parametrize(
+    "ways",
+    [
+        ["1", "1.0"],
+        ["7", "007", "+7"],
+        [1, "1 ", "1."],
+        ["100000", "1E+05", "100,000"],
+        ["1000", "1,000", "1'000", "1\u202f000"],
+        ["12", "'12", '="12"', "\u200b12"],
+        ["-2.50", "\u22122.5", "-25E-1"],
+    ],
+)
+def test_numbers_of_one_value_are_one_person(ways: list[object]) -> None:
+    frame = pd.DataFrame({"patient": [*ways, "z"], "x": range(len(ways) + 1)})
+    assert rows_of_persons(frame, "patient", most=1)["x"].tolist() == [0, len(ways)]
+    for way in ways:  # in a public file, too
+        public = [pd.DataFrame({"patient": [way]})]
+        assert rows_of_persons(frame, "patient", most=9, public=public)["x"].tolist() == [len(ways)]
+
+
+@pytest.mark.parametrize("lost", ["3.91E+16", "1.00000e+05", "3,91E+16", "'3.91E+16", 3.91e16])
+def test_names_that_lost_digits_in_a_spreadsheet_are_refused_and_not_shown(lost: object) -> None:
+    frame = pd.DataFrame({"patient": pd.Series(["a1", lost, "b2"], dtype=object), "x": range(3)})
+    with pytest.raises(DataError, match=r"'patient' holds names .*rows 1\).* lost digits") as refused:
+        rows_of_persons(frame, "patient", most=1)
+    assert "1.00" not in str(refused.value)
+    with pytest.raises(DataError, match="lost digits"):
+        rows_of_persons(frame[["x"]].assign(patient=["a", "b", "c"]), "patient", most=1, public=[frame])
+
+
 def test_other_names_stay_apart_and_are_numbered_in_their_order() -> None:
-    names = ["1-23", "12-3", "1.23", "12.3", "Anna", "\u0410\u043d\u043d\u0430", "Jos\u00e9", "Jose", "a b", "ab", "100", "1"]
+    names = [
+        "1-23",
+        "12-3",
+        "1.23",
+        "12.3",
+        "12E4",
+        "120000",
+        "12,34",
+        "1234",
+        "-5",
+        "5",
+        "Anna",
+        "\u0410\u043d\u043d\u0430",
+        "Jos\u00e9",
+        "Jose",
+        "a b",
+        "ab",
+        "100",
+        "1",
+    ]
     frame = pd.DataFrame({"patient": names, "x": range(len(names))})
     assert len(rows_of_persons(frame, "patient", most=1)) == len(names)
     # What is kept of them is made of these numbers, and the key of their rows with it.
@@ -225,3 +276,79 @@ def test_persons_of_a_public_table_are_not_private_too() -> None:
 def test_a_column_of_persons_is_told_by_its_name_where_it_names_many(name: str, count: int, is_found: bool) -> None:
     frame = pd.DataFrame({"x": range(120), name: [f"p{row % count}" for row in range(120)]})
     assert persons.person_column(frame) == (name if is_found else None)
+
+
+def test_damaged_names_are_counted_for_whoever_reads_in_python(tmp_path: Path) -> None:
+    """A person's 100 names in two notations once left 200 rows, and ε was called a person's."""
+    rows = [(name, row + 0.5, ["no", "yes"][row % 2]) for row in range(100) for name in (f"{100_000 * (row + 1)}", f"{row + 1}E+05")]
+    pd.DataFrame(rows, columns=["patient", "v", "label"]).to_csv(tmp_path / "two.csv", index=False)
+    features = pc.load_features(tmp_path / "two.csv", person="patient")
+    assert len(features.x_train) + len(features.x_test) == 100
+    assert any(note.startswith("200 rows of 100 persons: the first row of each is used") for note in features.notes)
+
+
+def infinite(place: Path, bad: str) -> tuple[Any, Any]:
+    """A private table with infinite numbers, and a public one without."""
+    table = pd.DataFrame({"a": np.arange(40.0), "b": np.arange(40) * 7 % 50, "label": ["no", "yes"] * 20})
+    public = table.assign(b=table["b"] + 1)
+    if bad == "a DataFrame":
+        return table.assign(a=table["a"].where(table["a"] != 4, -np.inf)), public
+    if bad == "parquet":
+        table.assign(a=table["a"].where(table["a"] != 4, np.inf)).to_parquet(place / "p.parquet")
+        return place / "p.parquet", public
+    separator = ";" if bad.startswith(";") else ","
+    text = table.astype(str).assign(a=table["a"].astype(str).where(table["a"] != 4, bad.strip(";")))
+    text.to_csv(place / "p.csv", index=False, sep=separator)
+    return place / "p.csv", public
+
+
+@pytest.mark.parametrize("bad", ["inf", "1e400", "-1e39", ";inf", ";1e400", "parquet", "a DataFrame"])
+def test_what_is_infinite_is_refused_with_row_and_column_and_never_filled(bad: str, tmp_path: Path) -> None:
+    private, public = infinite(tmp_path, bad)
+    for more in ({}, {"public": public}):
+        with pytest.raises(DataError, match=r"row 4\b") as refused:
+            pc.load_features(private, **more)
+        assert re.search(r"column(s a| 'a')", str(refused.value))
+        assert "e39" not in str(refused.value)
+    with pytest.raises(DataError, match=r"column 'a' .*row 4\b"):
+        pc.load_features(public, public=private)
+
+
+def times(start: int, step: int, *, seed: int = 0) -> pd.DataFrame:
+    """Whole numbers in equal steps, and labels."""
+    numbers = np.random.default_rng(seed).permutation(np.arange(200) * step + start)
+    return pd.DataFrame({"t": numbers, "b": np.arange(200) % 7, "label": ["no", "yes"] * 100})
+
+
+@pytest.mark.parametrize(("start", "step"), [(1_700_000_000, 60), (1_700_000_000_000, 1000), (2**24, 1)])
+def test_large_numbers_keep_their_differences_from_a_public_centre_or_in_a_declared_range(start: int, step: int, tmp_path: Path) -> None:
+    private, public = times(start, step), times(start, step, seed=1).iloc[:100]
+    features = pc.load_features(private, public=public)
+    x = np.concatenate([features.x_train, features.x_test])[:, 0]
+    assert len(np.unique(x)) == 200
+    assert sorted(x + np.float64(public["t"].median())) == sorted(private["t"]), "less the public median, whatever the private one is"
+    assert any("median of the public rows was taken off" in note for note in features.notes)
+    assert pc.load_features(private.iloc[:150], public=public).recipe == features.recipe, "private rows decide nothing of it"
+    again, _ = raw.new_rows(private.drop(columns="label"), recipes.recipe_of(features.recipe or {}))
+    assert len(np.unique(again[:, 0])) == 200
+    form = dict(features.recipe or {})
+    form["columns"] = [column | ({"low": start, "high": start + 200 * step} if column["name"] == "t" else {}) for column in form["columns"]]
+    declared = pc.load_features(private, recipe=form)
+    assert len(np.unique(np.concatenate([declared.x_train, declared.x_test])[:, 0])) == 200
+    private.to_csv(tmp_path / "p.csv", index=False)
+    pair = private[["t", "b"]].to_numpy(np.float64), private["label"].to_numpy()
+    for source, said in ((private, "'t'"), (tmp_path / "p.csv", "'t'"), (pair, "column 0")):
+        with pytest.raises(DataError, match=rf"{said} holds large numbers"):
+            pc.load_features(source)
+    with pytest.raises(DataError, match="'t' holds large numbers"):
+        pc.load_features(private, public=public.assign(t=public["t"] - start))
+
+
+def test_numbers_that_32_bits_tell_apart_are_read_as_before_however_large() -> None:
+    """Incomes to a thousand million differ by more than is lost."""
+    incomes = pd.DataFrame({"income": np.random.default_rng(0).integers(10**9, size=400), "label": ["no", "yes"] * 200})
+    features = pc.load_features(incomes)
+    assert sorted(np.concatenate([features.x_train, features.x_test])[:, 0]) == sorted(incomes["income"].astype(np.float32))
+    small = pd.DataFrame({"a": np.arange(-50.0, 50) / 3, "label": ["no", "yes"] * 50})
+    recipe = pc.load_features(small, public=small).recipe or {}
+    assert "centre" not in recipe["columns"][0], "files without large numbers keep their form"

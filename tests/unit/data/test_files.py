@@ -129,7 +129,7 @@ BAD: dict[str, tuple[bytes, str, str]] = (
         "split gap": (_csv(_table().assign(split=["train"] * 18 + ["exam", None])), "a.csv", "rows 18, 19 say exam, nothing."),
         "no train": (_csv(_table().assign(split="test")), "a.csv", "at least one row train"),
         "regression": (_csv(_table().assign(label=X[:, 0] + 0.5)), "a.csv", "regression"),
-        "digits": (f"a,label\n{_DIGITS}".encode(), "a.csv", "not finite in columns a"),
+        "digits": (f"a,label\n{_DIGITS}".encode(), "a.csv", "an infinite number"),
         "digits as label": (f"label,a\n{_DIGITS}".encode(), "a.csv", "one row each"),
         "records": (_parquet([{"b": row} for row in range(20)]), "a.parquet", "lists or records"),
         "no utf-8, coded": (_parquet(_NO_UTF8), "a.parquet", r"cannot be read.*UTF8"),

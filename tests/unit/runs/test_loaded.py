@@ -26,6 +26,7 @@ from pillar_core.__main__ import main
 from pillar_core.backbones import efficientnet_lite0
 from pillar_core.errors import DataError, UnsupportedError
 from pillar_core.runs import loaded, use
+from pillar_core.runs.splitting import public_features
 from pillar_core.types import Dataset
 
 RELEASE = {"epsilon": 20.0, "seed": None}
@@ -200,9 +201,10 @@ def test_thresholds_that_cannot_be_are_refused_and_whole_numbers_read_with_and_w
         (lambda new: new.drop(columns=["ward", "age"]), "lacks the columns age, ward"),
         (lambda new: new.assign(age="old"), "age"),
         (lambda new: new.assign(age=new["age"].astype(str).where(new.index != 3, "12x")), "12x"),
+        (lambda new: new.assign(age=new["age"].astype(str).where(new.index != 3, "1e400")), "infinite number"),
         (lambda new: new[:0], "rows"),
     ],
-    ids=["absent", "words", "a word", "none"],
+    ids=["absent", "words", "a word", "infinite", "none"],
 )
 def test_wrong_tables_are_refused(tables, change, said):
     folder, path, new, *_ = tables
@@ -222,6 +224,22 @@ def test_gaps_that_were_filled_and_numbers_out_of_range_are_counted(tables, caps
     for said in (capsys.readouterr().err, done.stderr):
         assert f"took the model's value for gaps: {new['age'].isna().sum()} of 'age'" in said
         assert f"count as its nearest end: {(new['age'] * 12 > 100).sum()} of 'age'" in said
+
+
+def test_large_numbers_are_read_from_the_models_centre_with_and_without_the_library(tmp_path, capsys):
+    draw = rng.stream(5, "times")
+    times = 1_700_000_000_000 + 1000 * draw.permutation(400)
+    frame = pd.DataFrame({"seen": times, "dose": draw.normal(size=400).round(2), "sick": np.where(times % 400_000 < 200_000, "yes", "no")})
+    public, new = frame[:100], frame[300:].drop(columns="sick")
+    features = pc.load_features(frame[100:300], label="sick", public=public)
+    split = pc.split(features, public=public_features(public, features))
+    path = pc.save_model(pc.run("pillar_one_shot", split, **RELEASE), tmp_path / "model.zip", split=split)
+    new.to_csv(tmp_path / "new.csv", index=False)
+    agree(path, tmp_path / "new.csv", tmp_path, capsys)
+    x = pc.load_model(path).features(tmp_path / "new.csv")
+    (own,) = use.read(tmp_path / "new.csv", pc.load_model(path).card["input"], 2)
+    np.testing.assert_array_equal(own, x)
+    assert len(np.unique(x[:, 0])) == len(new)
 
 
 def test_a_large_table_is_read_piece_by_piece(tables, monkeypatch, capsys):
