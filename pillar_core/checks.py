@@ -132,7 +132,8 @@ def _kinds(function: Any) -> tuple[inspect.Signature, dict[str, Any]]:
 
 def _as_kind(value: Any, kind: Any) -> Any:
     """The value as an annotation has it, `_UNFIT` where it is of another kind. An annotation that names no type takes everything."""
-    origin, parts = typing.get_origin(kind) or kind, typing.get_args(kind)
+    origin: Any = typing.get_origin(kind) or kind
+    parts = typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):
         found = _UNFIT
         for part in parts:
@@ -151,7 +152,7 @@ def _as_kind(value: Any, kind: Any) -> Any:
         fits = _is_number(value, origin)
     elif origin is np.ndarray:
         fits = hasattr(value, "__len__") and not isinstance(value, str | bytes | Mapping)
-    elif origin in (Callable,) or getattr(origin, "_is_protocol", False):
+    elif origin is Callable or getattr(origin, "_is_protocol", False):
         fits = callable(value) or "__call__" not in dir(origin)
     else:  # a text may name a member of an enumeration, which its function reads
         fits = isinstance(value, (origin, np.bool_) if origin is bool else origin) or (issubclass(origin, str) and isinstance(value, str))
@@ -197,12 +198,13 @@ def _as_several(value: Any, origin: type, parts: tuple[Any, ...]) -> Any:
 
 def _words(kind: Any) -> str:
     """A kind in words, with what it is and how to get one where its class says so (`how`)."""
-    origin, parts = typing.get_origin(kind) or kind, typing.get_args(kind)
+    origin: Any = typing.get_origin(kind) or kind
+    parts = typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):
         return " or ".join(map(_words, parts))
     if origin is typing.Literal:
         return f"one of {', '.join(map(str, parts))}"
-    words: str = _WORDS.get(origin) or getattr(origin, "__name__", str(origin))
+    words: str = _WORDS[origin] if origin in _WORDS else getattr(origin, "__name__", str(origin))
     if words in ("a list", "a mapping from names") and parts and parts[-1] is not Any:
         words += f" {'of' if words == 'a list' else 'to'} {_words(parts[0 if words == 'a list' else -1])}"
     return words + (f" ({origin.how})" if hasattr(origin, "how") else "")

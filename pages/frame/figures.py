@@ -86,7 +86,7 @@ def show_figure(
         shared: dict[str, Any] = {"key": info.chart, "alt": figure.layout.meta["alt"], "config": config}
         if runs is None:
             drawn = narrow_copy(figure) if is_narrow else figure
-            on_select = functools.partial(_take_point, info.chart, takes) if takes else "ignore"
+            on_select: Any = functools.partial(_take_point, info.chart, takes) if takes else "ignore"
             st.plotly_chart(drawn, theme=None, on_select=on_select, selection_mode="points", **shared)
         else:
             browser.moving_chart(figure, runs=runs, base=base, is_narrow=is_narrow, **shared)

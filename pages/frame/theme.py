@@ -41,7 +41,7 @@ def _keep_width() -> None:
 
 def is_narrow(most: int = PHONE) -> bool:
     """Whether the browser's window has at most this width, PHONE or TABLET; a session's first run takes it for wide."""
-    return 0 < st.session_state.get(_WIDTH, 0) <= most
+    return 0 < int(st.session_state.get(_WIDTH, 0)) <= most
 
 
 def mode() -> Mode:

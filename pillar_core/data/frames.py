@@ -14,7 +14,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -370,10 +370,10 @@ def _columns_of_list(name: str, column: Any) -> pd.DataFrame:
 
 def _dates_as_text(frame: pd.DataFrame) -> pd.DataFrame:
     """Times as ISO text, which is known as dates; durations as days."""
-    notes, types, read = frame.attrs.get("notes", []), pd.api.types, {}
+    notes, types, read = frame.attrs.get("notes", []), pd.api.types, dict[Any, Any]()
     for name, kind in dict(frame.dtypes).items():
         if types.is_timedelta64_dtype(kind):
-            read[name] = pd.to_timedelta(frame[name]) / pd.Timedelta(days=1)
+            read[name] = pd.to_timedelta(cast("pd.Series[Any]", frame[name])) / pd.Timedelta(days=1)
             notes = [*notes, f"Column {name!r} holds durations, read as days."]
         elif types.is_datetime64_any_dtype(kind) or (kind.kind == "O" and types.infer_dtype(frame[name]) in ("date", "datetime", "time")):
             read[name] = frame[name].map(str, na_action="ignore").astype(object)

@@ -50,7 +50,8 @@ def recipe_of(source: str | Path | Mapping[str, Any]) -> Recipe:
 def _read(form: Any) -> Recipe:
     if not isinstance(form, Mapping) or form.get("format") != FORMAT:
         raise ValueError(f"its format must be {FORMAT!r}.")
-    columns, categories, fills, ranges, centres, encoder = [], {}, {}, {}, {}, texts.IDENTITY
+    columns, categories, ranges, encoder = [], {}, {}, texts.IDENTITY
+    fills, centres = dict[str, float](), dict[str, float]()
     for number, column in enumerate(form["columns"]):
         name, kind = column["name"], column["kind"]
         if not isinstance(name, str) or kind not in (NUMBERS, WORDS, TEXT):

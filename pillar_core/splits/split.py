@@ -94,8 +94,8 @@ def beside(split: SemiPrivateSplit, public: FeatureSet | None) -> SemiPrivateSpl
     settings = {**split.settings, **drawn}
     if public is None:
         labels = None if features.y_train is None else features.y_train[:0]
-        rows = {"public_x": features.x_train[:0], "public_y": labels, "other_y": None, "other_classes": (), "public_texts": ()}
-        return dataclasses.replace(split, settings=settings, memo=Memo(), is_apart=False, public_name="", **rows)
+        empty = dataclasses.replace(split, public_x=features.x_train[:0], public_y=labels, public_name="", public_texts=())
+        return dataclasses.replace(empty, settings=settings, memo=Memo(), other_y=None, other_classes=(), is_apart=False)
     public_y, notes = _public_labels(features, public)
     is_other = public_y is None and public.y_train is not None
     return dataclasses.replace(

@@ -45,8 +45,9 @@ from pillar_core.studies.advice import choice
 from pillar_core.studies.evidence import attacks
 from pillar_core.types import Persons, RunSpec
 
+EXPONENTIAL = importlib.import_module("pillar_core.mechanisms.exponential")
 TRIM = importlib.import_module("pillar_core.screening.trim")
-"""The module: its package has a function of that name."""
+"""The modules: their packages have a function of that name."""
 SCREENING = "screening"
 PRINTED = "pillar_noisy_sgd, printed"
 DEEP = "private_fine_tuning"

@@ -79,7 +79,9 @@ def settings_of(keys: Sequence[str]) -> tuple[Settings, str]:
     first = axes["seed"] = min(seeds)
     many = next(count for count in itertools.count(1) if first + count not in seeds)
     public = grid.get("public", PART if "public_fraction" in grid else NONE)
-    values = {name: grid[name] for name in ("method", "public_fraction", "epsilon", "delta", "relation", "accountant") if name in grid}
+    values: dict[str, Any] = {
+        name: grid[name] for name in ("method", "public_fraction", "epsilon", "delta", "relation", "accountant") if name in grid
+    }
     values |= {"data": grid["dataset"], "public": public, "k": grid.get("k", RULE), "seed": first, "seeds": min(many, PARAMS["seeds"].high)}
     values["backbone"] = AUTO if grid.get("backbone") == splitting.default_backbone(grid["dataset"]) else grid["backbone"]
     settings, notes = codec.from_query(codec.to_query(Settings(**values)))
