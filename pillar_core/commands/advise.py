@@ -3,10 +3,10 @@
 import argparse
 import json
 
+from pillar_core.commands import export
 from pillar_core.commands import options as shared
 from pillar_core.commands.options import Commands, features_of, is_table_file
-from pillar_core.runs import receipts
-from pillar_core.runs.models import check_room, guarantee_card, model_bytes, write_model
+from pillar_core.runs.models import guarantee_card
 from pillar_core.studies.advice import Advice, advise, choose
 from pillar_core.studies.advice.free import IN_WORDS
 
@@ -34,7 +34,7 @@ def add_to(commands: Commands) -> None:
     parser.add_argument("--methods", nargs="+", help="learners to take from (default: those that free advice prefers)")
     parser.add_argument("--seed", type=int, default=0, help="seed of an experiment")
     parser.add_argument("--release", action="store_true", help="secret noise from the operating system instead of a seed")
-    shared.add_export_options(parser)
+    export.add_options(parser)
     parser.add_argument("--json", action="store_true", help="print the choice as JSON")
     parser.set_defaults(command=_choose)
 
@@ -65,10 +65,7 @@ def _choose(options: argparse.Namespace) -> int:
     split = shared.load_split(options, seed=options.seed)
     candidates = {name: name if is_table_file(name) else features_of(name, options.backbone, {}) for name in options.candidates}
     request = {name: getattr(options, name) for name in ("epsilon", "delta", "relation", "methods", "backbones")}
-    if options.release and options.export:
-        check_room(split.features, options.export)
-        training = receipts.training_on(split, "A choice and a training", (options.epsilon, options.delta, options.relation))
-        receipts.keep(receipts.content_of(split.features), training)
+    export.begin(options, split, "A choice and a training", lambda: options.epsilon)
     choice = choose(split, candidates, **request, seed=None if options.release else options.seed)
     if options.json:
         names = ("public", "method", "settings", "expected_accuracy", "metric", "predicted", "held", "reasons", "sentence")
@@ -82,8 +79,5 @@ def _choose(options: argparse.Namespace) -> int:
         if choice.metric in choice.record.metrics:
             reached = f"{100 * choice.record.metrics[choice.metric]:.2f} %"
             print(f"{choice.metric.replace('_', ' ')}  {reached} (non-private release of the test rows)")
-    if options.export:
-        path = write_model(options.export, model_bytes(choice.record, split=choice.split, onnx=options.onnx))
-        print(f"model written to {path}")
-        print(receipts.words(split.features))
+    export.finish(options, choice.record, choice.split)
     return 0

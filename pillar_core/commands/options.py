@@ -63,12 +63,6 @@ def add_budget_options(group: "argparse.ArgumentParser | argparse._ArgumentGroup
         group.add_argument("--accountant", default="auto", help="see `list accountants`")
 
 
-def add_export_options(parser: argparse.ArgumentParser) -> None:
-    """Options that write the model down."""
-    parser.add_argument("--export", metavar="FILE", help="write the model (release runs only)")
-    parser.add_argument("--onnx", action="store_true", help="a model of images also as model.onnx, with its backbone (extra onnx)")
-
-
 def printable(text: object) -> str:
     """A text of which a terminal obeys nothing but ends of lines: servers and files send what terminals obey."""
     return "".join(sign if sign.isprintable() or sign == "\n" else "�" for sign in str(text))

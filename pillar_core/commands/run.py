@@ -7,12 +7,12 @@ import math
 from pillar_core import params
 from pillar_core.arrays import Json
 from pillar_core.backbones.text import zero_shot_accuracy
+from pillar_core.commands import export
 from pillar_core.commands import options as shared
 from pillar_core.commands.options import Commands
 from pillar_core.methods import METHODS
 from pillar_core.numerics import number_words
-from pillar_core.runs import receipts
-from pillar_core.runs.models import check_room, guarantee_card, model_bytes, write_model
+from pillar_core.runs.models import guarantee_card
 from pillar_core.runs.run import run_declared, solve_spec
 from pillar_core.types import RunRecord, RunSpec
 
@@ -32,7 +32,7 @@ def add_to(commands: Commands) -> None:
     parser.add_argument("--release", action="store_true", help="secret noise from the operating system instead of a seed")
     parser.add_argument("--preset", help="named settings of the method, such as paper")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the method, such as k=40")
-    shared.add_export_options(parser)
+    export.add_options(parser)
     parser.add_argument("--chosen-beforehand", action="store_true", help="you fixed the settings without a look at these rows")
     parser.add_argument("--json", action="store_true", help="print the record as JSON")
     parser.set_defaults(command=command)
@@ -45,21 +45,15 @@ def command(options: argparse.Namespace) -> int:
     seed, settings = None if options.release else options.seed, shared.method_settings(options.method, options.set)
     budget = (options.epsilon, options.delta, options.relation, options.accountant)
     spec = RunSpec(options.method, *budget, seed, options.preset, settings)
-    if options.release and options.export:
-        check_room(split.features, options.export)
-        spent = (solve_spec(spec, split).guarantee.epsilon.upper, options.delta, options.relation)
-        receipts.keep(receipts.content_of(split.features), receipts.training_on(split, METHODS[options.method].title, spent))
+    export.begin(options, split, METHODS[options.method].title, lambda: solve_spec(spec, split).guarantee.epsilon.upper)
     record = run_declared(spec, split, options.chosen_beforehand or None)
     print(json.dumps(_plain(record), indent=2, ensure_ascii=False) if options.json else _words(record))
     if split.text_embeddings is not None and record.accuracy is not None and not options.json:
         alone = zero_shot_accuracy(split.features, split.text_embeddings)
         print(f"note class names alone, which read no train row (ε = 0), reach {alone:.2%}")
-    if options.export:
-        path = write_model(options.export, model_bytes(record, split=split, onnx=options.onnx))
-        print(f"model written to {path}")
-        print(receipts.words(split.features))
-        if record.guarantee.covers_choice is None:
-            print("note: it says that nobody knows how its settings were chosen; --chosen-beforehand if you fixed them without a look.")
+    export.finish(options, record, split)
+    if options.export and record.guarantee.covers_choice is None:
+        print("note: it says that nobody knows how its settings were chosen; --chosen-beforehand if you fixed them without a look.")
     return 0
 
 

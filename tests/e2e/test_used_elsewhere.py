@@ -72,7 +72,8 @@ def written(kind: str, folder: Path, name: str, n: int, first: int, *, labelled:
 
 def by_command(kind: str, price: str, private: Path, public: Path, path: Path, _: pytest.MonkeyPatch) -> None:
     """The model that `run` or `choose` writes."""
-    words = ["--dataset", str(private), "--epsilon", "3", "--release", "--export", str(path), "--onnx"]
+    words = ["--dataset", str(private), "--epsilon", "3", "--release", "--export", str(path)]
+    words += ["--onnx"] if kind == "images" else []
     words += ["--text", "message"] if kind == "texts" else []
     words += ["--person", "patient", "--rows-per-person", "2"] if kind == "persons" else []
     paid = ["choose", "--candidates", str(public)]
