@@ -316,9 +316,8 @@ def _text(private: File, label: str, person: str | None) -> str | None:
     names = [name for name, kind in kinds.items() if kind == encoding.TEXT] or unlike
     if not names:
         return None
-    is_alone = kinds[names[0]] == encoding.TEXT and len(names) == 1
-    is_alone &= all(kind in (*encoding.LEFT_OUT, *encoding.ADVICE) for kind in kinds.values())
-    return st.selectbox(**local.element("upload-text", of=label, unlinked=FILE), options=names, index=0 if is_alone else None)
+    sole = encoding.sole_text(kinds)
+    return st.selectbox(**local.element("upload-text", of=label, unlinked=FILE), options=names, index=names.index(sole) if sole else None)
 
 
 @memory.cache(max_entries=2, of_files=True)
