@@ -114,6 +114,7 @@ def test_a_model_names_the_encoder_and_labels_lists_tables_and_lines(files: Path
     assert card["input"]["recipe"]["columns"][0]["encoder"] == texts.IDENTITY
     assert '"text-classification"' in read_me
     assert "a list of texts" in read_me
+    assert "or a table with the column `message`, and run\n\n```bash\npython -m pillar_core predict model.zip new.txt" in read_me
     with zipfile.ZipFile("model.zip") as archive:
         archive.extractall(".")
     shutil.copy("open.csv", "new.csv")
