@@ -23,6 +23,7 @@ from pillar_core.numerics import number_words, round_up
 from pillar_core.registry import toml_tables
 from pillar_core.runs import rankings
 from pillar_core.screening import SCORES
+from pillar_core.screening.ranking import ties
 from pillar_core.studies.screening import benefit, trimming
 from pillar_core.studies.screening.answers import OWN_HALF, OWN_PART
 from pillar_core.types import Values
@@ -41,8 +42,7 @@ def summary(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
         st.info("The set's own other half is no candidate: add a public set to compare.", icon=":material/add:")
         return
     first, spent = screening_sets.title(candidates.iloc[0]["public"]), float(table["epsilon_upper"].max())
-    overlapping = candidates[~(candidates["low"] > candidates["high"].iloc[0])]["public"].iloc[1:]
-    tied = [name for name in table.attrs.get("rivals", overlapping) if name != OWN_HALF]
+    tied = [name for name in ties(candidates) if name != OWN_HALF]
     names = " or ".join(screening_sets.title(name) for name in tied) if len(tied) < 3 else f"any of {len(tied)} others"
     verdict = f"Best choice: {first}{f'; {names} may do as well' if tied else ''}"
     if screening_sets.NOISE in tied:
