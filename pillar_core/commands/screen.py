@@ -11,6 +11,7 @@ import pandas as pd
 from pillar_core import params
 from pillar_core.arrays import Json
 from pillar_core.commands.options import Commands, add_column_options, is_table_file, printer, private_of, public_of
+from pillar_core.data import uploads
 from pillar_core.data.wording import join
 from pillar_core.runs.records import write_csv
 from pillar_core.runs.splitting import match_private
@@ -88,7 +89,8 @@ def _is_kept(options: argparse.Namespace) -> bool:
 def _verdicts(table: pd.DataFrame) -> Iterator[str]:
     """Which candidate each score puts first, and which may tie with it."""
     for score, rows in table[table["public"] != OWN_HALF].groupby("score", sort=False):
-        first, tied = rows["public"].iloc[0], [name for name in ties(rows) if name != OWN_HALF]
+        names = [rows["public"].iloc[0], *(name for name in ties(rows) if name != OWN_HALF)]
+        first, *tied = [uploads.title_of(name) if uploads.is_name(name) else name for name in names]
         yield f"{score}: {first} is the best choice{f'; {join(tied)} may tie with it' if tied else ''}."
 
 

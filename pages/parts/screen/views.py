@@ -212,11 +212,11 @@ def _nulls(choice: Choice, table: pd.DataFrame) -> None:
         lines.append(f"Check: the private set and itself lie at {table.attrs['self_distance']:g}.")
     if OWN_HALF in values:
         is_kept, half = choice.score == screening.SCORE, values[OWN_HALF]
-        place = f"keeps {100 * (1 - half):.0f} %: more" if is_kept else f"lies at {half:.2f}: nearer"
+        place = f"keeps {100 * (1 - half):.0f} % of the class signal: more" if is_kept else f"lies at {half:.2f}: nearer"
         lines.append(f"**Its own other half** {place} than that can be expected of no public set.")
     if "noise_floor" in table.attrs:
         floor = 100 * (1 - table.attrs["noise_floor"])
-        lines.append(f"**Noise** alone seems to keep {floor:.0f} % at this ε and size: sets that keep less cannot be told apart.")
+        lines.append(f"**Noise** alone seems to keep {floor:.0f} % of the class signal at this ε: sets that keep less are not told apart.")
     if "rows_per_noise" in table.attrs:
         lines.append(yardstick_sentence(table.attrs["rows_per_noise"], float(choice.epsilon or 1.0)))
     if lines:
@@ -273,7 +273,7 @@ def trim(choice: Choice, settings: Settings) -> None:
         st.caption(f":material/shield_lock: {plain.text(pool.trimmed.guarantee)} It comes on top of the ranking's release.")
         if not mode.binds():
             style = local.element("use-kept", label=f"Use the {len(rows):,} kept rows as public data")
-            st.button(**style, on_click=_use, args=(pool, rows, f"Kept rows, {percent} % of {len(names)} sets"))
+            st.button(**style, on_click=_use, args=(pool, rows, f"{percent} % of the rows of {len(names)} sets"))
 
 
 def _use(pool: trimming.Pool, rows: Array, title: str) -> None:
