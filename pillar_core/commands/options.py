@@ -156,7 +156,7 @@ def private_of(name: str, options: argparse.Namespace, public: Sequence[str], *,
     """The private features: a table as its options, its recipe or the first public table say, anything else as `features_of`."""
     most = getattr(options, "rows_per_person", 1)
     named, backbone = (options.label, options.person, tuple(options.leave_out), options.recipe), getattr(options, "backbone", None)
-    encoder = str(backbone) if texts.is_encoder(backbone) else texts.NAME
+    encoder = str(backbone) if texts.is_encoder(backbone) else None
     roles = Roles(*named, None if most == 1 else most, options.text, encoder)
     if is_table_file(name):
         return raw.read_private(name, roles, [public_name for public_name in public if is_table_file(public_name)])

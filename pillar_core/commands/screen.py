@@ -3,7 +3,7 @@
 import argparse
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -11,9 +11,12 @@ import pandas as pd
 from pillar_core import params
 from pillar_core.arrays import Json
 from pillar_core.commands.options import Commands, add_column_options, is_table_file, printer, private_of, public_of
+from pillar_core.data import uploads
+from pillar_core.data.wording import join
 from pillar_core.runs.records import write_csv
 from pillar_core.runs.splitting import match_private
 from pillar_core.screening import MODELS, SCORES, screen
+from pillar_core.screening.ranking import ties
 from pillar_core.studies.screening.answers import OWN_HALF, OWN_PART, Ask, answer, feature_sets_of, is_of_features, part_candidates, sets_of
 from pillar_core.types import Dataset, FeatureSet
 
@@ -54,7 +57,7 @@ def command(options: argparse.Namespace) -> int:
     table = answer(ask, printer(unit="steps"), sets=sets, key=key) if _is_kept(options) else _rank(private, public, options)
     notes = [*table.attrs["notes"], *(note for data in (private, *public.values()) for note in data.notes), _provenance(table, options)]
     print(table.drop(columns=["provenance"]).to_string(index=False, float_format=lambda value: f"{value:.4g}"))
-    for note in notes:
+    for note in [*_verdicts(table), *notes]:
         print(f"note: {note}", file=sys.stderr)
     if options.output:
         write_csv(table, options.output)
@@ -81,6 +84,14 @@ def _is_kept(options: argparse.Namespace) -> bool:
     is_plain = options.delta == params.DELTA.default and not options.allow_overlap and not options.release and len(options.score) == 1
     parts = [part for name in (options.private, *options.public) for part in (name, *name.split("+"))]
     return is_plain and not any(Path(part).expanduser().exists() for part in parts)
+
+
+def _verdicts(table: pd.DataFrame) -> Iterator[str]:
+    """Which candidate each score puts first, and which may tie with it."""
+    for score, rows in table[table["public"] != OWN_HALF].groupby("score", sort=False):
+        names = [rows["public"].iloc[0], *(name for name in ties(rows) if name != OWN_HALF)]
+        first, *tied = [uploads.title_of(name) if uploads.is_name(name) else name for name in names]
+        yield f"{score}: {first} is the best choice{f'; {join(tied)} may tie with it' if tied else ''}."
 
 
 def _provenance(table: pd.DataFrame, options: argparse.Namespace) -> str:

@@ -26,7 +26,7 @@ from pillar_core.types import BY_COIN, Progress
 
 NUMBERS, WORDS, IDENTIFIER, DATE, COPY, CONSTANT = "numbers", "words", "an identifier", "dates", "a copy", "one value"
 TEXT = "text"
-OF_WORDS, LEFT_OUT = (WORDS, IDENTIFIER), (IDENTIFIER, TEXT, CONSTANT)
+OF_WORDS, LEFT_OUT = (WORDS, IDENTIFIER), (IDENTIFIER, TEXT, CONSTANT, COPY)
 """Kinds of categories, and kinds that are left out unless somebody asks for them."""
 ADVICE = {
     DATE: "holds dates: leave it out, or write a number instead, such as an age or days since a fixed day",
@@ -81,7 +81,7 @@ class Recipe:
 def columns_of(frame: pd.DataFrame, label: str, *, public: pd.DataFrame | None = None, text: str | None = None) -> tuple[Column, ...]:
     """The feature columns of a table, in order, as they look in `public` rows; without those no ε covers what is seen.
 
-    text: the column that somebody says holds texts.
+    Only public rows say that a column repeats another. text: the column that somebody says holds texts.
     """
     roles = (label, find_column(frame, ("split",)))
     seen = frame if public is None else public
@@ -92,9 +92,11 @@ def columns_of(frame: pd.DataFrame, label: str, *, public: pd.DataFrame | None =
             columns.append(Column(name, TEXT if name == text else NUMBERS, 0))
             continue
         column = seen[name]
-        digest = hashlib.sha256(pd.util.hash_pandas_object(column, index=False).to_numpy().tobytes()).digest()
-        twin = first.setdefault(digest, name)
-        kind = COPY if twin != name and column.equals(seen[twin]) else _kind(name, column)
+        kind = _kind(name, column)
+        if public is not None and kind != CONSTANT:
+            digest = hashlib.sha256(pd.util.hash_pandas_object(column, index=False).to_numpy().tobytes()).digest()
+            twin = first.setdefault(digest, name)
+            kind = COPY if twin != name and column.equals(seen[twin]) else kind
         columns.append(Column(name, kind, int(column.isna().sum()) if kind != NUMBERS else _n_gaps(column)))
     return tuple(columns)
 
@@ -265,6 +267,12 @@ def public_parts(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe)
 def text_column(columns: Sequence[Column], left_out: Sequence[str] = ()) -> str | None:
     """The column of texts that is used."""
     return next((column.name for column in _used_columns(columns, left_out) if column.kind == TEXT), None)
+
+
+def sole_text(kinds: Mapping[str, str]) -> str | None:
+    """The column that alone looks like texts, where nothing else is left to learn from. kinds: of all columns but label and person."""
+    columns = [name for name, kind in kinds.items() if kind == TEXT]
+    return columns[0] if len(columns) == 1 and all(kind in (*LEFT_OUT, *ADVICE) for kind in kinds.values()) else None
 
 
 def with_text_column(frame: pd.DataFrame, name: str | None) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import shlex
 from collections.abc import Iterable, Sequence
@@ -37,7 +38,7 @@ _TEXT = "column {!r} holds texts: say so (text=, --text) to learn from it, or le
 class Roles:
     """What somebody says of a table's columns; None and () where nothing is said. `rows_per_person`: how many of a person's count.
 
-    `text`: the column whose texts become numbers; `encoder`: the name of what makes them.
+    `text`: the column whose texts become numbers; `encoder`: the name of what makes them, `texts.NAME` where nobody names one.
     """
 
     label: str | None = None
@@ -46,7 +47,7 @@ class Roles:
     recipe: Any = None
     rows_per_person: int | None = None
     text: str | None = None
-    encoder: str = texts.NAME
+    encoder: str | None = None
 
     def __bool__(self) -> bool:
         """Whether anything is said."""
@@ -70,13 +71,17 @@ def read_private(source: Any, roles: Roles, public: Sequence[Any] = ()) -> Featu
     person = roles.person or (written.person if written else None)
     text = roles.text or (encoding.text_column(written.columns) if written else None)
     frame, title = _table(source, person, text)
+    roles, found = (roles, []) if written else _with_text(frame, roles)
+    if found:
+        text = roles.text
+        frame = _table(source, person, text)[0]
     public_tables = [_table(table, person, text)[0] for table in public]
     for name in (roles.label, roles.person, roles.text, *roles.leave_out):
         if name is not None and name not in frame.columns:
             raise DataError(f"{title} has no column {name!r}; it has {join(frame.columns)}.")
-    notes = [] if not roles and not public_tables else frames.notes_of(frame)
+    notes = [] if not roles and not public_tables else [*frames.notes_of(frame), *found]
     if not roles and not public_tables:
-        return plain_features(frame, name=Path(title).stem, encoder=roles.encoder)
+        return plain_features(frame, name=Path(title).stem, encoder=roles.encoder or texts.NAME)
     if written is None:
         recipe, more = learnt_recipe(frame, roles, public_tables[0] if public_tables else None)
         notes += more
@@ -88,7 +93,7 @@ def read_private(source: Any, roles: Roles, public: Sequence[Any] = ()) -> Featu
         left_out = dict.fromkeys((*written.left_out, *roles.leave_out))
         columns = tuple(column for column in written.columns if column.name not in left_out)
         recipe = dataclasses.replace(written, person=person, columns=columns, left_out=tuple(left_out))
-    encoder = texts.identity_of(roles.encoder, network=True) if roles.encoder != texts.NAME else recipe.encoder
+    encoder = recipe.encoder if roles.encoder in (None, texts.NAME) else texts.identity_of(roles.encoder, network=True)
     recipe = dataclasses.replace(recipe, rows_per_person=roles.rows_per_person or recipe.rows_per_person, encoder=encoder)
     if recipe.person is not None and recipe.person not in frame.columns:  # a recipe's, which the table lacks
         notes = [*notes, f"No column {recipe.person!r} says whose the rows are: each counts as somebody else's."]
@@ -177,8 +182,8 @@ def learnt_recipe(frame: pd.DataFrame, roles: Roles, public: pd.DataFrame | None
 
     Raises DataError: no label column, columns that public rows lack, or words and gaps without public rows, each by name.
     """
-    seen = frame.drop(columns=[roles.person] if roles.person else [])
-    label = tables.label_column(seen.drop(columns=[name for name in (roles.text, *roles.leave_out) if name]), roles.label)
+    seen = frame.drop(columns=list({*filter(None, [roles.person]), *roles.leave_out}))
+    label = tables.label_column(seen.drop(columns=[roles.text] if roles.text else []), roles.label)
     notes = [] if roles.label else tables.label_notes(label)
     if public is None:
         roles_taken = {label, tables.find_column(frame, ("split",)), *roles.leave_out}
@@ -203,7 +208,7 @@ def learnt_recipe(frame: pd.DataFrame, roles: Roles, public: pd.DataFrame | None
         way_on = [f"To leave out what cannot be used: --leave-out {names} (in Python leave_out=)."] if unusable else []
         raise DataError(*problems, *way_on)
     used = tuple(column for column in columns if column.name not in left_out)
-    notes += [f"Left out: {join(f'{column.name} ({column.kind})' for column in aside)}."] if aside else []
+    notes += [f"Left out, as public rows show them: {join(f'{column.name} ({column.kind})' for column in aside)}."] if aside else []
     return dataclasses.replace(recipe, columns=used, person=roles.person), notes
 
 
@@ -214,7 +219,8 @@ def template(source: Any, roles: Roles, public: pd.DataFrame | None = None) -> t
     Raises DataError: as `learnt_recipe`; dates and copies.
     """
     frame, _ = _table(source, roles.person, roles.text)
-    label = tables.label_column(frame, roles.label)
+    roles, found = _with_text(frame, roles)
+    label = tables.label_column(frame.drop(columns=[roles.text] if roles.text else []), roles.label)
     classes = tuple(map(str, sorted(set(tables.labels_of(frame[label]).tolist()))))
     most = roles.rows_per_person or 1
     if public is not None:
@@ -226,7 +232,7 @@ def template(source: Any, roles: Roles, public: pd.DataFrame | None = None) -> t
     if problems := [f"column {column.name!r} {encoding.ADVICE[column.kind]}." for column in used if column.kind in encoding.ADVICE]:
         raise DataError(*problems)
     recipe = Recipe(label, (*roles.leave_out, *aside), columns=used, person=roles.person, classes=classes, rows_per_person=most)
-    return recipe, [*(_TEXT.format(name) for name in aside), *encoding.problems_of(used, recipe, is_scaled=False)]
+    return recipe, [*found, *(_TEXT.format(name) for name in aside), *encoding.problems_of(used, recipe, is_scaled=False)]
 
 
 def private_features(frame: pd.DataFrame, recipe: Recipe, *, name: str, caveats: tuple[str, ...] = (), by_coin: bool = False) -> FeatureSet:
@@ -273,6 +279,37 @@ def plain_features(frame: pd.DataFrame, *, name: str, encoder: str = texts.NAME)
     recipe = Recipe(label, columns=tuple(Column(column, NUMBERS, 0) for column in inputs), classes=features.classes)
     notes = (*features.notes, *encoding.identifier_notes(frame, inputs))
     return dataclasses.replace(features, recipe=recipes.form_of(recipe), notes=notes)
+
+
+def _with_text(frame: pd.DataFrame, roles: Roles) -> tuple[Roles, list[str]]:
+    """The roles with the column of texts that nobody named, and a note, where one alone can be it: nothing else is to learn from, or an
+    encoder is named.
+
+    Raises DataError: an encoder is named, and several columns can be it, by name.
+    """
+    aside = {tables.find_column(frame, ("split",)), roles.label, roles.person, *roles.leave_out}
+    names = [name for name in frame.columns if name not in aside]
+    if roles.text is not None or len(frame.columns) == 1:
+        return roles, []
+    of_words = encoding.columns_of(frame[[name for name in names if tables.is_text(frame[name])]], "")
+    found = [column.name for column in of_words if column.kind == encoding.TEXT]
+    label = roles.label
+    if label is None:
+        with contextlib.suppress(DataError):  # which whoever asks for the label gets
+            label = tables.label_column(frame[[name for name in names if name not in found]])
+    if label is None or not (found or roles.encoder):
+        return roles, []
+    if roles.encoder is None:
+        text = encoding.sole_text({column.name: column.kind for column in encoding.columns_of(frame[names], label)})
+    else:
+        found = found or [column.name for column in of_words if column.kind in encoding.OF_WORDS and column.name != label]
+        if len(found) > 1:
+            raise DataError(f"which column {roles.encoder} reads is not certain: {join(found)} may all be it. Say which (text=, --text).")
+        text = found[0] if found else None
+    if text is None:
+        return roles, []
+    told = f"Texts: {text}, the only column that can be it. Name another by text=, --text or on the page."
+    return dataclasses.replace(roles, text=text), [told]
 
 
 def _refuse_words(frame: pd.DataFrame, inputs: list[str], label: str, left_out: Iterable[str]) -> None:

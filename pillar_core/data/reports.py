@@ -54,7 +54,8 @@ def understood(data: Dataset | FeatureSet) -> str:
         source = f"{data.x_train.shape[1]:,} numbers a row"
     label = recipe["label"] if recipe is not None else "one of " + f"{len(data.classes):,} classes"
     target = f"Predicts {label} ({join(data.classes, most=4)}) from {source}" if data.y_train is not None else f"No labels; {source}"
-    share = f"{n_train + n_test:,} rows, {n_test / (n_train + n_test):.0%} kept for testing" if n_test else f"{n_train:,} rows"
+    n_rows = n_train + n_test
+    share = f"{n_rows:,} rows: {n_train:,} to learn from, {n_test:,} ({n_test / n_rows:.0%}) to test on" if n_test else f"{n_rows:,} rows"
     return f"{target}. {share}."
 
 

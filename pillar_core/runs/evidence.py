@@ -11,24 +11,13 @@ from pillar_core.accounting.risk import turned_guesses
 from pillar_core.data import DATASETS
 from pillar_core.errors import DataError
 from pillar_core.plots.odds import guessed_right
-from pillar_core.runs import private_tests, run, statement, versions
+from pillar_core.runs import private_tests, statement, versions
+from pillar_core.runs.assumptions import HOLDS, owner_of
 from pillar_core.runs.loaded import changed_files, reading
 from pillar_core.runs.models import STATEMENT, SUMS
 from pillar_core.types import Form
 
 _TEMPLATE = Path(__file__).with_suffix(".html")
-LIBRARY, DATA, MAKERS = "this library", "whoever prepared the data", "whoever made the backbone, the weights or the package"
-TRAINER, NOBODY = "whoever trained the model", "nobody: this library does not defend against it"
-_OWNERS = {
-    LIBRARY: (run.SPLIT_BY_COIN, run.NOISE_SYSTEM, run.NOISE_EXACT, run.PERSON_APART, "the public set was chosen on private rows"),
-    NOBODY: (run.LOW_BITS,),
-    DATA: (
-        *("the number of private rows is public", run.CLASSES_PUBLIC, run.FORM_PUBLIC, run.FORM_SEEN, run.DECLARED),
-        *(run.PERSON_NAMED, run.PERSON_STATED, run.ROW_APART),
-    ),
-    MAKERS: (run.EXTRACTED, run.TEXT_PUBLIC, run.FOREIGN, "the weights that the network starts from", "each row's gradient depends"),
-}
-"""Who answers for an assumption, by how it begins, up to a place that is filled in; all others are for `TRAINER`."""
 UNSEEN = (
     "No audit or attack proves a guarantee. None sees a division by the realised batch size, shuffled batches that are counted as Poisson "
     "samples, or tuning on private validation rows."
@@ -70,12 +59,12 @@ def evidence_page(source: Any, *, attacks: Sequence[str] = (), spent: str = "") 
     persons = any(line.endswith(f"{statement.COUNTED}.") for line in left.pop("Releases charged"))
     ledger = "".join(f"<li>{html.escape(event)}{statement.COUNTED if persons else ''}</li>" for event in guarantee["events"])
     ledger = f"<ol>{ledger}</ol>{take('Sampling', 'Accountant')}"
-    left.pop("It holds if")
-    assumptions = _table(("It holds if", "who answers for it"), [(line, owner_of(line)) for line in guarantee["assumptions"]])
+    left = {start: lines for start, lines in left.items() if not start.startswith((HOLDS, "- "))}
+    assumptions = _table((HOLDS, "who answers for it"), [(line, owner_of(line)) for line in guarantee["assumptions"]])
     assumptions += _paragraph(
         f"Deployment model: {card['deployment']['deployment_model']}. Whoever trained the model saw the private rows."
     )
-    choice, data = take("Choice of settings"), take("Public data") + "".join(map(_paragraph, licences))
+    choice, data = take("Choice of settings", "To confirm"), take("Public data") + "".join(map(_paragraph, licences))
     tests = take("Tested privately", "Private tests of other models on these test rows", "Training and tests together")
     tests += take("Training and tests protect different units, so no one ε covers both.", private_tests.SHOWN)
     noise = take("What that means")
@@ -107,12 +96,6 @@ def evidence_page(source: Any, *, attacks: Sequence[str] = (), spent: str = "") 
     body = "".join(f"<h2>{title}</h2>{_heading(nist)}{content}" for title, nist, content in sections)
     words = {"predicts": html.escape(f"“{card['predicts']}”" if card.get("predicts") else "a label"), "sections": body}
     return string.Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(words)
-
-
-def owner_of(assumption: str) -> str:
-    """Who answers for an assumption of a guarantee."""
-    owners = (owner for owner, starts in _OWNERS.items() if assumption.startswith(tuple(start.partition("{")[0] for start in starts)))
-    return next(owners, TRAINER)
 
 
 def _odds(guarantee: Form) -> str:

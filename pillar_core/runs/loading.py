@@ -54,7 +54,8 @@ def load_features(
         keys: the names of rows and labels in a npz; None for no labels.
         recipe: a file or mapping that says how a table with words and gaps becomes numbers (`python -m pillar_core recipe` writes it).
         public: a table whose rows say that instead. Persons who have rows there lose theirs here.
-        text: the column of a table whose texts become numbers, each by itself; a list of texts, or a pair (texts, labels), needs no name.
+        text: the column of a table whose texts become numbers, each by itself (default: the one that alone can be it, where nothing else
+            is to learn from or `backbone` names an encoder of texts); a list of texts, or a pair (texts, labels), needs no name.
 
     Raises DataError: a file or rows that cannot be used, every reason with row numbers; or weights of another network. SettingError: a
     backbone for what is features already, or a device, batch size or weights out of range. UnknownNameError: no such backbone. StoreError:
@@ -64,7 +65,7 @@ def load_features(
         source, backbone = (source, backbone), None
     checks.within(batch_size=(batch_size, COUNT))
     checks.one_of(("auto", "cpu", "cuda", "mps"), device=device)
-    encoder = str(backbone) if texts.is_encoder(backbone) else texts.NAME
+    encoder = str(backbone) if texts.is_encoder(backbone) else None
     roles = Roles(label, person, tuple(leave_out), recipe, text=text, encoder=encoder)
     rows: Dataset | FeatureSet
     if not raw.is_table(source) and not isinstance(source, str | Path | Dataset | FeatureSet):
@@ -80,7 +81,7 @@ def load_features(
     else:
         rows = read(source, keys=keys)
     if isinstance(rows, FeatureSet):
-        is_its_encoder = texts.is_encoder(backbone) and texts.identity_of(encoder) == matching.encoder_of(rows)
+        is_its_encoder = encoder is not None and texts.identity_of(encoder) == matching.encoder_of(rows)
         if (backbone not in (None, "identity") and not is_its_encoder) or weights is not None:
             raise SettingError(f"backbone must be none or identity for what is features already; got {backbone!r}, weights {weights!r}.")
         return rows

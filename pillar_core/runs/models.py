@@ -187,12 +187,17 @@ def _card(record: RunRecord, classes: tuple[str, ...], split: SemiPrivateSplit |
         "n_private": record.facts.n_private,
         "deployment": dict(told.fields),
         "public_data": METHODS[record.method].public_words(record.settings),
-        "private_set": None if split is None else known if (known := split.features.name) in DATASETS else uploads.title_of(known),
-        "public_set": None if split is None else {"name": split.public_name, "rows": len(split.public_x)} | public,
+        "private_set": None if split is None else _set_name(split.features.name),
+        "public_set": None if split is None else {"name": _set_name(split.public_name), "rows": len(split.public_x)} | public,
         "versions": made_with(),
         "command": None if split is None else command_of(record, split),
         "notes": "Exact test accuracy is left out: it is a non-private release of the test rows.",
     }
+
+
+def _set_name(name: str) -> str:
+    """A registered set's own name, or the title of what was brought."""
+    return name if name in DATASETS else uploads.title_of(name)
 
 
 def _input(record: RunRecord, features: FeatureSet | None) -> Form:
@@ -255,7 +260,7 @@ def _read_me(record: RunRecord, card: Form, split: SemiPrivateSplit | None, told
         predicted=f"predicts `{card['predicts']}`, one of" if card["predicts"] else "tells apart",
         classes=json.dumps(classes, ensure_ascii=False),
         idea=learner.idea,
-        statement=told.text,
+        statement=told.text.replace("\n", "\n\n"),
         settings="\n".join(f"- `{name}`: {value}" for name, value in record.settings.items()),
         rows=_rows_in_words(form),
         alone=_alone(card, no_onnx),
@@ -306,7 +311,9 @@ def _alone(card: Form, no_onnx: str) -> str:
     """How the files of the zip are used without the library."""
     form, shape = card["input"], card["input"].get("shape")
     if any(column["kind"] == TEXT for column in form.get("recipe", {"columns": ()})["columns"]):
-        return (_TEXTS["use"] + _TEXTS["texts"] + _TEXTS["lines"]).format(lines=use.FEATURES.format(rows="new.csv"))
+        words = _TEXTS["desk"] + _TEXTS["use"] + _TEXTS["texts"] + _TEXTS["lines"]
+        column = encoding.text_column(recipes.recipe_of(form["recipe"]).columns)
+        return words.format(column=column, lines=use.FEATURES.format(rows="new.csv"))
     if shape is None:
         return _TEXTS["use"] + _TEXTS["numbers"]
     facts: Form = {"shape": ", ".join(map(str, shape)), "size": f"{shape[0]} × {shape[1]}", "inside": ""}
@@ -321,7 +328,22 @@ def _alone(card: Form, no_onnx: str) -> str:
     if "backbone" in form and not no_onnx:
         backbone = BACKBONES[form["backbone"]["name"]]
         facts["inside"] = f" The backbone is inside: {backbone.title}, licence {backbone.licence}."
-    return "".join(_TEXTS[name].format(**facts) for name in names) + (f"\n\n{no_onnx}" if names == ("use", "pixels") else "")
+    return (
+        _prepared(form, facts)
+        + "".join(_TEXTS[name].format(**facts) for name in names)
+        + (f"\n\n{no_onnx}" if names == ("use", "pixels") else "")
+    )
+
+
+def _prepared(form: Form, facts: Form) -> str:
+    """How images become features: what is done to each, and the backbone; "" for pixels."""
+    if "backbone" not in form:
+        return ""
+    made_by = form["backbone"]
+    card = BACKBONES[name] if (name := made_by["name"]) in BACKBONES else None
+    named = {"title": card.title, "licence": card.licence} if card else {"title": "from a file of yours", "licence": "yours to know"}
+    weights = f"SHA-256 of its weights {made_by['sha256']}" if made_by["sha256"] else "without weights"
+    return _TEXTS["photos"].format(**facts, **named, name=name, version=made_by["version"], weights=weights, width=form["dims"])
 
 
 def guarantee_card(guarantee: Guarantee) -> Form:

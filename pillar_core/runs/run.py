@@ -19,7 +19,26 @@ from pillar_core.methods import METHODS, Method
 from pillar_core.methods.parts.fields import HasMoments
 from pillar_core.numerics import number_words
 from pillar_core.rng import Streams
-from pillar_core.runs import private_tests
+from pillar_core.runs.assumptions import (
+    CLASSES_PUBLIC,
+    DECLARED,
+    EXTRACTED,
+    FOREIGN,
+    FORM_PUBLIC,
+    FORM_SEEN,
+    LOW_BITS,
+    NOISE_EXACT,
+    NOISE_SECRET,
+    NOISE_SYSTEM,
+    PERSON_APART,
+    PERSON_NAMED,
+    PERSON_STATED,
+    ROW_APART,
+    SIZE_PUBLIC,
+    SPLIT_BY_COIN,
+    SPLIT_GIVEN,
+    TEXT_PUBLIC,
+)
 from pillar_core.runs.models import in_sight, remember_split
 from pillar_core.splits import View, view_of
 from pillar_core.types import (
@@ -37,31 +56,7 @@ from pillar_core.types import (
     Values,
 )
 
-SIZE_PUBLIC = "the number of private rows is public: settings and scaling take it as known, and one example more or less does not change it"
-NOISE_SECRET = "the noise stays secret: this is a simulation with a known seed, an experiment and not for release"
-NOISE_SYSTEM = "noise and sampling came from the operating system and were recorded nowhere"
-NOISE_EXACT = "noise and sampling came from the operating system, with exactly the law that is charged, and were recorded nowhere"
-LOW_BITS = "nobody reads the low bits of the noise, which was drawn in floating point: they may show what it was added to"
 NO_EXACT_BLAS = "float64 products on this machine are not those of whole numbers: they were made in 64-bit integers, which takes longer."
-CLASSES_PUBLIC = "the list of classes is public and fixed beforehand; of one read off the labels, that a class occurs is not protected"
-FORM_PUBLIC = "how rows became features (columns, scaling, image size, colour, backbone) is public, fixed without looking at private rows"
-EXTRACTED = (
-    "each row's features depend on that row alone, whatever rows went through the backbone with it: batches have one size, and no test of "
-    "this library holds their rounding to that"
-)
-FORM_SEEN = (
-    "how rows became features (columns, scaling, image size, colour, backbone) is public, and private rows decided nothing of it but this, "
-    "which no ε covers: {}"
-)
-PERSON_NAMED = "every row names its person rightly, and no person has two names"
-PERSON_APART = "no person of the private rows has public rows: names of both were compared, and private rows of such a person left out"
-PERSON_STATED = "you state that no person of the private rows has public rows: their names were not compared"
-ROW_APART = "no private row is among the public ones too: ε protects none that is"
-DECLARED = "public rows are made up from ranges and categories, which are public, declared without looking at private rows"
-TEXT_PUBLIC = "the embeddings of class names are public, made without looking at private rows"
-FOREIGN = "the learner, from the package {}, charges all that it releases: no test of this library has held it to that"
-SPLIT_GIVEN = f"the split is taken as given{private_tests.UNTESTED}"
-SPLIT_BY_COIN = f"a secret coin of each row or person, drawn by this library, alone made test rows{private_tests.UNTESTED}"
 
 S = TypeVar("S")
 

@@ -205,5 +205,6 @@ def _overlap(parts: SemiPrivateSplit) -> tuple[str, ...]:
     rows = ", ".join(str(parts.private[row]) for row in pairs[:5, 0])
     raise DataError(
         f"{len(pairs)} public rows are, bit by bit, private rows (train rows {rows}{' …' if len(pairs) > 5 else ''}). "
-        "Remove them from the public set, or copies from the file where a share of it is public. Python: allow_overlap=True studies them."
+        "Remove them from the public set, or copies from the file where a share of it is public. To study them all the same: "
+        "allow_overlap=True, --allow-overlap."
     )

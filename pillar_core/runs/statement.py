@@ -9,6 +9,7 @@ from pillar_core.ledger import DpEvent, describe, of_person
 from pillar_core.methods import METHODS
 from pillar_core.numerics import number_words, round_up
 from pillar_core.runs import private_tests
+from pillar_core.runs.assumptions import in_lines
 from pillar_core.runs.versions import VERSION
 from pillar_core.types import Guarantee, NeighboringRelation, PublicUse, RunRecord, Values
 
@@ -24,6 +25,10 @@ IN_SIGHT = (
 RANKED_IN_SIGHT = (
     "learner, k, ε, public rows or other settings were chosen while a private ranking of public sets or rows was in sight whose noise has "
     "a known seed, and that was not paid for: ε covers this training alone"
+)
+TO_CONFIRM = (
+    "To confirm: whoever trained the model signs here that nobody chose learner, k, ε, public rows or other settings after a look at the "
+    "private rows, such as test accuracy, a figure of them or a ranking without noise. Name and date: ____________"
 )
 COUNTED = ", noise measured against all rows of one person"
 LESS = " Who has k examples is protected less: ε is k times as large, and δ grows."
@@ -67,7 +72,8 @@ def statement(record: RunRecord) -> Statement:
         *([_meaning(curve, summary)] if curve is not None and summary is not None and math.isfinite(summary.mu) else []),
         f"Public data: {record.facts.n_public:,} examples, used as: {public}. They are not protected.",
         f"Choice of settings: {choice}",
-        "It holds if: " + "; ".join(guarantee.assumptions) + ".",
+        *([TO_CONFIRM] if guarantee.covers_choice and not guarantee.chosen_in_sight else []),
+        *in_lines(guarantee.assumptions),
         *tests,
         f"Not protected: public{' and validation' if tests else ', validation and test'} rows; that the data set was used at all; "
         "the time and memory that training took; what is true of the population whether or not anybody takes part; and further runs on "
@@ -109,8 +115,8 @@ def _choice(guarantee: Guarantee) -> str:
     if not guarantee.covers_choice:
         return "made on test rows and not paid for; this number is not differentially private."
     return (
-        f"{paid}by rules from public facts, or by hand without a look at these rows (for whoever ran it to confirm). What private rows "
-        "said about public ones, where it is not counted here, has an ε of its own."
+        f"{paid}by rules from public facts, or by hand without a look at these rows. What private rows said about public ones, where it is "
+        "not counted here, has an ε of its own."
     )
 
 

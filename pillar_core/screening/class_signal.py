@@ -24,6 +24,7 @@ import numpy as np
 
 from pillar_core import accounting, params
 from pillar_core.arrays import Array
+from pillar_core.data import uploads
 from pillar_core.deferred import pandas as pd
 from pillar_core.deferred import stats, torch
 from pillar_core.engine import exact
@@ -219,9 +220,12 @@ def require(private: FeatureSet, public: Mapping[str, FeatureSet]) -> None:
         raise DataError(f"{private.name!r} has no labels, which the class signal needs; choose missed_energy or gsd.")
     for name, features in public.items():
         if features.d != private.d:
-            raise DataError(f"public set {name!r} has {features.d} features and the private rows {private.d}; take one backbone for all.")
+            raise DataError(
+                f"public set {uploads.title_of(name)!r} has {features.d} features and the private rows {private.d}; "
+                "take one backbone for all."
+            )
         if len(features.x_train) < 2:
-            raise DataError(f"public set {name!r} has fewer than two rows.")
+            raise DataError(f"public set {uploads.title_of(name)!r} has fewer than two rows.")
 
 
 def first_of_each_person(private: Rows) -> Rows:
@@ -253,7 +257,7 @@ def _candidate(name: str, features: FeatureSet, centre: Array) -> Candidate:
     try:
         return _CANDIDATES.get(fingerprint(features.fingerprint, centre), lambda: Candidate.of(unit(features.x_train[:ROWS], centre)))
     except DataError as cause:
-        raise DataError(f"public set {name!r}: {cause}") from cause
+        raise DataError(f"public set {uploads.title_of(name)!r}: {cause}") from cause
 
 
 def guarantee(ledger: Ledger, covers: str, delta: float, n: int, seed: int | None) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 
 from pillar_core import accounting
 from pillar_core.arrays import Array
+from pillar_core.data import uploads
 from pillar_core.deferred import pandas as pd
 from pillar_core.deferred import stats, torch
 from pillar_core.errors import DataError, SettingError, UnsupportedError
@@ -78,6 +79,15 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
     return mean - half, mean + half
 
 
+def ties(table: "pd.DataFrame") -> list[str]:
+    """The candidates that may be as good as the first: the table's `rivals`, else those whose interval reaches into its own.
+
+    table: the rows of one score, best first.
+    """
+    overlapping = table[~(table["low"] > table["high"].iloc[0])]["public"].iloc[1:]
+    return list(table.attrs.get("rivals", overlapping))
+
+
 def _compute_score(score: str, private: Seen, public: Seen, k: int, name: str) -> float:
     compute = SCORES[score].value
     if compute is None:
@@ -85,7 +95,7 @@ def _compute_score(score: str, private: Seen, public: Seen, k: int, name: str) -
     try:
         return compute(private, public, k, min(private.count, public.count))
     except DataError as cause:
-        raise DataError(f"public set {name!r}: {cause}") from cause
+        raise DataError(f"public set {uploads.title_of(name)!r}: {cause}") from cause
 
 
 def row_of(name: str, score: str, ends: tuple[float, float, float], count: int, kind: Provenance, upper: float) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from pillar_core import checks, params
+from pillar_core.data import uploads
 from pillar_core.data.matching import are_by_chance, duplicates
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError, SettingError
@@ -77,7 +78,7 @@ def screen(
     for name, data in {rows.name: rows, **candidates}.items():
         if min(len(data.x_train), n_examples) < k:
             offer = min(len(data.x_train), n_examples)
-            raise DataError(f"{name!r} offers {offer} rows, fewer than k = {k}: lower k or bring more rows.")
+            raise DataError(f"{uploads.title_of(name)!r} offers {offer} rows, fewer than k = {k}: lower k or bring more rows.")
     sides = {name: Side(data, chosen, n_examples, common, task.repeats) for name, data in candidates.items()}
     if epsilon is None:
         table = without_noise(task, Side(rows, chosen, n_examples, common, task.repeats), sides)
@@ -104,8 +105,9 @@ def refuse_overlap(private: Dataset | FeatureSet, public: Mapping[str, Dataset |
         if len(pairs) and not are_by_chance(pairs, private.x_train, data.x_train, are_texts=bool(private.texts)):
             rows = ", ".join(map(str, pairs[:5, 0]))
             raise DataError(
-                f"{len(pairs)} rows of the public set {name!r} are, bit by bit, private rows (private rows {rows} …): its distance would "
-                "be too small and the rows are not public. Remove them, or allow overlap if that is what you want to study."
+                f"{len(pairs)} rows of the public set {uploads.title_of(name)!r} are, bit by bit, private rows (private rows {rows} …): "
+                "its distance would be too small and the rows are not public. Remove them. To study them all the same: "
+                "allow_overlap=True, --allow-overlap."
             )
 
 
@@ -116,7 +118,9 @@ def refuse_private(private: Dataset | FeatureSet, public: Mapping[str, Dataset |
     """
     for name, data in public.items():
         if data is private or data.x_train is private.x_train:
-            raise DataError(f"the candidate {name!r} is the private set itself, whose rows ε would not protect then: leave it out.")
+            raise DataError(
+                f"the candidate {uploads.title_of(name)!r} is the private set itself, whose rows ε would not protect then: leave it out."
+            )
 
 
 def _notes(task: Screening, width: int) -> Iterator[str]:
@@ -125,7 +129,7 @@ def _notes(task: Screening, width: int) -> Iterator[str]:
     if len(task.private.x_train) < task.n_examples:
         short[task.private.name] = len(task.private.x_train)
     if short:
-        counts = ", ".join(f"{name} {count:,}" for name, count in short.items())
+        counts = ", ".join(f"{uploads.title_of(name)} {count:,}" for name, count in short.items())
         yield f"Fewer rows than the {task.n_examples:,} asked for: {counts}. A pair uses the smaller count; repeats then differ in labels."
     pure = [name for name in task.scores if SCORES[name].private_form == "directions"]
     if pure and task.k > LARGEST_PURE_K:

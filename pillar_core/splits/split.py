@@ -1,11 +1,13 @@
 """Train rows → public, validation and private rows, by one seeded stratified draw; of private rows, fewer of each class to the rarest."""
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 
 from pillar_core import checks, rng
 from pillar_core.arrays import Array
+from pillar_core.data.wording import join
 from pillar_core.errors import DataError, SettingError
 from pillar_core.grouping import by_label
 from pillar_core.memo import Memo
@@ -145,13 +147,21 @@ def _carve(features: FeatureSet, order: Array, fraction: float | None, per_class
     return np.sort(np.concatenate(picked))
 
 
+def unused_labels(public: Sequence[str], private: Sequence[str]) -> str:
+    """That labels of other classes are not used, or "" for the private ones in any order."""
+    if set(public) == set(private):
+        return ""
+    classes = f"its classes are {join(public, most=4)}, and the private ones {join(private, most=4)}"
+    return f"The public set's labels are not used: {classes}. If they mean the same, name them alike; else they serve pre-training alone."
+
+
 def _public_labels(features: FeatureSet, public: FeatureSet) -> tuple[Array | None, tuple[str, ...]]:
     if public.d != features.d:
         raise DataError(f"public rows have {public.d} features and private rows {features.d}; extract both with one backbone.")
     if public.y_train is None:
         return None, ("The public rows have no labels: unlabelled methods only.",)
     if set(public.classes) != set(features.classes):
-        return None, ("The public rows have other classes: their labels serve a second phase of pre-training alone.",)
+        return None, (unused_labels(public.classes, features.classes),)
     codes = {name: code for code, name in enumerate(features.classes)}
     return np.array([codes[name] for name in public.classes])[public.y_train], ()
 

@@ -24,9 +24,9 @@ from pillar_core.numerics import round_up
 from pillar_core.params import EPSILON
 from pillar_core.rng import Streams
 from pillar_core.runs import private_tests
+from pillar_core.runs.assumptions import CLASSES_PUBLIC, NOISE_EXACT, NOISE_SECRET, in_lines
 from pillar_core.runs.loaded import Model, load_model
 from pillar_core.runs.loading import load_features
-from pillar_core.runs.run import CLASSES_PUBLIC, NOISE_EXACT, NOISE_SECRET
 from pillar_core.splits import Transform
 from pillar_core.types import MOST_ROWS, Classifier, EpsilonBounds, FeatureSet, Guarantee, NeighboringRelation, RunRecord
 
@@ -63,7 +63,7 @@ class Released:
         promise = self.guarantee
         secret = "NOT FOR RELEASE: the seed of the noise is known.\n" if NOISE_SECRET in promise.assumptions else ""
         cost = f"ε ≤ {round_up(promise.epsilon.upper)}, δ = 0, for {promise.unit.definition} ({str(promise.relation).replace('_', ' ')})."
-        return f"{secret}{self.words}\n{cost}\nIt holds if: {'; '.join(promise.assumptions)}."
+        return "\n".join([f"{secret}{self.words}", cost, *in_lines(promise.assumptions)])
 
 
 def private_test(

@@ -33,7 +33,7 @@ def test_a_path_is_read_and_none_of_its_rows_need_be_public(start: Start, tmp_pa
     data = _images()
     np.savez(tmp_path / "blots.npz", x_train=data.x_train, y_train=data.y_train, x_test=data.x_test, y_test=data.y_test)
     app.text_input(key="upload-path").set_value(str(tmp_path / "blots.npz")).run()
-    assert "110 rows, 27% kept for testing" in "".join(str(item.value) for item in app.success)
+    assert "110 rows: 80 to learn from, 30 (27%) to test on" in "".join(str(item.value) for item in app.success)
     assert app.button(key="use-upload").disabled
     app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[1]).run()
     assert app.button(key="use-upload").disabled

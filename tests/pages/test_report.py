@@ -70,7 +70,7 @@ def test_a_figure_is_added_with_its_run_s_ledger_and_assumptions(start: Start) -
     assert counted(app) == []
     app.button(key="report-accuracy_against_k").click().run()
     kept = app.session_state["report.0001"]
-    assert "It holds if:" in kept
+    assert "It holds if" in kept
     assert "Releases charged:" in kept
     assert counted(app) == ["Report (1)"]
     assert counted(app.button(key="report-empty").click().run()) == []

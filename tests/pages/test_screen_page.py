@@ -74,7 +74,7 @@ def test_a_first_visit_sees_a_clear_winner_and_keeps_rows_of_a_pool(start: Start
     for said in ("for one row added or removed", "licence: CC BY 4.0", "times the noise", "a random pick"):
         assert said in words(app)
     assert unexplained(app) == {}
-    assert "Noise** alone seems to keep 4 %" in words(app), "in the figure's unit"
+    assert "Noise** alone seems to keep 4 % of the class signal" in words(app), "in the figure's unit"
     # Private rows as a candidate would be read without noise, and a count of shared rows is a membership test.
     assert "Its own other half" not in next(item.options for item in app.button_group if item.label == "Candidates")
     for unsaid in ("are private rows", "may do as well", "Nothing stands out"):

@@ -179,6 +179,7 @@ def test_files_that_look_wrong_raise_questions_and_private_rows_cannot_be_the_pu
     ):
         said = judged(private, public)
         assert [question for question in (swapped, unequal) if question in said] == [asked] * bool(asked)
+        assert ("The public set's labels are not used: its classes are 0, 1" in said) == (asked == unequal)
     judged(rows(300), rows(300))
     app.button(key="use-upload").click().run()
     assert "mine.npz holds the private rows themselves" in words(app)

@@ -160,9 +160,9 @@ def keep_public(rows: FeatureSet | Dataset, name: str, private: FeatureSet | Dat
 
 def doubt_roles(private: Report, public: Report, name: str) -> None:
     """Asks whether private and public files were swapped, where the public one looks more like what somebody protects."""
-    if len(public.classes) > 1 and set(public.classes) == set(private.classes) and public.n_train > private.n_train:
+    if len(public.classes) > 1 and set(public.classes) == set(private.classes) and public.rows > private.rows:
         named = plain.text(Path(name).name)
-        words.say("swapped", st.warning, icon="swap_horiz", name=named, public=public.n_train, private=private.n_train)
+        words.say("swapped", st.warning, icon="swap_horiz", name=named, public=public.rows, private=private.rows)
 
 
 def verdict(report: Report) -> None:

@@ -11,7 +11,7 @@ from pages.frame import settings as codec
 from pages.frame.settings import AUTO, PART, Settings
 from pages.parts.data import brought, wizard
 from pages.parts.data.brought import FILE, File
-from pillar_core import mode
+from pillar_core import mode, splits
 from pillar_core.data import frames, npz, reader, reports, uploads
 from pillar_core.data.files import npz_of
 from pillar_core.data.partition import with_tossed_test
@@ -178,9 +178,10 @@ def _candidates(public: list[File], private: FeatureSet | Dataset | None) -> lis
             st.warning(f"{plain.text(file.name)} cannot be public here: {plain.text(why)}", icon=":material/block:")
             continue
         fitting.append(file)
+        unused = "" if private is None or rows is None or rows.y_train is None else splits.unused_labels(rows.classes, private.classes)
         used = report.rows if rows is not None and rows.test_drawn else report.n_train
         count = f":material/public: {plain.text(file.name)}: {used:,} public rows, {len(report.classes)} classes."
-        st.caption(" ".join([count, *map(plain.text, notes)]))
+        st.caption(" ".join([count, plain.text(unused), *map(plain.text, notes)]))
     return fitting
 
 

@@ -13,6 +13,7 @@ from pages.frame import failures, local, memory, plain
 from pages.frame.settings import PART, Settings
 from pages.parts.data import brought
 from pages.parts.data.brought import FILE, File
+from pillar_core import splits
 from pillar_core.arrays import Array
 from pillar_core.data import cells, encoding, persons, raw, recipes, reports, room, uploads
 from pillar_core.data.encoding import Column, Recipe
@@ -179,7 +180,8 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
         n_public += public_report.n_train
         if public:
             brought.doubt_roles(report, public_report, title)
-            said = (*public_rows.notes, *splitting.match_private(public_rows, rows)[1])
+            unused = "" if public_rows.y_train is None else splits.unused_labels(public_rows.classes, rows.classes)
+            said = (*filter(None, [unused]), *public_rows.notes, *splitting.match_private(public_rows, rows)[1])
             public_notes += [f"{Path(title).name}: {note}" for note in said if note not in rows.notes]
     unnamed = answers.unnamed_files()
     if not sources:
@@ -306,9 +308,8 @@ def _text(private: File, label: str, person: str | None) -> str | None:
     names = [name for name, kind in kinds.items() if kind == encoding.TEXT] or unlike
     if not names:
         return None
-    is_alone = kinds[names[0]] == encoding.TEXT and len(names) == 1
-    is_alone &= all(kind in (*encoding.LEFT_OUT, *encoding.ADVICE) for kind in kinds.values())
-    return st.selectbox(**local.element("upload-text", of=label, unlinked=FILE), options=names, index=0 if is_alone else None)
+    sole = encoding.sole_text(kinds)
+    return st.selectbox(**local.element("upload-text", of=label, unlinked=FILE), options=names, index=names.index(sole) if sole else None)
 
 
 @memory.cache(max_entries=2, of_files=True)

@@ -23,6 +23,7 @@ from pillar_core.numerics import number_words, round_up
 from pillar_core.registry import toml_tables
 from pillar_core.runs import rankings
 from pillar_core.screening import SCORES
+from pillar_core.screening.ranking import ties
 from pillar_core.studies.screening import benefit, trimming
 from pillar_core.studies.screening.answers import OWN_HALF, OWN_PART
 from pillar_core.types import Values
@@ -41,8 +42,7 @@ def summary(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
         st.info("The set's own other half is no candidate: add a public set to compare.", icon=":material/add:")
         return
     first, spent = screening_sets.title(candidates.iloc[0]["public"]), float(table["epsilon_upper"].max())
-    overlapping = candidates[~(candidates["low"] > candidates["high"].iloc[0])]["public"].iloc[1:]
-    tied = [name for name in table.attrs.get("rivals", overlapping) if name != OWN_HALF]
+    tied = [name for name in ties(candidates) if name != OWN_HALF]
     names = " or ".join(screening_sets.title(name) for name in tied) if len(tied) < 3 else f"any of {len(tied)} others"
     verdict = f"Best choice: {first}{f'; {names} may do as well' if tied else ''}"
     if screening_sets.NOISE in tied:
@@ -212,11 +212,11 @@ def _nulls(choice: Choice, table: pd.DataFrame) -> None:
         lines.append(f"Check: the private set and itself lie at {table.attrs['self_distance']:g}.")
     if OWN_HALF in values:
         is_kept, half = choice.score == screening.SCORE, values[OWN_HALF]
-        place = f"keeps {100 * (1 - half):.0f} %: more" if is_kept else f"lies at {half:.2f}: nearer"
+        place = f"keeps {100 * (1 - half):.0f} % of the class signal: more" if is_kept else f"lies at {half:.2f}: nearer"
         lines.append(f"**Its own other half** {place} than that can be expected of no public set.")
     if "noise_floor" in table.attrs:
         floor = 100 * (1 - table.attrs["noise_floor"])
-        lines.append(f"**Noise** alone seems to keep {floor:.0f} % at this ε and size: sets that keep less cannot be told apart.")
+        lines.append(f"**Noise** alone seems to keep {floor:.0f} % of the class signal at this ε: sets that keep less are not told apart.")
     if "rows_per_noise" in table.attrs:
         lines.append(yardstick_sentence(table.attrs["rows_per_noise"], float(choice.epsilon or 1.0)))
     if lines:
@@ -273,7 +273,7 @@ def trim(choice: Choice, settings: Settings) -> None:
         st.caption(f":material/shield_lock: {plain.text(pool.trimmed.guarantee)} It comes on top of the ranking's release.")
         if not mode.binds():
             style = local.element("use-kept", label=f"Use the {len(rows):,} kept rows as public data")
-            st.button(**style, on_click=_use, args=(pool, rows, f"Kept rows, {percent} % of {len(names)} sets"))
+            st.button(**style, on_click=_use, args=(pool, rows, f"{percent} % of the rows of {len(names)} sets"))
 
 
 def _use(pool: trimming.Pool, rows: Array, title: str) -> None:

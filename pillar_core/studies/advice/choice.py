@@ -142,7 +142,7 @@ def choose(
     guarantee = guarantee_of(spent, delta, "auto", assumptions, alone.rows_per_person, budget.relation)
     title = METHODS[record.method].title
     public_choice = f"the backbone {backbone} and the learner {title}" if rehearsal else f"the learner {title}"
-    named_choice = f"the public set {name!r} was chosen on private rows, {public_choice} from public rows alone"
+    named_choice = f"the public set {uploads.title_of(name)!r} was chosen on private rows, {public_choice} from public rows alone"
     record = dataclasses.replace(record, guarantee=dataclasses.replace(guarantee, paid_choice=named_choice))
     first, kind = firsts[name], kind_of(sides[name])
     if kind in ("labelled", "unlabelled") and not is_near:  # what holds for rows like the private ones does not hold for these
@@ -192,7 +192,9 @@ def _sides(
         else:
             sides[name] = beside(private, public)
     if not sides:
-        raise DataError(*([f"{name}: {why}" for name, why in refused.items()] or ["name at least one public set to choose from."]))
+        raise DataError(
+            *([f"{uploads.title_of(name)}: {why}" for name, why in refused.items()] or ["name at least one public set to choose from."])
+        )
     sides[NONE] = alone
     return sides, refused
 

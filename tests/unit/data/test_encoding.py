@@ -28,7 +28,7 @@ def ward(n: int = 60) -> pd.DataFrame:
 
 
 def kinds(frame: pd.DataFrame) -> dict[str, str]:
-    return {one.name: one.kind for one in encoding.columns_of(frame, "sick")}
+    return {one.name: one.kind for one in encoding.columns_of(frame, "sick", public=frame)}
 
 
 def rows_of_persons(frame: pd.DataFrame, column: str, *, most: int, public: list[pd.DataFrame] | tuple[()] = ()) -> pd.DataFrame:
@@ -57,7 +57,8 @@ def test_a_text_is_no_category() -> None:
 def test_columns_are_told_by_what_they_hold_and_dates_and_copies_refused() -> None:
     expected = {"patient id": encoding.IDENTIFIER, "age": encoding.NUMBERS, "sex": encoding.WORDS, "seen on": encoding.DATE}
     assert kinds(ward()) == expected | {"years": encoding.COPY, "clinic": encoding.CONSTANT}
-    columns = encoding.columns_of(ward(), "sick")
+    assert {one.name: one.kind for one in encoding.columns_of(ward(), "sick")}["years"] == encoding.NUMBERS
+    columns = encoding.columns_of(ward(), "sick", public=ward())
     recipe = encoding.learn_recipe(ward(), columns, label="sick", left_out=["patient id", "clinic"])
     problems = encoding.problems_of(columns, recipe, is_scaled=True)
     assert len(problems) == 2

@@ -9,7 +9,7 @@ import pytest
 
 import pillar_core as pc
 from pillar_core.__main__ import main
-from pillar_core.data import recipes, uploads
+from pillar_core.data import raw, recipes, uploads
 from pillar_core.data.arrays import features
 from pillar_core.data.encoding import NUMBERS, WORDS, Column, Recipe
 from pillar_core.data.parts import pack, unpack
@@ -160,6 +160,29 @@ def test_without_recipe_or_public_rows_the_columns_are_named(tables) -> None:
     dated = frame.drop(columns="weight").assign(age=[f"2024-01-{1 + row % 28:02d}" for row in range(len(frame))])
     with pytest.raises(DataError, match=r"(?s)lack the columns weight.*'age' holds dates"):  # all at once
         pc.load_features(private, label="sick", leave_out=("note", "patient"), public=dated)
+
+
+def test_columns_that_public_rows_repeat_or_hold_constant_are_left_out_and_said(tmp_path, monkeypatch, capsys) -> None:
+    """KEEL's texture has three such columns and optdigits five: each was refused by name."""
+    monkeypatch.chdir(tmp_path)
+    for name, seed in (("private.csv", 0), ("public.csv", 1)):
+        draw = np.random.Generator(np.random.PCG64(seed))
+        frame = pd.DataFrame(draw.normal(size=(200, 3)), columns=["a", "b", "c"]).assign(
+            nothing=0, none=0, word=draw.choice(["x", "y"], 200)
+        )
+        frame = frame.assign(again=frame["a"] + (seed == 0), said=frame["word"])
+        frame.assign(label=(frame["a"] > 0).astype(int)).to_csv(name, index=False)
+    features = pc.load_features("private.csv", public="public.csv")
+    assert features.names == ("a", "b", "c", "word=x", "word=y")
+    told = "Left out, as public rows show them: nothing (one value), none (one value), again (a copy), said (a copy)."
+    assert told in features.notes
+    other = pc.load_features("private.csv", public="public.csv", leave_out=["a", "word"])
+    assert other.names == ("b", "c", "again", "said=x", "said=y")
+    run = ["run", "--dataset", "private.csv", "--public", "public.csv", "--epsilon", "4"]
+    assert main(run) == 0
+    assert told in capsys.readouterr().err
+    new = pd.read_csv("public.csv")[["b", "a", "c", "word"]]
+    assert raw.new_rows(new, recipes.recipe_of(features.recipe))[0].shape == (200, 5)
 
 
 def test_a_recipe_by_hand_gives_categories_fills_and_ranges(tables) -> None:

@@ -68,6 +68,29 @@ def test_tickets_go_from_a_csv_to_labels_of_new_sentences_by_command(files: Path
     assert main([*run[:-4], "--recipe", "r.json", "--json"]) == 0
 
 
+def test_an_encoder_or_texts_alone_say_which_column_is_meant(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = "Texts: message, the only column that can be it."
+    alone = pc.load_features("tickets.csv", label="queue", text="message")
+    for features in (pc.load_features("tickets.csv"), pc.load_features("tickets.csv", texts.NAME, public="open.csv")):
+        assert (features.x_train == alone.x_train).all()
+        assert any(note.startswith(said) for note in features.notes)
+    assert main(["run", "--dataset", "tickets.csv", "--public", "open.csv", "--epsilon", "4"]) == 0
+    assert said in capsys.readouterr().err
+    assert main(["recipe", "tickets.csv", "--label", "queue", "--output", "r.json"]) == 0
+    assert recipes.recipe_of("r.json").columns == (encoding.Column("message", encoding.TEXT, 0),)
+    frame = tickets(200, 0)
+    frame.to_csv("aged.csv", index=False)
+    assert pc.load_features("aged.csv", texts.NAME).d == texts.WIDTH + 1
+    assert main(["run", "--dataset", "aged.csv", "--public-fraction", "0.2", "--backbone", texts.NAME, "--epsilon", "4"]) == 0
+    short = frame.assign(message=[f"no{number}" for number in range(200)])
+    assert pc.load_features(short, texts.NAME, label="queue").d == texts.WIDTH + 1
+    with pytest.raises(DataError, match=r"message, again may all be it. Say which \(text=, --text\)"):
+        pc.load_features(frame.assign(again=frame["message"] + "!"), texts.NAME)
+    assert pc.load_features(frame[["age", "queue"]]).names == ("age",)
+    with pytest.raises(DataError, match="say so"):
+        pc.load_features(frame, label="queue")  # texts beside numbers: to be read, or to be left out
+
+
 def test_a_model_names_the_encoder_and_labels_lists_tables_and_lines(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     split = pc.split(pc.load_features("tickets.csv", label="queue", text="message"), public="open.csv")
     record = pc.run("pillar", split, epsilon=1.0, seed=None)
@@ -91,6 +114,7 @@ def test_a_model_names_the_encoder_and_labels_lists_tables_and_lines(files: Path
     assert card["input"]["recipe"]["columns"][0]["encoder"] == texts.IDENTITY
     assert '"text-classification"' in read_me
     assert "a list of texts" in read_me
+    assert "or a table with the column `message`, and run\n\n```bash\npython -m pillar_core predict model.zip new.txt" in read_me
     with zipfile.ZipFile("model.zip") as archive:
         archive.extractall(".")
     shutil.copy("open.csv", "new.csv")

@@ -33,7 +33,10 @@ def test_the_card_says_what_was_kept_and_the_rows_come_back() -> None:
     assert card == uploads.list_uploads()[0]
     card_without_time = dataclasses.replace(card, kept_at=0.0, understood="")
     assert card_without_time == uploads.Upload(name, "x-rays.zip", "images", 20, 5, 2, (4, 4, 3), True, ("a note",))
-    assert "one of 2 classes (dark, light) from colour pictures, 4 wide and 4 high. 25 rows, 20% kept" in card.understood
+    assert (
+        "one of 2 classes (dark, light) from colour pictures, 4 wide and 4 high. 25 rows: 20 to learn from, 5 (20%) to test on"
+        in card.understood
+    )
     found = uploads.load(name)
     assert (found.fingerprint, found.name, found.title, found.notes) == (images().fingerprint, "blots", "x-rays.zip", ("a note",))
     table = uploads.card(uploads.keep(numbers()))

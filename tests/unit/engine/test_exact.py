@@ -14,6 +14,7 @@ from pillar_core.methods import METHODS
 from pillar_core.methods.closed_form.pillar_one_shot import class_sums
 from pillar_core.methods.parts.deep import networks
 from pillar_core.rng import Streams, stream
+from pillar_core.runs import assumptions
 from pillar_core.runs import run as runs
 from pillar_core.splits.transform import Transform, unit_rows
 from pillar_core.threads import using
@@ -199,7 +200,7 @@ def test_what_is_not_exact_is_refused_or_no_longer_called_so() -> None:
             exact.integer_rows(rows)
         with pytest.raises(SettingError, match="fewer rows or numbers"):
             exact.class_sums(rows, np.zeros(1, dtype=np.int64), n_classes=2)
-    assert runs.with_fast_part(("a", runs.NOISE_EXACT, "b")) == ("a", runs.NOISE_SYSTEM, runs.LOW_BITS, "b")
+    assert runs.with_fast_part(("a", assumptions.NOISE_EXACT, "b")) == ("a", assumptions.NOISE_SYSTEM, assumptions.LOW_BITS, "b")
 
 
 def test_no_rounding_of_roots_moves_a_sum(monkeypatch) -> None:
@@ -226,10 +227,10 @@ def test_exact_learners_keep_their_contract(name: str, sampled: bool, monkeypatc
 
 def test_a_release_says_which_law_its_noise_has_and_does_not_mix_with_experiments() -> None:
     exactly, fast = (runs.run(name, small_split(), epsilon=2.0, steps=2, seed=None) for name in ("dp_sgd", "dope_sgd"))
-    assert runs.NOISE_EXACT in exactly.guarantee.assumptions
-    assert runs.LOW_BITS not in exactly.guarantee.assumptions
-    assert runs.LOW_BITS in fast.guarantee.assumptions
-    assert runs.NOISE_EXACT not in fast.guarantee.assumptions
+    assert assumptions.NOISE_EXACT in exactly.guarantee.assumptions
+    assert assumptions.LOW_BITS not in exactly.guarantee.assumptions
+    assert assumptions.LOW_BITS in fast.guarantee.assumptions
+    assert assumptions.NOISE_EXACT not in fast.guarantee.assumptions
     case, release = case_for(METHODS["noisy_gd"]), case_for(METHODS["noisy_gd"], is_release=True)
     ledgers = [Ledger(), Ledger()]
     case.method.fit_many([case.settings] * 2, case.view, [case.streams(1), release.streams(0)], ledgers)

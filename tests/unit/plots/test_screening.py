@@ -3,11 +3,15 @@
 import math
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
+import pillar_core as pc
 from pillar_core import plots, screening
 from pillar_core.__main__ import main
+from pillar_core.commands.screen import _verdicts
+from pillar_core.data import uploads
 from pillar_core.studies.screening import answers, benefit
 from pillar_core.studies.screening.answers import Ask
 
@@ -101,5 +105,10 @@ def test_the_command_ranks_by_class_signal_and_releases(own_cache: Path, capsys:
     said = capsys.readouterr()
     assert "class_signal" in said.out
     assert "one noised release of the private rows' class sums" in said.err
+    assert "note: class_signal: mnist is the best choice" in said.err
+    alike = answers.answer(Ask("ranking", "digits", ("drawn_digits", "drawn_noise"), k=4, n_examples=60)).assign(low=0.0, high=1.0)
+    brought = uploads.keep(pc.features(np.eye(6), np.arange(6) % 2), title="mine.csv")
+    assert list(_verdicts(alike.assign(public=["a", brought]))) == ["gsd: a is the best choice; mine.csv may tie with it."]
+    assert list(_verdicts(alike)) == [f"gsd: {alike['public'][0]} is the best choice; {alike['public'][1]} may tie with it."]
     assert main([*asked, "--release"]) == 0
     assert "came from the operating system" in capsys.readouterr().err

@@ -13,7 +13,7 @@ import pytest
 import pillar_core as pc
 from pillar_core.__main__ import main
 from pillar_core.errors import DataError
-from pillar_core.runs import evidence, private_tests, run
+from pillar_core.runs import assumptions, evidence, private_tests
 from pillar_core.runs.models import in_sight, model_bytes
 from pillar_core.runs.private_tests import PrivateTest
 
@@ -58,6 +58,10 @@ def test_each_line_of_the_statement_stands_on_the_page_and_no_number_has_another
     for line in files["statement.txt"].splitlines():
         if line.startswith("It holds if"):
             assert all(assumption in text for assumption in record.guarantee.assumptions)
+        elif line.startswith("- "):
+            told, _, owner = line.removeprefix("- ").removesuffix(")").rpartition(" (")
+            assert owner == assumptions.owner_of(told)
+            assert f"{told}  {owner}" in text
         elif line.startswith("Releases charged"):
             assert all(event in text for event in record.guarantee.events)
             assert ("against all rows of one person" in text) == (kind == "persons") == ("against all rows of one person" in line)
@@ -92,12 +96,12 @@ def test_the_page_needs_no_network_and_runs_nothing_and_names_are_text(record, s
 
 
 def test_assumptions_have_owners_and_nameless_public_rows_are_not_passed_over(record, split, tmp_path):
-    assert evidence.owner_of(run.NOISE_EXACT) == evidence.LIBRARY
-    assert evidence.owner_of(run.LOW_BITS) == evidence.NOBODY
-    assert evidence.owner_of(run.FORM_SEEN.format("decided <a>")) == evidence.DATA
-    assert evidence.owner_of(run.FOREIGN.format("other")) == evidence.MAKERS
-    assert evidence.owner_of(run.SPLIT_GIVEN) == evidence.owner_of("anything else") == evidence.TRAINER
-    assert all(start for starts in evidence._OWNERS.values() for start in (line.partition("{")[0] for line in starts))
+    assert assumptions.owner_of(assumptions.NOISE_EXACT) == assumptions.LIBRARY
+    assert assumptions.owner_of(assumptions.LOW_BITS) == assumptions.NOBODY
+    assert assumptions.owner_of(assumptions.FORM_SEEN.format("decided <a>")) == assumptions.DATA
+    assert assumptions.owner_of(assumptions.FOREIGN.format("other")) == assumptions.MAKERS
+    assert assumptions.owner_of(assumptions.SPLIT_GIVEN) == assumptions.owner_of("anything else") == assumptions.TRAINER
+    assert all(start for starts in assumptions._OWNERS.values() for start in (line.partition("{")[0] for line in starts))
     path = tmp_path / "model.zip"
     path.write_bytes(model_bytes(record, classes=split.features.classes))
     assert "Public rows: the file names none." in evidence.evidence_page(path)

@@ -428,7 +428,10 @@ def test_networks_and_pixels_in_colour_come_as_onnx_and_the_rest_is_said(images,
     for why, package in (("no network of torch", "onnxscript"), ("pip install onnxscript", None)):
         monkeypatch.setitem(sys.modules, "onnxscript", sys.modules.get("onnxscript") if package else None)
         with zipfile.ZipFile(pc.save_model(record, tmp_path / "model.zip", split=split, onnx=True)) as archive:
-            assert why in archive.read("README.md").decode()
+            read_me = archive.read("README.md").decode()
+            assert why in read_me
+            assert "converted to RGB and resized to" in read_me
+            assert "(`scattering`, version" in read_me
             assert "model.onnx" not in archive.namelist()
     with pytest.raises(UnsupportedError, match="models of images"):
         pc.load_model(pc.save_model(record, path, classes=("a", "b"))).save_onnx(tmp_path / "model.onnx")

@@ -14,8 +14,8 @@ import pillar_core as pc
 from pages.frame import odds
 from pillar_core.data import encoding, files, persons, read_images, uploads
 from pillar_core.data.parts import COLOUR_SEEN, COLUMNS_SEEN, SIZE_SEEN
+from pillar_core.runs.assumptions import FORM_PUBLIC, PERSON_APART, PERSON_STATED
 from pillar_core.runs.models import model_bytes
-from pillar_core.runs.run import FORM_PUBLIC, PERSON_APART, PERSON_STATED
 
 TEXTS = ("statement.txt", "README.md", "model.json")
 

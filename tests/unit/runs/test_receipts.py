@@ -11,9 +11,9 @@ from pillar_core import store
 from pillar_core.__main__ import main
 from pillar_core.errors import StoreError
 from pillar_core.runs import private_tests, rankings, receipts
+from pillar_core.runs.assumptions import LOW_BITS, NOISE_EXACT
 from pillar_core.runs.private_tests import PrivateTest
 from pillar_core.runs.rankings import Ranking
-from pillar_core.runs.run import LOW_BITS, NOISE_EXACT
 from pillar_core.store import Store
 
 pytestmark = pytest.mark.usefixtures("own_cache")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import pillar_core as pc
+from pillar_core.runs import assumptions
 from pillar_core.runs.models import in_sight
 
 FIELDS = {"flavor", "epsilon", "delta", "privacy_unit", "neighboring_relation", "deployment_model", "accounting", "unprotected_quantities"}
@@ -22,7 +23,8 @@ def test_every_number_is_the_guarantees(split, relation):
     assert f"ε ≤ {own.epsilon.upper:.4g} at δ = 10⁻⁵" in found.text
     assert ("replaced by any other" in found.text) == (relation == "replace_one")
     assert own.accountant in found.text
-    assert all(assumption in found.text for assumption in own.assumptions)
+    held = found.text.partition("It holds if all of this is true (in brackets, who answers for it):\n")[2].splitlines()
+    assert held[: len(own.assumptions)] == [f"- {line} ({assumptions.owner_of(line)})" for line in own.assumptions]
     assert all(event in found.text for event in own.events)
     assert "Not protected: public, validation and test rows" in found.text
     assert "the time and memory that training took" in found.text
@@ -65,7 +67,11 @@ def noise(record):
 def test_choices_and_large_deltas_are_told_and_no_release_called_so(split):
     record = pc.run("pillar", split, epsilon=2.0, seed=None)
     assert "by rules" in pc.statement(record).text
+    signed = [line for line in pc.statement(record).text.splitlines() if line.startswith("To confirm")]
+    assert "after a look at the private rows, such as test accuracy" in signed[0]
+    assert "Name and date: ____" in signed[0]
     assert "in sight and not paid for" in pc.statement(in_sight(record)).text
+    assert "To confirm" not in pc.statement(in_sight(record)).text
     unpaid = dataclasses.replace(record, guarantee=dataclasses.replace(record.guarantee, covers_choice=False))
     assert "not differentially private" in pc.statement(unpaid).text
     loose = pc.run("pillar", split, epsilon=2.0, delta=0.01, seed=None)

@@ -1,5 +1,7 @@
 """Splits and the preprocessing that public rows decide."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 import pillar_core as pc
 from pillar_core import rng
 from pillar_core.errors import DataError, SettingError
-from pillar_core.splits import public_basis, split_features, view_of
+from pillar_core.splits import public_basis, split_features, unused_labels, view_of
 from pillar_core.types import FeatureSet, PublicUse
 
 
@@ -57,9 +59,18 @@ def test_other_public_sets_keep_labels_only_with_the_same_classes():
 
 def test_duplicates_between_public_and_private_are_refused():
     own = blobs()
-    with pytest.raises(DataError, match="bit by bit, private rows"):
+    with pytest.raises(DataError, match=r"bit by bit, private rows.*allow_overlap=True, --allow-overlap"):
         pc.split(own, public=FeatureSet(own.x_train[:3], own.y_train[:3], None, None, own.classes))
     assert len(pc.split(own, public=own, allow_overlap=True).public_x) == 120
+
+
+def test_labels_of_other_names_are_said_to_be_unused_first():
+    own = blobs()
+    public = FeatureSet(own.x_train + 1, own.y_train % 2, None, None, ("0", "1"))
+    named = dataclasses.replace(own, classes=tuple("abcdefghij"[: own.n_classes]))
+    told = [note for note in pc.split(named, public=public).notes if note.startswith("The public set's labels are not used: ")]
+    assert "its classes are 0, 1, and the private ones a, b" in told[0]
+    assert unused_labels(("b", "a"), ("a", "b")) == ""
 
 
 @pytest.mark.parametrize(("d", "count", "is_refused"), [(4, 2, False), (4, 20, True), (40, 1, True)])
