@@ -10,7 +10,7 @@ from pillar_core.methods import METHODS
 from pillar_core.numerics import number_words, round_up
 from pillar_core.runs import private_tests
 from pillar_core.runs.versions import VERSION
-from pillar_core.types import Guarantee, NeighboringRelation, PublicUse, RunRecord, Values
+from pillar_core.types import Guarantee, NeighboringRelation, Provenance, PublicUse, RunRecord, Values
 
 _RELATIONS = {
     NeighboringRelation.ADD_OR_REMOVE_ONE: "{} added to or removed from the training rows",
@@ -25,6 +25,8 @@ RANKED_IN_SIGHT = (
     "learner, k, ε, public rows or other settings were chosen while a private ranking of public sets or rows was in sight whose noise has "
     "a known seed, and that was not paid for: ε covers this training alone"
 )
+EXPECTED = "Expected before training"
+"""How the line on a prediction begins, for whoever receives the model and may see no test row."""
 COUNTED = ", noise measured against all rows of one person"
 LESS = " Who has k examples is protected less: ε is k times as large, and δ grows."
 
@@ -43,6 +45,12 @@ def spent_event(record: RunRecord) -> DpEvent:
     return of_person(_run_event(record), guarantee.rows_per_person or 1) if guarantee.event is None else guarantee.event
 
 
+def expecting(record: RunRecord, words: str, numbers: Values) -> RunRecord:
+    """The record, its statement naming what public rows or a fitted table, and nothing else, said of it before training."""
+    expected = ({"words": words, "numbers": dict(numbers)}, Provenance.PUBLIC)
+    return dataclasses.replace(record, diagnostics={**record.diagnostics, EXPECTED: expected})
+
+
 def statement(record: RunRecord) -> Statement:
     """The statement of a run: unit, relation, sampler, accountant, ε, δ, μ, public data, tuning, assumptions, and what is not protected.
 
@@ -53,7 +61,7 @@ def statement(record: RunRecord) -> Statement:
     curve = _curve(record, relation) if guarantee.is_private and guarantee.has_releases else None
     summary = None if curve is None else accounting.gaussian_summary(curve)
     public = learner.public_words(record.settings)
-    choice = _choice(guarantee)
+    choice, expected = _choice(guarantee), record.diagnostics.get(EXPECTED, (None,))[0]
     most, unit, tests = guarantee.rows_per_person, guarantee.unit.definition, private_tests.lines(record)
     counted_by = f"{guarantee.accountant}; ε is its upper end" if guarantee.has_releases else "none needed, no private row was read"
     loss = f"ε ≤ {round_up(upper)} at δ = {number_words(guarantee.delta)}" if math.isfinite(upper) else "none: ε is infinite"
@@ -68,6 +76,7 @@ def statement(record: RunRecord) -> Statement:
         f"Public data: {record.facts.n_public:,} examples, used as: {public}. They are not protected.",
         f"Choice of settings: {choice}",
         "It holds if: " + "; ".join(guarantee.assumptions) + ".",
+        *([f"{EXPECTED}: {expected['words']}. No test row was read for it, and it is no measurement."] if expected else []),
         *tests,
         f"Not protected: public{' and validation' if tests else ', validation and test'} rows; that the data set was used at all; "
         "the time and memory that training took; what is true of the population whether or not anybody takes part; and further runs on "
@@ -94,6 +103,7 @@ def statement(record: RunRecord) -> Statement:
         "public_data": str(PublicUse.NONE) if not record.facts.n_public else public,
         "assumptions": list(guarantee.assumptions),
         "implementation": f"PILLAR explorer {VERSION}",
+        **({"expected_accuracy": expected["numbers"]} if expected else {}),
         **private_tests.fields(record),
     }
     return Statement("\n".join(lines), fields)
