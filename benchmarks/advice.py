@@ -25,7 +25,7 @@ from pillar_core.data.partition import stratify
 from pillar_core.errors import PillarError
 from pillar_core.memo import Memo
 from pillar_core.runs.splitting import default_backbone
-from pillar_core.studies.advice import free, simulation
+from pillar_core.studies.advice import prediction, simulation
 from pillar_core.types import PrivacyBudget, PublicFacts
 
 IMAGES = ("mnist", "fashion_mnist", "pneumonia_mnist", "drawn_letters", "drawn_textures")
@@ -145,7 +145,7 @@ def fit(path: Path) -> None:
             weights = _weights(runs, kind, method)
             lines += [f"[{kind}.learners.{method}]", *(f"{term} = {weight:.4f}" for term, weight in weights.items())]
         _report(errors)
-    Path(free.__file__).with_name("fitted.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    Path(prediction.__file__).with_name("fitted.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def check(path: Path) -> None:
@@ -153,14 +153,14 @@ def check(path: Path) -> None:
     every = _read(path)
     for kind in every["kind"].unique():
         runs = every[every["kind"] == kind]
-        weights = {method: free.FITTED[kind]["learners"][method] for method in LEARNERS[kind]}
+        weights = {method: prediction.FITTED[kind]["learners"][method] for method in LEARNERS[kind]}
         _report(_errors(runs, kind, weights))
 
 
 def _read(path):
     runs = pd.DataFrame([json.loads(line) for line in path.read_text().splitlines()])
     runs = runs[(runs["kind"] != "labelled") | runs["plays"].map(bool)]
-    return runs.assign(few=runs["kind"].isin(["labelled", "unlabelled"]) & (runs["m"] < free.FEW_A_CLASS * runs["C"]))
+    return runs.assign(few=runs["kind"].isin(["labelled", "unlabelled"]) & (runs["m"] < prediction.FEW_A_CLASS * runs["C"]))
 
 
 def _left_out(runs, kind):
@@ -218,9 +218,9 @@ def _chosen(kind, predicted, run):
     if kind == "foreign":
         return ("dp_sgd", "pillar_kalman")
     if kind != "labelled":
-        return ("dp_raft" if kind == "none" else "pillar" if run["m"] < free.FEW_PUBLIC else "pillar_kalman",)
+        return ("dp_raft" if kind == "none" else "pillar" if run["m"] < prediction.FEW_PUBLIC else "pillar_kalman",)
     best = max(predicted, key=predicted.get)
-    is_clear = predicted[best] > predicted["adamix"] + free.MARGIN and not run["few"]
+    is_clear = predicted[best] > predicted["adamix"] + prediction.MARGIN and not run["few"]
     return (best if is_clear else "adamix",)
 
 

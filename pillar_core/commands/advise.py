@@ -3,12 +3,13 @@
 import argparse
 import json
 
+from pillar_core.arrays import Json
 from pillar_core.commands import export
 from pillar_core.commands import options as shared
 from pillar_core.commands.options import Commands, features_of, is_table_file
 from pillar_core.runs.models import guarantee_card
-from pillar_core.studies.advice import Advice, advise, choose
-from pillar_core.studies.advice.free import IN_WORDS
+from pillar_core.studies.advice import Advice, Prediction, advise, choose
+from pillar_core.studies.advice.prediction import IN_WORDS
 
 
 def add_to(commands: Commands) -> None:
@@ -45,10 +46,16 @@ def _advise(options: argparse.Namespace) -> int:
     candidates = {name: name if is_table_file(name) else features_of(name, options.backbone, {}) for name in options.candidates}
     request = {name: getattr(options, name) for name in ("epsilon", "delta", "relation", "alike", "target_accuracy", "seed")}
     advice = advise(split, candidates=candidates or None, **request)
-    names = ("method", "settings", "expected_accuracy", "predicted", "metric", "held", "public", "epsilon", "sentence", "reasons", "price")
-    plain = {name: getattr(advice, name) for name in names}
+    names = ("method", "settings", "public", "epsilon", "sentence", "reasons", "price")
+    plain = {name: getattr(advice, name) for name in names} | _expected(advice.expected)
     print(json.dumps(plain, indent=2, ensure_ascii=False) if options.json else _words(advice))
     return 0
+
+
+def _expected(expected: Prediction) -> dict[str, Json]:
+    low_high, is_useful = list(expected.accuracy), expected.is_useful
+    numbers: dict[str, Json] = {"expected_accuracy": low_high, "predicted": expected.middle, "is_useful": is_useful}
+    return numbers | {"metric": expected.metric, "held": list(expected.held)}
 
 
 def _words(advice: Advice) -> str:
@@ -68,16 +75,13 @@ def _choose(options: argparse.Namespace) -> int:
     export.begin(options, split, "A choice and a training", lambda: options.epsilon)
     choice = choose(split, candidates, **request, seed=None if options.release else options.seed)
     if options.json:
-        names = ("public", "method", "settings", "expected_accuracy", "metric", "predicted", "held", "reasons", "sentence")
-        plain = {name: getattr(choice, name) for name in names} | {
-            "backbone": choice.split.features.backbone,
-            "accuracy": choice.record.accuracy,
-        }
+        plain = {name: getattr(choice, name) for name in ("public", "method", "settings", "reasons", "sentence")}
+        plain |= _expected(choice.expected) | {"backbone": choice.split.features.backbone, "accuracy": choice.record.accuracy}
         print(json.dumps(plain | {"guarantee": guarantee_card(choice.guarantee)}, indent=2, ensure_ascii=False))
     else:
         print("\n".join([choice.sentence, *(f"why  {line}" for line in choice.reasons)]))
-        if choice.metric in choice.record.metrics:
-            reached = f"{100 * choice.record.metrics[choice.metric]:.2f} %"
-            print(f"{choice.metric.replace('_', ' ')}  {reached} (non-private release of the test rows)")
+        if choice.expected.metric in choice.record.metrics:
+            reached = f"{100 * choice.record.metrics[choice.expected.metric]:.2f} %"
+            print(f"{choice.expected.metric.replace('_', ' ')}  {reached} (non-private release of the test rows)")
     export.finish(options, choice.record, choice.split)
     return 0

@@ -63,10 +63,10 @@ def _text(row: Any) -> str:
     return f"{100 * row.mean:.1f} %{spread}, n = {row.seeds:g}" if math.isfinite(row.mean) else ""
 
 
-def expected(table: pd.DataFrame, *, title: str, chosen: str, caption: str, mode: Mode = "light") -> go.Figure:
+def expected(table: pd.DataFrame, *, title: str, chosen: str, caption: str, level: float | None = None, mode: Mode = "light") -> go.Figure:
     """Expected accuracy (percent) by name, from above in the table's order; the chosen one stands out.
 
-    table: columns name, mean, the prediction, low and high, in [0, 1].
+    table: columns name, mean, the prediction, low and high, in [0, 1]. level: what a dotted line marks.
     """
     colours = [marks.MARKED[mode] if name == chosen else INK[mode].accent for name in table["name"]]
     figure = go.Figure()
@@ -74,6 +74,8 @@ def expected(table: pd.DataFrame, *, title: str, chosen: str, caption: str, mode
     looks |= {"error_x": marks.reach(table, INK[mode].muted, thickness=1.6, width=5), "cliponaxis": False}
     marks.dots(figure, 100 * table["mean"], table["name"], colours, size=12, hover="%{y}: %{x:.1f} %", **looks)
     marks.names_axis(figure, list(table["name"]))
+    if level is not None:
+        figure.add_vline(x=100 * level, line={"color": INK[mode].muted, "dash": "dot", "width": 1.4}, layer="below")
     ends = zip(table["name"], table["low"], table["high"], strict=True)
     words = "; ".join(f"{name} {100 * low:.0f} to {100 * high:.0f} percent" for name, low, high in ends)
     return finish_by_name(figure, "expected", mode=mode, height=190 + 46 * len(table), title=title, caption=caption, summary=words)

@@ -67,7 +67,7 @@ def evidence_page(source: Any, *, attacks: Sequence[str] = (), spent: str = "") 
     choice, data = take("Choice of settings", "To confirm"), take("Public data") + "".join(map(_paragraph, licences))
     tests = take("Tested privately", "Private tests of other models on these test rows", "Training and tests together")
     tests += take("Training and tests protect different units, so no one ε covers both.", private_tests.SHOWN)
-    noise = take("What that means")
+    expected, noise = take(statement.EXPECTED), take("What that means")
     loss = take("Privacy loss") + _paragraph(_odds(guarantee) + " What follows uses the noise of this model, too." * bool(noise)) + noise
     unprotected, about = take("Not protected"), take("Model")
     made = (
@@ -81,7 +81,7 @@ def evidence_page(source: Any, *, attacks: Sequence[str] = (), spent: str = "") 
         ("What the guarantee rests on", "Threat Models", assumptions),
         ("How settings were chosen, and what that cost", MIXING, choice),
         ("All trainings on these rows", MIXING, _paragraph(spent or UNKNOWN) + unprotected),
-        ("How good the model is", "Utility and Accuracy", tests or _paragraph(UNTESTED + BEFORE * ("private test" in spent))),
+        ("How good the model is", "Utility and Accuracy", expected + (tests or _paragraph(UNTESTED + BEFORE * ("private test" in spent)))),
         (
             "Attacks and audits",
             "Mechanism Implementation Challenges",

@@ -11,7 +11,7 @@ from pillar_core.numerics import number_words, round_up
 from pillar_core.runs import private_tests
 from pillar_core.runs.assumptions import in_lines
 from pillar_core.runs.versions import VERSION
-from pillar_core.types import Guarantee, NeighboringRelation, PublicUse, RunRecord, Values
+from pillar_core.types import Guarantee, NeighboringRelation, Provenance, PublicUse, RunRecord, Values
 
 _RELATIONS = {
     NeighboringRelation.ADD_OR_REMOVE_ONE: "{} added to or removed from the training rows",
@@ -30,6 +30,8 @@ TO_CONFIRM = (
     "To confirm: whoever trained the model signs here that nobody chose learner, k, ε, public rows or other settings after a look at the "
     "private rows, such as test accuracy, a figure of them or a ranking without noise. Name and date: ____________"
 )
+EXPECTED = "Expected before training"
+"""How the line on a prediction begins, for whoever receives the model and may see no test row."""
 COUNTED = ", noise measured against all rows of one person"
 LESS = " Who has k examples is protected less: ε is k times as large, and δ grows."
 
@@ -48,6 +50,12 @@ def spent_event(record: RunRecord) -> DpEvent:
     return of_person(_run_event(record), guarantee.rows_per_person or 1) if guarantee.event is None else guarantee.event
 
 
+def expecting(record: RunRecord, words: str, numbers: Values) -> RunRecord:
+    """The record, its statement naming what public rows or a fitted table, and nothing else, said of it before training."""
+    expected = ({"words": words, "numbers": dict(numbers)}, Provenance.PUBLIC)
+    return dataclasses.replace(record, diagnostics={**record.diagnostics, EXPECTED: expected})
+
+
 def statement(record: RunRecord) -> Statement:
     """The statement of a run: unit, relation, sampler, accountant, ε, δ, μ, public data, tuning, assumptions, and what is not protected.
 
@@ -58,7 +66,7 @@ def statement(record: RunRecord) -> Statement:
     curve = _curve(record, relation) if guarantee.is_private and guarantee.has_releases else None
     summary = None if curve is None else accounting.gaussian_summary(curve)
     public = learner.public_words(record.settings)
-    choice = _choice(guarantee)
+    choice, expected = _choice(guarantee), record.diagnostics.get(EXPECTED, (None,))[0]
     most, unit, tests = guarantee.rows_per_person, guarantee.unit.definition, private_tests.lines(record)
     counted_by = f"{guarantee.accountant}; ε is its upper end" if guarantee.has_releases else "none needed, no private row was read"
     loss = f"ε ≤ {round_up(upper)} at δ = {number_words(guarantee.delta)}" if math.isfinite(upper) else "none: ε is infinite"
@@ -74,6 +82,7 @@ def statement(record: RunRecord) -> Statement:
         f"Choice of settings: {choice}",
         *([TO_CONFIRM] if guarantee.covers_choice and not guarantee.chosen_in_sight else []),
         *in_lines(guarantee.assumptions),
+        *([f"{EXPECTED}: {expected['words']}. No test row was read for it, and it is no measurement."] if expected else []),
         *tests,
         f"Not protected: public{' and validation' if tests else ', validation and test'} rows; that the data set was used at all; "
         "the time and memory that training took; what is true of the population whether or not anybody takes part; and further runs on "
@@ -100,6 +109,7 @@ def statement(record: RunRecord) -> Statement:
         "public_data": str(PublicUse.NONE) if not record.facts.n_public else public,
         "assumptions": list(guarantee.assumptions),
         "implementation": f"PILLAR explorer {VERSION}",
+        **({"expected_accuracy": expected["numbers"]} if expected else {}),
         **private_tests.fields(record),
     }
     return Statement("\n".join(lines), fields)

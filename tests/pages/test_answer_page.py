@@ -25,7 +25,7 @@ from pillar_core.data import uploads
 from pillar_core.runs import private_tests, receipts
 from pillar_core.runs.private_tests import SHOWN
 from pillar_core.runs.statement import IN_SIGHT, RANKED_IN_SIGHT
-from pillar_core.studies.advice import free
+from pillar_core.studies.advice import free, prediction
 from pillar_core.types import Persons
 
 
@@ -33,7 +33,7 @@ def test_the_page_says_what_to_do_and_reads_no_test_row_unasked(start):
     app = start("answer", data="breast_cancer", epsilon="1")
     assert not app.error
     said = words(app)
-    assert "expect" in said
+    assert "Expect" in said
     assert "at ε = 1." in said
     assert "% balanced accuracy (guessing: 50 %) at" in said
     assert "Nothing was read so far." in said
@@ -44,7 +44,7 @@ def test_looking_at_test_rows_compares_them_with_the_prediction_and_says_what_tw
     app = start("answer", data="breast_cancer", epsilon="1")
     app.toggle(key="local-widget.answer-look").set_value(True).run()
     assert app.button(key="answer-measure-run")
-    learners = list(free.FITTED["labelled"]["learners"])
+    learners = list(prediction.FITTED["labelled"]["learners"])
     pc.sweep({"dataset": "breast_cancer", "public_fraction": 0.1, "method": learners, "epsilon": 1.0, "seed": [0, 1, 2]})
     app.run()
     verdicts = [item.value for item in (*app.success, *app.warning)]
@@ -63,14 +63,14 @@ def test_looking_at_test_rows_compares_them_with_the_prediction_and_says_what_tw
 def test_the_diagnostic_tries_the_best_learner_with_each_other_candidate():
     said = [("own", "adamix", 0.7), ("none", "dp_raft", 0.6), ("mnist", "pillar", 0.5), ("none", "dp_sgd", 0.4), ("mnist", "dp_sgd", 0.3)]
     predictions = tuple(free.Prediction(public, method, (0.0, 1.0), middle, "accuracy") for public, method, middle in said)
-    advice = free.Advice("dp_raft", {}, (0.0, 1.0), None, 1.0, "", (), predictions=predictions)
+    advice = free.Advice(predictions[1], None, 1.0, "", (), predictions=predictions)
     choices = views._choices(Settings(method="dp_raft", public="none"), advice, ["mnist", PART])
     tried = [(choice.method, choice.public) for choice in choices.values()]
     assert tried == [("dp_raft", "none"), ("dp_sgd", "none"), ("pillar", "mnist"), ("adamix", PART)]
 
 
 def test_a_choice_of_no_public_rows_is_the_sidebars_too(start):
-    answer = free.Advice("dp_raft", {}, (0.5, 0.9), free.NONE, 1.0, "", ())
+    answer = free.Advice(free.Prediction(free.NONE, "dp_raft", (0.5, 0.9), 0.7, "accuracy"), free.NONE, 1.0, "", ())
     assert question.following(Settings(public=PART), answer, [PART]).public == free.NONE == codec.NONE
     app = start("explore", data="breast_cancer", public=free.NONE, method="dp_raft", epsilon="1")
     assert not app.error
@@ -174,7 +174,7 @@ def test_a_candidate_that_holds_private_rows_is_named(start):
 def test_a_wanted_accuracy_says_the_budget_that_it_takes(start):
     app = start("answer", data="breast_cancer", epsilon="8", target="90", controls="answer-given:accuracy")
     said = words(app)
-    assert re.search(r"90 % balanced accuracy should take ε = (0\.\d+|1)\. Use", said), said
+    assert re.search(r"90 % balanced accuracy should take ε = (0\.\d+|1)\. (You may|Use)", said), said
     assert "is the smallest that should reach 90%" in said
     app.number_input[0].set_value(100).run()
     assert "100 % balanced accuracy is out of reach." in words(app)
@@ -188,13 +188,70 @@ def test_a_set_from_elsewhere_is_named_once_it_is_stated_to_be_alike_and_the_sid
     app = start("answer", data=private, epsilon="1")
     assert "Let your rows choose the public set" in words(app)
     assert "### Use" not in words(app)
+    assert "No useful prediction, because" in words(app)
     assert linked(app)["public"] in (near, far)
     app.multiselect(key="local-widget.answer-alike").set_value([near]).run()
     assert not app.error
-    assert "Use *set 0* as public data" in words(app)
+    assert "se *set 0* as public data" in words(app)
     assert linked(app)["public"] == near
     uploads.keep(pc.data.features(rows[200:] + 1, labels[200:]), title="public part of mine")
-    assert "Use *public part of mine* as public data" in words(start("answer", data=private, epsilon="1"))
+    assert "se *public part of mine* as public data" in words(start("answer", data=private, epsilon="1"))
+
+
+def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The table, caption and line of each figure of expected accuracy, by its title, as drawn last."""
+    figures, draw = dict[str, Any](), views.plots.expected
+
+    def spy(table, *, title, **named):
+        figures[title] = (table, named)
+        return draw(table, title=title, **named)
+
+    monkeypatch.setattr(views.plots, "expected", spy)
+    return figures
+
+
+def headline(app) -> str:
+    (said,) = [item.value for item in app.markdown if item.value.startswith("### ")]
+    return said
+
+
+def test_the_figures_first_row_is_what_the_headline_says_and_what_you_state_moves_no_number(start, monkeypatch):
+    """A set that was stated to be alike fell from 82 to 80, and "no public rows" rose from 75 to 77, under one caption."""
+    figures, rows = drawn(monkeypatch), np.random.default_rng(0).standard_normal((600, 6)).astype(np.float32)
+    labels = (rows[:, 0] + 0.8 * rows[:, 1] * rows[:, 2] > 0).astype(int)
+    private = uploads.keep(pc.features(rows[:200], labels[:200], rows[:40] + 1, labels[:40]), title="mine")
+    parts = {f"set {shift}": slice(200 + 150 * place, 350 + 150 * place) for place, shift in enumerate((0, 1))}
+    sets = {name: uploads.keep(pc.features(rows[part] + int(name[-1]), labels[part]), title=name) for name, part in parts.items()}
+    app = start("answer", data=private, epsilon="1")
+    numbers = []
+    for stated in ([], ["set 0"], ["set 1"], list(sets)):
+        app.multiselect(key="local-widget.answer-alike").set_value([sets[name] for name in stated]).run()
+        assert not app.error
+        by_learner, by_set = figures["By learner"][0], figures["By public set"][0]
+        first, line, said = by_learner.iloc[0], figures["By learner"][1]["level"], headline(app)
+        assert f"{100 * first['mean']:.0f} (" in said
+        assert first["name"] in said
+        assert (by_set.iloc[0]["name"] in said) == bool(stated)
+        assert by_set.iloc[0]["mean"] == first["mean"]
+        assert line is None or first["mean"] > line or by_learner["mean"].max() <= line
+        numbers.append(by_set.set_index("name").sort_index())
+    assert all(each.equals(numbers[0]) for each in numbers[1:])
+
+
+def test_where_public_rows_alone_reach_more_no_epsilon_is_spent(start, monkeypatch):
+    predict = free.predict
+
+    def overstated(name, method, *rest):
+        guess = predict(name, method, *rest)
+        return dataclasses.replace(guess, middle=0.99 if method == "only_public" else 0.9 * guess.middle)
+
+    monkeypatch.setattr(free, "predict", overstated)
+    app = start("answer", data="breast_cancer", epsilon="2.5")
+    assert headline(app).startswith("### You need no private row:")
+    assert "no private row is read by" in words(app)
+    app.button(key="answer-train").click().run()
+    (said,) = [item.value for item in app.info if "spent" in item.value]
+    assert "Only public spent ε = 0," in said
 
 
 def test_a_paid_choice_is_said_in_one_sentence_and_the_sidebar_follows(start):
@@ -208,7 +265,7 @@ def test_a_paid_choice_is_said_in_one_sentence_and_the_sidebar_follows(start):
     app.button(key="answer-paid").click().run()
     (said,) = [item.value for item in app.markdown if item.value.startswith("### ")]
     assert re.match(
-        r"### Your rows chose (\*set [03]\* as public data|no public rows) and .*: expect .* % balanced accuracy.*; ε ≤ 3", said
+        r"### Your rows chose (\*set [03]\* as public data|no public rows) and .*: (expect|no useful) .* % balanced accuracy.*; ε ≤ 3", said
     )
     again = start("answer", data=private, epsilon="1")
     assert "Your rows chose" in words(again)
@@ -267,6 +324,8 @@ def test_a_training_is_charged_with_a_receipt_and_a_further_one_asks_first(start
     app = start("answer", data="breast_cancer", epsilon="1")
     assert "model-file" not in handed
     app.button(key="answer-train").click().run()
+    with zipfile.ZipFile(io.BytesIO(handed["model-file"]())) as archive:
+        assert f"Expected before training: {re.search(r'Expect (.*?) at ε', words(app))[1]}" in archive.read("statement.txt").decode()
     (said,) = [item.value for item in app.info if "spent" in item.value]
     assert "spent ε = 1, δ = 10⁻⁵ on 410 rows of" in said
     assert "Sum for these rows so far: ε = 1, δ = 10⁻⁵ in 1 training, for one row added or removed." in said

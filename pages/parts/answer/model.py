@@ -27,7 +27,8 @@ from pillar_core.runs.private_tests import PrivateTest
 from pillar_core.runs.receipts import training_on
 from pillar_core.runs.run import run_spec
 from pillar_core.runs.statement import IN_SIGHT
-from pillar_core.studies.advice import Advice, free
+from pillar_core.studies.advice import Advice
+from pillar_core.studies.advice.prediction import NONE
 from pillar_core.studies.private_test import METRICS, roc
 from pillar_core.types import Provenance, RunRecord, SemiPrivateSplit
 
@@ -36,10 +37,16 @@ LOOK = "answer-look"
 
 def offer_free(settings: Settings, advice: Advice) -> None:
     """The advised learner, trained in one click."""
-    learner = pc.METHODS[advice.method].title
-    st.markdown(f"The advice cost nothing: the whole {plots.epsilon_label(settings.epsilon)} goes into training {learner}.")
+    learner = pc.METHODS[advice.method]
+    epsilon = settings.epsilon if learner.is_private else 0.0
+    spends = f"the whole {plots.epsilon_label(epsilon)} goes into training" if epsilon else "and no private row is read by"
+    st.markdown(f"The advice cost nothing{':' * bool(epsilon)} {spends} {learner.title}.")
     spec, split = dataclasses.replace(core.spec(settings), seed=None), core.split(settings)
-    _offer(lambda: (run_spec(spec, split), split, {}), settings, split, learner, key="answer-train", label="Train")
+
+    def train() -> tuple[RunRecord, SemiPrivateSplit, Mapping[str, Json]]:
+        return advice.expected.state(run_spec(spec, split)), split, {}
+
+    _offer(train, settings, split, learner.title, key="answer-train", label="Train", epsilon=epsilon)
 
 
 def offer_paid(settings: Settings, names: list[str]) -> None:
@@ -60,21 +67,24 @@ def offer_paid(settings: Settings, names: list[str]) -> None:
     def train() -> tuple[RunRecord, SemiPrivateSplit, Mapping[str, Json]]:
         choice = pc.choose(split, candidates, **request, seed=None)
         changes = {"method": choice.method, "k": RULE} | ({"backbone": choice.backbone} if choice.backbone else {})
-        changes["public"] = free.NONE if choice.public == free.NONE else named.get(choice.public, PART)
-        public = "no public rows" if choice.public == free.NONE else f"*{plain.text(question.title(choice.public))}* as public data"
+        changes["public"] = NONE if choice.public == NONE else named.get(choice.public, PART)
+        public = "no public rows" if choice.public == NONE else f"*{plain.text(question.title(choice.public))}* as public data"
         backbone = choice.backbone or choice.split.features.backbone
         through = f", {plain.text(pc.BACKBONES[backbone].title)}" if pc.BACKBONES[backbone or "identity"].takes == "images" else ""
-        expected = free.range_words(choice.predicted, choice.expected_accuracy, choice.metric, split.features.n_classes)
         spent = f"ε ≤ {round_up(choice.guarantee.epsilon.upper)} was spent on choice and training together"
-        words = f"Your rows chose {public}{through} and {pc.METHODS[choice.method].title}: expect {expected}; {spent}."
-        promise = [*choice.expected_accuracy, choice.metric]
+        words = f"Your rows chose {public}{through} and {pc.METHODS[choice.method].title}: {choice.expected.words}; {spent}."
+        promise = [*choice.expected_accuracy, choice.expected.metric]
         return choice.record, choice.split, {"words": words, "settings": changes, "reasons": list(choice.reasons), "expected": promise}
 
-    _offer(train, settings, split, "A choice and a training", key="answer-paid", label="Choose within ε and train")
+    _offer(
+        train, settings, split, "A choice and a training", key="answer-paid", label="Choose within ε and train", epsilon=settings.epsilon
+    )
 
 
-def _offer(train: receipts.Train, settings: Settings, split: SemiPrivateSplit, learner: str, *, key: str, label: str) -> None:
-    """The button of a training, what is to be known before it, and its receipt."""
+def _offer(
+    train: receipts.Train, settings: Settings, split: SemiPrivateSplit, learner: str, *, key: str, label: str, epsilon: float
+) -> None:
+    """The button of a training that spends ε, what is to be known before it, and its receipt."""
     if mode.binds():
         st.caption(f"Models cannot be taken away from a public server. {mode.ADVICE}")
         return
@@ -102,7 +112,7 @@ def _offer(train: receipts.Train, settings: Settings, split: SemiPrivateSplit, l
         "Noise from the operating system, recorded nowhere. One zip: weights, how raw rows become numbers, a statement to sign, "
         "a model card, and code that uses it with numpy alone."
     )
-    training = training_on(split, learner, (settings.epsilon, settings.delta, settings.relation), data=uploads.title_of(settings.data))
+    training = training_on(split, learner, (epsilon, settings.delta, settings.relation), data=uploads.title_of(settings.data))
     receipts.offer(settings, training, prepare, key=key, label=label, hint=hint)
 
 

@@ -16,7 +16,8 @@ from pillar_core.backbones import is_ready
 from pillar_core.data import uploads, visitors
 from pillar_core.errors import DataError, PillarError
 from pillar_core.fingerprint import fingerprint
-from pillar_core.studies.advice import Advice, free
+from pillar_core.studies.advice import Advice
+from pillar_core.studies.advice.prediction import OWN
 from pillar_core.types import Dataset
 
 _NUMBER = re.compile(r" \(\d+\)$")
@@ -53,7 +54,7 @@ def stated_similar(settings: Settings, names: list[str]) -> list[str]:
 
 def title(name: str) -> str:
     """What people call a public set, by its name on pages or in an advice."""
-    return PUBLIC_TITLES.get(PART if name == free.OWN else name) or uploads.title_of(name)
+    return PUBLIC_TITLES.get(PART if name == OWN else name) or uploads.title_of(name)
 
 
 def target(settings: Settings) -> float | None:
@@ -128,7 +129,7 @@ def _public_setting(answer: Advice, settings: Settings, names: list[str]) -> str
     """The sidebar's public set beside an advice: what it names; where it names none, what is weighed."""
     if answer.public in (NONE, *names):
         return str(answer.public)
-    return PART if answer.public == free.OWN else settings.public if settings.public in names else names[0]
+    return PART if answer.public == OWN else settings.public if settings.public in names else names[0]
 
 
 def _advice_key(settings: Settings, names: list[str], similar: list[str], target: float | None) -> str:
@@ -138,10 +139,10 @@ def _advice_key(settings: Settings, names: list[str], similar: list[str], target
 
 @memory.cache(max_entries=32, show_spinner="Weighing learners on public rows …", by=_advice_key)
 def _advice(settings: Settings, names: list[str], similar: list[str], target: float | None) -> Advice:
-    try:
-        base = core.split(dataclasses.replace(settings, public=names[0]))
+    try:  # in any order of the sets as many private rows: what a part leaves, where a part is among them
+        base = core.split(dataclasses.replace(settings, public=PART if PART in names else names[0]))
     except DataError as error:
         raise DataError(*(f"{title(names[0])}: {problem}" for problem in error.problems)) from error
-    sides = {free.OWN if name == PART else name: core.candidate(name, settings) for name in names}
+    sides = {OWN if name == PART else name: core.candidate(name, settings) for name in names}
     budget = {name: getattr(settings, name) for name in ("epsilon", "delta", "relation", "seed")}
     return pc.advise(base, candidates=sides, alike=similar, target_accuracy=target, **budget)

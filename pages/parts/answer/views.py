@@ -13,7 +13,8 @@ from pages.frame.settings import PART, RULE, Settings
 from pages.parts.answer import model, question
 from pages.parts.explore import panels
 from pillar_core import metrics, plots
-from pillar_core.studies.advice import Advice, free
+from pillar_core.studies.advice import Advice, Prediction, free
+from pillar_core.studies.advice.prediction import IN_WORDS, NONE, OWN, held_words
 from pillar_core.studies.compare import learners as compare
 from pillar_core.types import Provenance
 
@@ -31,18 +32,15 @@ def sentence(settings: Settings, advice: Advice, target: float | None) -> None:
             st.markdown(f"### {choice['words']}")
             st.markdown("\n".join(f"- {plain.text(reason)}" for reason in choice["reasons"]))
         badges.show(Provenance.PUBLIC)
-        learner, metric = pc.METHODS[advice.method].title, free.IN_WORDS[advice.metric]
         start = "" if choice is None else "Free advice: "
         if target is not None:
-            is_near = advice.predicted >= target
-            start += f"{100 * target:.0f} %{metric} " + (f"should take ε = {advice.epsilon:g}. " if is_near else "is out of reach. ")
-        use = f"Use *{plain.text(question.title(advice.public or free.NONE))}* as public data, {learner}"
-        if advice.public is None:
-            use = f"{'Let your rows choose the public set, under *Paid*. ' if choice is None else ''}Without public rows, {learner}"
-        elif advice.public == free.NONE:
-            use = f"Use no public rows, {learner}"
-        expected = free.range_words(advice.predicted, advice.expected_accuracy, advice.metric, core.features(settings).n_classes)
-        st.markdown(f"{'### ' if choice is None else ''}{start}{use}; expect {expected} at {plots.epsilon_label(advice.epsilon)}.")
+            cost = f"take {plots.epsilon_label(advice.epsilon)}" if pc.METHODS[advice.method].is_private else "take no private row"
+            verb = f"{'should' if advice.expected.is_useful else 'may'} {cost}" if advice.predicted >= target else "is out of reach"
+            start += f"{100 * target:.0f} %{IN_WORDS[advice.metric]} {verb}. "
+        if advice.public is None and choice is None:
+            start += free.ASK
+        said = free.headline(advice, f"*{plain.text(question.title(advice.public or NONE))}*")
+        st.markdown(f"{'### ' if choice is None else ''}{start}{said}")
         if choice is None:
             st.markdown("\n".join(f"- {plain.text(_with_titles(reason, advice))}" for reason in advice.reasons))
         navigation.link("explore", "See it in Explore, curves and all", changes=choice["settings"] if choice else _in_explore(advice))
@@ -50,25 +48,29 @@ def sentence(settings: Settings, advice: Advice, target: float | None) -> None:
 
 def figures_of(advice: Advice, settings: Settings, names: list[str], similar: list[str]) -> None:
     """By learner, by public set, by budget."""
-    public, measure = advice.public or free.NONE, _MEASURES[advice.metric]
+    public, measure = advice.expected.public, _MEASURES[advice.metric]
     learners = [(pc.METHODS[each.method].title, each.middle, *each.accuracy) for each in advice.predictions if each.public == public]
-    best = {prediction.public: prediction for prediction in reversed(advice.predictions)}
-    best |= {public: next(each for each in advice.predictions if (each.public, each.method) == (public, advice.method))}
-    sets = [(question.title(name), each.middle, *each.accuracy) for name, each in best.items()]
+    sets = [(question.title(each.public), each.middle, *each.accuracy) for each in _first_of_sets(advice).values()]
     epsilons = sorted({*BUDGETS, advice.epsilon})
     best_at = zip(epsilons, question.best_by_budget(settings, names, similar, epsilons), strict=True)
     budgets = [(plots.epsilon_label(epsilon), each.predicted, *each.expected_accuracy) for epsilon, each in best_at]
-    held = f"with this public set. For the learner named, {free.held_words(advice.held)}"
-    unsure = "of the best learner with each, if the set's rows are like yours, which cannot be told without spending some ε"
-    drawings = (
-        ("learners", "By learner", learners, pc.METHODS[advice.method].title, f"{measure}, {held}."),
-        ("public", "By public set", sets, question.title(public), f"{measure} {unsure}."),
-        ("budgets", "By budget", budgets, plots.epsilon_label(advice.epsilon), f"{measure} of the best learner up to each ε."),
+    held = f"{measure} with this public set, first the learner named: {held_words(advice.expected.held)}."
+    level = free.level(advice)
+    rule = "AdaMix did best on other data sets: another is named only beyond the dotted line"
+    held = f"{held} {rule if level else 'It did best on other data sets; these predictions choose none'}."
+    unsure = (
+        "of the learner to name with each, if its rows are like yours: what you state of a set moves no number. No public rows come first "
+        "where no set is stated to be like yours, or where their whole range lies above it"
     )
-    for column, (name, title, rows, chosen, caption) in zip(st.columns(3), drawings, strict=True):
+    drawings = (
+        ("learners", "By learner", learners, pc.METHODS[advice.method].title, held, level),
+        ("public", "By public set", sets, question.title(public), f"{measure} {unsure}.", None),
+        ("budgets", "By budget", budgets, plots.epsilon_label(advice.epsilon), f"{measure} of the best advice up to each ε.", None),
+    )
+    for column, (name, title, rows, chosen, caption, line) in zip(st.columns(3), drawings, strict=True):
         table = pd.DataFrame(rows, columns=["name", "mean", "low", "high"])
         with column:
-            figure = plots.expected(table, title=title, chosen=chosen, caption=caption, mode=theme.mode())
+            figure = plots.expected(table, title=title, chosen=chosen, caption=caption, level=line, mode=theme.mode())
             show_figure(figure, table, FigureInfo(f"answer_{name}", settings, [badges.PUBLIC], sets=names))
 
 
@@ -110,11 +112,11 @@ def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
 
 def _choices(settings: Settings, advice: Advice, names: list[str]) -> dict[str, Settings]:
     """The settings of the advice, first, of the other learners with its public set, and of the best with each other candidate."""
-    public = advice.public or free.NONE
+    public = advice.expected.public
     pairs = [(advice.method, settings.public)]
     pairs += [(prediction.method, settings.public) for prediction in advice.predictions if prediction.public == public]
-    best = {prediction.public: prediction for prediction in reversed(advice.predictions)}
-    others = [(best.get(free.OWN if name == PART else name), name) for name in names]
+    best = _first_of_sets(advice)
+    others = [(best.get(OWN if name == PART else name), name) for name in names]
     pairs += [(prediction.method, name) for prediction, name in others if prediction is not None and prediction.public != public]
     return {f"{method} {name}": dataclasses.replace(settings, method=method, public=name) for method, name in dict.fromkeys(pairs)}
 
@@ -147,8 +149,16 @@ def _in_explore(advice: Advice) -> dict[str, Any]:
     return {"method": advice.method, "k": RULE, "epsilon": advice.epsilon}
 
 
+def _first_of_sets(advice: Advice) -> dict[str, Prediction]:
+    """The learner to name with each public set, by set, in the order of the rule."""
+    first = dict[str, Prediction]()
+    for each in advice.predictions:
+        first.setdefault(each.public, each)
+    return first
+
+
 def _with_titles(reason: str, advice: Advice) -> str:
     """A reason with the titles of sets in the place of their names, its first letter a capital."""
-    for name in {prediction.public for prediction in advice.predictions} - {free.OWN, free.NONE}:
+    for name in {prediction.public for prediction in advice.predictions} - {OWN, NONE}:
         reason = reason.replace(name, question.title(name))
     return reason[:1].upper() + reason[1:]

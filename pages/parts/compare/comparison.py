@@ -19,7 +19,7 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.plots.theme import Figure
 from pillar_core.runs import starter, sweep
 from pillar_core.studies import papers
-from pillar_core.studies.advice import Advice, free
+from pillar_core.studies.advice import Advice
 from pillar_core.studies.compare import learners as compare
 from pillar_core.studies.compare import views as compare_views
 from pillar_core.studies.compare.views import COMPARE_VIEWS, CompareView, Setup
@@ -113,9 +113,8 @@ def _show_advice(settings: Settings, runs: pd.DataFrame) -> None:
         source = "From public facts and public rows alone, as on Answer: asking costs no privacy."
         if verdict.words:
             badges.show(badges.NON_PRIVATE)
-            expected = free.range_words(first.predicted, first.expected_accuracy, first.metric, core.features(settings).n_classes)
             mean = runs.loc[runs["method"] == first.method, "accuracy"].mean()
-            source = f"Expected of {title} before any run, from public rows alone: {expected}. Measured: {100 * mean:.1f} % accuracy."
+            source = f"Before any run, public rows alone said of {title}: {first.expected.words}. Measured: {100 * mean:.1f} % accuracy."
         st.caption(source)
 
 

@@ -35,8 +35,8 @@ from pillar_core.runs.run import RunPlan, run_many, solve
 from pillar_core.runs.splitting import beside, is_known, load_named_features, match_private, public_features
 from pillar_core.runs.splitting import split as split_of
 from pillar_core.screening import class_signal
-from pillar_core.studies.advice import free
-from pillar_core.studies.advice.free import NONE, OWN, Prediction, kind_of, predict
+from pillar_core.studies.advice import prediction
+from pillar_core.studies.advice.prediction import NONE, OWN, Prediction, kind_of, predict
 from pillar_core.studies.advice.simulation import blind, can_play, mean_play, metric_of, with_own_classes
 from pillar_core.studies.compare.learners import obstacle
 from pillar_core.studies.tuning import guarantee_of, refuse_more_than
@@ -55,10 +55,7 @@ CHOSEN_WITHIN = "the public set was chosen on private rows by one noisy sum that
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """What was chosen and trained, on `split`. `public`: a candidate's name, "own" or "none".
-
-    `expected_accuracy`: a range of `metric` around `predicted`, which was `held` on so many of so many data sets, as in `Prediction`.
-    """
+    """What was chosen and trained, on `split`. `public`: a candidate's name, "own" or "none"; `expected`: what was predicted of it."""
 
     public: str
     backbone: str | None
@@ -66,11 +63,13 @@ class Choice:
     settings: Mapping[str, Any]
     record: RunRecord
     split: SemiPrivateSplit
-    expected_accuracy: tuple[float, float]
+    expected: Prediction
     reasons: tuple[str, ...]
-    metric: str = "accuracy"
-    predicted: float = 0.5
-    held: tuple[int, int] = (0, 0)
+
+    @property
+    def expected_accuracy(self) -> tuple[float, float]:
+        """The range of `expected`."""
+        return self.expected.accuracy
 
     @property
     def guarantee(self) -> Guarantee:
@@ -80,10 +79,9 @@ class Choice:
     @property
     def sentence(self) -> str:
         """The choice in one sentence."""
-        upper, n_classes = round_up(self.guarantee.epsilon.upper), self.split.features.n_classes
-        expected = free.range_words(self.predicted, self.expected_accuracy, self.metric, n_classes)
+        upper = round_up(self.guarantee.epsilon.upper)
         public = {NONE: "no public rows", OWN: "the public rows at hand"}.get(self.public, f"*{self.public}* as public data")
-        return f"Use {public}, {METHODS[self.method].title}; expect {expected}. ε ≤ {upper} covers the choice and this training."
+        return f"Use {public}, {METHODS[self.method].title}; {self.expected.words}. ε ≤ {upper} covers the choice and this training."
 
 
 def choose(
@@ -149,9 +147,8 @@ def choose(
         first = predict(name, "pillar_kalman", blind(sides[name]), after, seed or 0, metric, "foreign")
     price = f"paid: {SHARE:.0%} of μ² of the total ε = {epsilon:g} went into the choice among {len(sides)}, the rest into training"
     left_out = (f"{candidate} is left out: {reason}" for candidate, reason in refused.items())
-    reasons = (why, *rehearsal, price, free.held_words(first.held), *left_out)
-    prediction = (first.accuracy, reasons, metric, first.middle, first.held)
-    return Choice(name, backbone, record.method, record.settings, record, sides[name], *prediction)
+    reasons = (why, *rehearsal, *first.narrower, price, prediction.held_words(first.held), *left_out)
+    return Choice(name, backbone, record.method, record.settings, first.state(record), sides[name], first, reasons)
 
 
 def _noise_of_choice(mu: float, moves: float) -> float:
@@ -221,7 +218,7 @@ def _rehearsed(
         return backbones[0], f"no candidate has labels enough to rehearse on, so the first backbone was taken: {backbones[0]}"
     means = {backbone: float(np.mean([of_set[name] for name in common])) for backbone, of_set in reached.items()}
     shares = ", ".join(f"{backbone} {100 * means[backbone]:.0f} %" for backbone in sorted(means, key=lambda name: -means[name]))
-    best, needed = max(means, key=lambda name: means[name]), 0.0 if common == [OWN] else free.MARGIN
+    best, needed = max(means, key=lambda name: means[name]), 0.0 if common == [OWN] else prediction.MARGIN
     best = best if means[best] > means[backbones[0]] + needed else backbones[0]
     return best, f"free: learners played on labelled public rows ({', '.join(common)}): {shares}; {best} was taken"
 
@@ -265,18 +262,18 @@ def _private_rows(split: SemiPrivateSplit) -> FeatureSet:
 def _learner(name: str, rows: SemiPrivateSplit, budget: PrivacyBudget, methods: Sequence[str] | None, seed: int, metric: str) -> Prediction:
     """The learner for one public set, from public rows alone."""
     kind = kind_of(rows)
-    known = free.FITTED[kind]["learners"]
+    known = prediction.FITTED[kind]["learners"]
     if methods is None and kind == "foreign":
         return predict(name, "pillar_kalman", rows, budget, seed, metric)
     predictions = [predict(name, method, rows, budget, seed, metric) for method in known if methods is None or method in methods]
     if methods is None:
-        return free.preferred_prediction(predictions, rows)
+        return prediction.preferred_prediction(predictions, rows)
     if predictions:
         return max(predictions, key=lambda prediction: prediction.middle)
     able = [method for method in methods if not obstacle(METHODS[method], rows)]
     if not able:
         raise SettingError(f"none of the methods {', '.join(methods)} fits the public set {name!r}; name one that does.")
-    return Prediction(name, able[0], (0.0, 1.0), 0.5, metric)
+    return Prediction(name, able[0], (0.0, 1.0), 0.5, metric, n_classes=rows.facts.n_classes)
 
 
 def _training(method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int | None) -> RunPlan:

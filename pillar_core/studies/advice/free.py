@@ -3,62 +3,27 @@
 import bisect
 import dataclasses
 import functools
-import math
-from collections.abc import Callable, Collection, Mapping
-from pathlib import Path
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from pillar_core import checks
-from pillar_core.data import raw
 from pillar_core.errors import DataError, SettingError
 from pillar_core.memo import Memo
 from pillar_core.methods import METHODS
 from pillar_core.methods.parts import rules
 from pillar_core.params import SEED, SHARE
-from pillar_core.registry import toml_tables
 from pillar_core.runs.splitting import match_private, public_features
 from pillar_core.studies.advice import simulation
+from pillar_core.studies.advice.prediction import BASIS, FITTED, MARGIN, NONE, OWN, Prediction, held_words, in_order, kind_of, predict
 from pillar_core.types import Dataset, FeatureSet, NeighboringRelation, PrivacyBudget, SemiPrivateSplit
 
-OWN, NONE = "own", "none"
-"""The names of a part of the private rows that is public, and of no public rows at all."""
+ASK = "Let your rows choose the public set (paid, within ε). "
 UNKNOWN = "which public set is like the private rows cannot be known for nothing: the paid choice asks them within ε, or state it"
 FREE = "free: ε = 0, for no private and no test row was read"
-IN_WORDS = {"accuracy": "", "balanced_accuracy": " balanced accuracy"}
-"""Of a metric after a number of percent."""
 BUDGETS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
 """Where a target accuracy is looked for."""
-MARGIN = 0.05
-"""By how much plays must put another learner above AdaMix: measured regret is least there (docs/public_data.md)."""
-FEW_PUBLIC = 100
-"""Unlabelled public rows below which PILLAR was ahead of PILLAR Kalman."""
-FEW_A_CLASS = 8
-"""Labelled public rows a class below which plays are far off and choose no learner."""
-_BASIS = {
-    "labelled": "rehearsals on your labelled public rows",
-    "unlabelled": "the public rows' spectrum and the sizes, by a table fitted on other data sets",
-    "none": "the sizes alone, by a table fitted on other data sets",
-    "foreign": "the sizes alone, by a table fitted on public rows of other classes: those, and rows that were made up, help little",
-}
-FITTED: Mapping[str, Any] = toml_tables(Path(__file__).with_name("fitted.toml"))
-
-
-@dataclasses.dataclass(frozen=True)
-class Prediction:
-    """What one learner with one public set should reach on rows like the public ones: `middle` and a range around it, in [0, 1].
-
-    `held`: on how many of how many data sets such a range held in every run, each set left out of the fit in turn.
-    `metric`: "balanced_accuracy" in the place of accuracy unless public labels say that no class has more than 60 % of the rows.
-    """
-
-    public: str
-    method: str
-    accuracy: tuple[float, float]
-    middle: float
-    metric: str
-    held: tuple[int, int] = (0, 0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,23 +31,38 @@ class Advice:
     """What to do first: a hypothesis, which a measurement may contradict.
 
     `public` is a candidate's name, "own" (the split's own public rows), "none" (no public rows), or None where nobody knows which candidate
-    is like the private rows; `method` is then the best without public rows. `expected_accuracy` is a range in [0, 1] around `predicted`,
-    of accuracy or what `metric` names; `held` as in `Prediction`. `predictions` are those of all learners and candidates that were weighed,
-    best first; `price` says what asking cost.
+    is like the private rows; `expected` is then the prediction without public rows. `predictions` are those of all learners and candidates
+    that were weighed, in the order of the rule: the named set first, in each set the learner to name with it. `price`: what asking cost.
     """
 
-    method: str
-    settings: Mapping[str, Any]
-    expected_accuracy: tuple[float, float]
+    expected: Prediction
     public: str | None
     epsilon: float
     sentence: str
     reasons: tuple[str, ...]
     price: str = FREE
     predictions: tuple[Prediction, ...] = ()
-    metric: str = "accuracy"
-    held: tuple[int, int] = (0, 0)
-    predicted: float = 0.5
+    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def method(self) -> str:
+        """The learner to take."""
+        return self.expected.method
+
+    @property
+    def expected_accuracy(self) -> tuple[float, float]:
+        """A range in [0, 1] around `predicted`, of accuracy or what `metric` names."""
+        return self.expected.accuracy
+
+    @property
+    def predicted(self) -> float:
+        """What is expected, in [0, 1]."""
+        return self.expected.middle
+
+    @property
+    def metric(self) -> str:
+        """As in `Prediction`."""
+        return self.expected.metric
 
 
 def advise(
@@ -121,44 +101,67 @@ def advise(
 
 def _advise(sides: Mapping[str, SemiPrivateSplit], known: set[str], budget: PrivacyBudget, seed: int, of_sets: tuple[str, ...]) -> Advice:
     metric = simulation.metric_of(*sides.values())
-    predictions = {
-        name: [predict(name, method, rows, budget, seed, metric) for method in FITTED[kind_of(rows)]["learners"]]
+    ranked = {
+        name: in_order([predict(name, method, rows, budget, seed, metric) for method in FITTED[kind_of(rows)]["learners"]], rows)
         for name, rows in sides.items()
     }
-    best = preferred_prediction(predictions[NONE], sides[NONE])
-    of_public = [preferred_prediction(predictions[name], sides[name]) for name in sides if name in known and name != NONE]
-    first = max(of_public, key=lambda prediction: prediction.middle, default=best)
-    best = first if first.middle >= best.accuracy[0] else best
+    alone = ranked[NONE][0]
+    of_public = [ranked[name][0] for name in sides if name in known and name != NONE]
+    first = max(of_public, key=lambda prediction: prediction.middle, default=alone)
+    best = first if first.middle >= alone.accuracy[0] else alone
     is_unknown = best.public == NONE and not of_public and len(sides) > 1
-    title, rows = METHODS[best.method].title, sides[best.public]
-    public = {NONE: "no public rows", OWN: "the public rows at hand"}.get(best.public, f"*{best.public}* as public data")
-    first_words = "Let private rows choose the public set (paid, within ε). Without public rows:" if is_unknown else f"Use {public},"
-    expected = range_words(best.middle, best.accuracy, best.metric, rows.facts.n_classes)
-    sentence = f"{first_words} {title}; expect {expected} at ε = {budget.epsilon:g}."
+    rows, named = sides[best.public], None if is_unknown else best.public
+    names = sorted(sides, key=lambda name: (name != best.public, -ranked[name][0].middle))
     weight = rules.gaussian_mu(budget) * rows.facts.n_private / rows.facts.n_classes
     reasons = (
         *((UNKNOWN,) if is_unknown else ()),
+        *best.narrower,
         held_words(best.held),
         f"with {rows.facts.n_private:,} private rows, each class's signal is about {weight:,.3g} times the noise at ε = {budget.epsilon:g}",
-        *_grounds(best, rows, predictions[best.public]),
+        *_grounds(best, rows, ranked[best.public], alone),
         *of_sets,
     )
-    every = tuple(sorted((prediction for of_set in predictions.values() for prediction in of_set), key=lambda each: -each.middle))
-    named = None if is_unknown else best.public
-    return Advice(best.method, {}, best.accuracy, named, budget.epsilon, sentence, reasons, FREE, every, metric, best.held, best.middle)
+    public = {OWN: "the public rows at hand"}.get(best.public, f"*{best.public}*")
+    every = tuple(prediction for name in names for prediction in ranked[name])
+    advice = Advice(best, named, budget.epsilon, "", reasons, FREE, every)
+    return dataclasses.replace(advice, sentence=(ASK if is_unknown else "") + headline(advice, public))
 
 
-def range_words(middle: float, accuracy: tuple[float, float], metric: str, n_classes: int) -> str:
-    """A prediction with its range, in percent, and the metric where it is not accuracy, with what guessing reaches."""
-    low, high = (100 * end for end in accuracy)
-    guess = f" (guessing: {100 / n_classes:.0f} %)" if IN_WORDS[metric] else ""
-    return f"{100 * middle:.0f} ({low:.0f} to {high:.0f}) %{IN_WORDS[metric]}{guess}"
+def headline(advice: Advice, public: str) -> str:
+    """What to do, and why; then what to expect. public: what people call the set that the advice names."""
+    expected, of_public = advice.expected, _of_public_rows(advice.expected, advice.predictions)
+    if not METHODS[advice.method].is_private:
+        first = f"You need no private row: {public} alone should reach more than any learner that spends ε."
+    else:
+        use = "Without public rows, take" if advice.public is None else "Use no public rows,"
+        use = use if expected.public == NONE else f"Use {public} as public data,"
+        first = f"{use} {_title(expected)}: {_why(advice)}."
+        if of_public and of_public.middle >= expected.middle:
+            may = f"You may need no private row: rehearsals put public rows alone at {100 * of_public.middle:.0f} %, without any ε."
+            first = f"{may} To spend ε, {first[:1].lower()}{first[1:]}"
+    return f"{first} {expected.words[:1].upper()}{expected.words[1:]} at ε = {advice.epsilon:g}."
 
 
-def held_words(counts: tuple[int, int]) -> str:
-    """How far a range can be relied on: a count of data sets, for so few carry no level in percent."""
-    inside, n_sets = counts
-    return f"the range held on {inside} of {n_sets} data sets that the fit had not seen" if n_sets else "no range was measured"
+def level(advice: Advice) -> float | None:
+    """What rehearsals must say of another learner for it to be named in the place of AdaMix; None where they choose none."""
+    same = {each.method: each for each in advice.predictions if each.public == advice.expected.public}
+    return same["adamix"].middle + MARGIN if advice.expected.source == "labelled" else None
+
+
+def _why(advice: Advice) -> str:
+    points = f"{100 * MARGIN:.0f} points ahead"
+    if advice.method != "adamix" and level(advice) is not None:
+        return f"rehearsals put it more than {points} of AdaMix"
+    return "it did best on other data sets" + (f", and no other is {points} in rehearsals" if level(advice) is not None else "")
+
+
+def _of_public_rows(best: Prediction, predictions: Sequence[Prediction]) -> Prediction | None:
+    """The prediction of public rows alone, of the same set as `best`."""
+    return next((each for each in predictions if (each.public, each.method) == (best.public, "only_public")), None)
+
+
+def _title(prediction: Prediction) -> str:
+    return METHODS[prediction.method].title
 
 
 def _reaching(at: Callable[[float], Advice], target: float) -> Advice:
@@ -192,62 +195,23 @@ def _sides(split: SemiPrivateSplit, candidates: Mapping[str, Any] | None) -> tup
     return sides | nothing, refused
 
 
-def kind_of(rows: SemiPrivateSplit) -> str:
-    """Of public rows: "foreign", as those are that were made up, "labelled", "unlabelled" or "none"."""
-    if rows.other_y is not None or rows.public_name == raw.MADE_UP_NAME:
-        return "foreign"
-    return "labelled" if simulation.can_play(rows) else "unlabelled" if len(rows.public_x) else "none"
-
-
-def predict(name: str, method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int, metric: str, kind: str = "") -> Prediction:
-    """What one learner of the fitted table should reach with these public rows. Guarantee: as `advise`, for rows without private ones."""
-    kind = kind or kind_of(rows)
-    sizes = {"plays": simulation.mean_play(method, rows, budget, seed)} if kind == "labelled" else {}
-    if kind == "unlabelled":
-        sizes = {"directions": rows.memo.get("directions", lambda: simulation.effective_directions(rows))}
-    terms = simulation.regressors(rows.facts, rules.gaussian_mu(budget), sizes)
-    share = 1 / (1 + math.exp(-sum(weight * terms[term] for term, weight in FITTED[kind]["learners"][method].items())))
-    measured = FITTED[kind].get("few" if _is_few(rows) else "range", FITTED[kind]["range"])
-    ends = max(share - measured["error"], 0.0), min(share + measured["error"], 1.0)
-    return Prediction(name, method, ends, share, metric, (measured["inside"], len(measured["sets"])))
-
-
-def preferred_prediction(predictions: list[Prediction], rows: SemiPrivateSplit) -> Prediction:
-    """Of one public set's predictions the learner that did best on other data sets, unless plays put another clearly above it."""
-    by_method = {prediction.method: prediction for prediction in predictions}
-    if kind_of(rows) == "none":
-        return by_method["dp_raft"]
-    if kind_of(rows) == "foreign":
-        return by_method["dp_sgd" if rows.other_y is not None else "pillar_kalman"]
-    if "adamix" not in by_method:
-        return by_method.get("pillar" if rows.facts.n_public < FEW_PUBLIC else "pillar_kalman", predictions[0])
-    first, best = by_method["adamix"], max(predictions, key=lambda prediction: prediction.middle)
-    is_clear = best.middle > first.middle + MARGIN and not _is_few(rows)
-    return best if is_clear else first
-
-
-def _is_few(rows: SemiPrivateSplit) -> bool:
-    return rows.facts.n_public < FEW_A_CLASS * rows.facts.n_classes
-
-
-def _grounds(best: Prediction, rows: SemiPrivateSplit, predictions: list[Prediction]) -> tuple[str, ...]:
-    """Why this learner, how sure, and how much better than guessing."""
-    runners_up = sorted(
-        (prediction for prediction in predictions if prediction.method != best.method), key=lambda prediction: -prediction.middle
-    )[:2]
-    next_words = ", ".join(f"{METHODS[prediction.method].title}: {100 * prediction.middle:.0f} %" for prediction in runners_up)
+def _grounds(best: Prediction, rows: SemiPrivateSplit, of_set: list[Prediction], alone: Prediction) -> tuple[str, ...]:
+    """Why this learner, how sure, and how much better than guessing. alone: the prediction without public rows."""
+    next_words = ", ".join(f"{_title(prediction)}: {100 * prediction.middle:.0f} %" for prediction in of_set[1:3])
     like_public = "" if best.public == NONE else ". It holds if private rows look like the public ones"
-    words = [f"predicted from {_BASIS[kind_of(rows)]}{like_public}", f"others predicted: {next_words}"]
-    if runners_up and runners_up[0].middle > best.middle:
-        above = f": only a lead of more than {100 * MARGIN:.0f} predicted points puts another learner first"
-        words.append(f"{METHODS[best.method].title} did best on other data sets{above if kind_of(rows) == 'labelled' else ''}")
-    if (
-        alone := next((prediction for prediction in predictions if prediction.method == "only_public"), None)
-    ) is not None and best is not alone:
-        gain = 100 * (best.middle - alone.middle)
-        change = f"gain {gain:z.1f} points over" if gain > -0.05 else f"stay {-gain:.1f} points below"
-        why = "" if gain > -0.05 else f": within the range, and {METHODS[best.method].title} did best on other data sets"
-        words.append(f"it should {change} using no private row ({METHODS[alone.method].title}, predicted: {100 * alone.middle:.0f} %){why}")
+    words = [f"predicted from {BASIS[best.source]}{like_public}", f"others predicted: {next_words}"]
+    if (of_public := _of_public_rows(best, of_set)) is not None and best is not of_public:
+        gain, unread = 100 * (best.middle - of_public.middle), f"{_title(of_public)}, predicted: {100 * of_public.middle:.0f} %"
+        words.append(
+            f"it should gain {gain:z.1f} points over using no private row ({unread})"
+            if gain > 0
+            else f"using no private row was rehearsed as high ({unread}); on other data sets {_title(best)} then ended about 1 point ahead"
+        )
+    if best.public != NONE and alone.middle > best.middle:
+        words.append(
+            f"no public rows ({_title(alone)}, predicted: {100 * alone.middle:.0f} %) come before a set like yours only where their whole "
+            "range lies above it"
+        )
     if rows.public_y is not None and len(rows.public_y):
         share = float(np.bincount(rows.public_y).max() / len(rows.public_y))
         is_balanced = best.metric == "accuracy"
