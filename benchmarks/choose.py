@@ -90,7 +90,7 @@ def _choices(own, alone, others, epsilon, seed, **request):
     for kind, private in (("own", own), ("foreign", alone)):
         choice = pc.choose(private, others, epsilon=epsilon, seed=seed, **request)
         low, high = choice.expected_accuracy
-        is_inside = low <= choice.record.metrics[choice.metric] <= high
+        is_inside = low <= choice.record.metrics[choice.expected.metric] <= high
         chosen[kind] = {"public": choice.public, "accuracy": choice.record.accuracy, "inside": is_inside, "backbone": choice.backbone}
         chosen[kind]["reasons"] = choice.reasons
     return chosen
