@@ -7,7 +7,6 @@ import numpy as np
 
 from pillar_core import checks, rng
 from pillar_core.arrays import Array
-from pillar_core.data.wording import join
 from pillar_core.errors import DataError, SettingError
 from pillar_core.grouping import by_label
 from pillar_core.memo import Memo
@@ -151,7 +150,8 @@ def unused_labels(public: Sequence[str], private: Sequence[str]) -> str:
     """That labels of other classes are not used, or "" for the private ones in any order."""
     if set(public) == set(private):
         return ""
-    classes = f"its classes are {join(public, most=4)}, and the private ones {join(private, most=4)}"
+    theirs, ours = (", ".join(names[:4]) + " …" * (len(names) > 4) for names in (public, private))
+    classes = f"its classes are {theirs}, and the private ones {ours}"
     return f"The public set's labels are not used: {classes}. If they mean the same, name them alike; else they serve pre-training alone."
 
 
