@@ -72,6 +72,16 @@ class Choice:
         return self.expected.accuracy
 
     @property
+    def predicted(self) -> float:
+        """What is expected, in [0, 1]."""
+        return self.expected.middle
+
+    @property
+    def metric(self) -> str:
+        """What `predicted` is of, as in `Prediction`."""
+        return self.expected.metric
+
+    @property
     def guarantee(self) -> Guarantee:
         """What choice and training promise together."""
         return self.record.guarantee
