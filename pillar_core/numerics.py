@@ -1,7 +1,8 @@
 """Safe-side bisection, log-spaced grids and the interval of a share, in float64; and numbers as people write them."""
 
+import bisect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pillar_core.errors import BudgetError, SettingError
 
@@ -98,3 +99,14 @@ def round_up(value: float, digits: int = 4) -> str:
     place = digits - 1 - math.floor(math.log10(value))
     rounded = round(value, place)
     return number_words(rounded if rounded >= value else rounded + 10.0**-place, digits)
+
+
+def place_among(values: Sequence[float], value: float) -> float | None:
+    """Where a value lies among rising ones above 0, on a logarithmic scale: i at the i-th, between two in proportion; None outside."""
+    if value in values:
+        return float(values.index(value))
+    above = bisect.bisect(values, value)
+    if not 0 < above < len(values) or math.isinf(values[above]):
+        return None
+    low, high = math.log(values[above - 1]), math.log(values[above])
+    return above - 1 + (math.log(value) - low) / (high - low)

@@ -5,7 +5,6 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterable, Sequence
 
-import numpy as np
 import streamlit as st
 
 import pillar_core as pc
@@ -16,7 +15,7 @@ from pillar_core import plots
 from pillar_core.arrays import Json
 from pillar_core.data import uploads
 from pillar_core.errors import PillarError
-from pillar_core.numerics import number_words
+from pillar_core.numerics import number_words, place_among
 
 
 def draw(*, are_near: bool) -> None:
@@ -59,11 +58,10 @@ def select(name: str, title: Callable[[str], str], *, brought: Sequence[str] = (
 
 def marks(offered: Sequence[float], points: Iterable[tuple[float, str]], label: str) -> str:
     """A row of HTML under a slider: where values lie among those that it offers, on a logarithmic scale, with words under the pointer."""
-    steps = [math.log(offer) for offer in offered if math.isfinite(offer)]
     ticks = [
         f'<span title="{words}" style="left:{100 * place / max(len(offered) - 1, 1):.1f}%">▲</span>'
         for value, words in points
-        if not math.isnan(place := np.interp(math.log(value), steps, range(len(steps)), left=math.nan, right=math.nan))
+        if (place := place_among(offered, value)) is not None
     ]
     return f'<div class="pillar-marks" aria-hidden="true">{label}{"".join(ticks)}</div>' if ticks else ""
 

@@ -33,8 +33,8 @@ def of_library(event: events.DpEvent) -> Any:
     """`event` in dp-accounting's classes, which have the same names and fields."""
     values = {field.name: getattr(event, field.name) for field in dataclasses.fields(event)}
     for name, value in values.items():
-        if isinstance(value, events.DpEvent | list):
-            values[name] = [of_library(part) for part in value] if isinstance(value, list) else of_library(value)
+        if isinstance(value, events.DpEvent | tuple):
+            values[name] = [of_library(part) for part in value] if isinstance(value, tuple) else of_library(value)
     return getattr(dp_event, type(event).__name__)(**values)
 
 
