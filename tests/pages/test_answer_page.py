@@ -15,7 +15,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import pillar_core as pc
-from page_reading import linked, words
+from page_reading import linked, widget, words
 from pages.frame import core, failures, history
 from pages.frame import settings as codec
 from pages.frame.settings import PART, Settings
@@ -190,7 +190,7 @@ def test_a_set_from_elsewhere_is_named_once_it_is_stated_to_be_alike_and_the_sid
     assert "### Use" not in words(app)
     assert "No useful prediction, because" in words(app)
     assert linked(app)["public"] in (near, far)
-    app.multiselect(key="local-widget.answer-alike").set_value([near]).run()
+    widget(app, "multiselect", "local-widget.answer-alike").set_value([near]).run()
     assert not app.error
     assert "se *set 0* as public data" in words(app)
     assert linked(app)["public"] == near
@@ -225,7 +225,7 @@ def test_the_figures_first_row_is_what_the_headline_says_and_what_you_state_move
     app = start("answer", data=private, epsilon="1")
     numbers = []
     for stated in ([], ["set 0"], list(sets)):
-        app.multiselect(key="local-widget.answer-alike").set_value([sets[name] for name in stated]).run()
+        widget(app, "multiselect", "local-widget.answer-alike").set_value([sets[name] for name in stated]).run()
         assert not app.error
         by_learner, by_set = figures["By learner"][0], figures["By public set"][0]
         first, line, said = by_learner.iloc[0], figures["By learner"][1]["level"], headline(app)

@@ -66,8 +66,8 @@ def test_features_that_are_not_extracted_are_asked_for_and_then_used(start: Star
 def test_progress_counts_the_sets_that_are_ready(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once the first of two was ready, the job of the second was shown alone: from 61 back to 32 %."""
     asked: list[tuple[list[dict[str, str]], jobs.Work]] = []
-    monkeypatch.setattr(jobs, "panel", lambda specs, work: asked.append((specs, work)))
-    pc.load_features("digits", backbone="scattering")
+    monkeypatch.setattr(jobs, "panel", lambda specs, work, **_: asked.append((specs, work)))
+    pc.load_features(pc.load_dataset("digits"), backbone="scattering")
     start("data", data="digits", public="drawn_digits", backbone="scattering")
     specs, work = asked[-1]
     assert [spec["dataset"] for spec in specs] == ["digits", "drawn_digits"]

@@ -3,7 +3,7 @@
 import base64
 import importlib.util
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,7 @@ def left(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """What the exports of each figure that a page draws hold; each is in the report, too."""
     files: list[bytes] = []
 
-    def keep(figure: Any, runs: Any, table: pd.DataFrame | Callable[[], pd.DataFrame], info: figures.FigureInfo) -> None:
+    def keep(figure: Any, runs: Any, table: pd.DataFrame | Callable[[], pd.DataFrame], info: figures.FigureInfo, _: Sequence[str]) -> None:
         whole = figure if runs is None else with_runs(figure, runs)
         frame = table if isinstance(table, pd.DataFrame) else table()
         texts = (whole.to_json(), exports.settings_yaml(info.settings), frame.to_html())
