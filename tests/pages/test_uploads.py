@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import pillar_core as pc
-from page_reading import Start, bring_on_data, linked, words
+from page_reading import Start, bring_on_data, linked, widget, words
 from pages.frame.settings import Settings
 from pillar_core import accounting, store
 from pillar_core.data import persons, reader, uploads
@@ -78,7 +78,7 @@ def test_every_candidate_that_was_brought_is_weighed(start: Start) -> None:
     app.button(key="use-public").click().run()
     cards = {upload.name: (upload.n_train, upload.n_test) for upload in uploads.list_uploads()}
     assert sorted(cards.values()) == [(60, 0), (70, 0)]
-    assert set(app.session_state["local-widget.answer-public"]) == set(cards)
+    assert set(widget(app, "multiselect", "local-widget.answer-public").value) == set(cards)
 
 
 def test_a_table_that_was_brought_is_screened_and_numbers_that_ship_are_not(start: Start) -> None:
