@@ -150,11 +150,11 @@ def _without_signs(name: str) -> str:
 
 
 def _by_value(name: str) -> str:
-    """A number as its sign and digits, without zeros before it and after its point; any other name as it is."""
+    """A whole number as its sign and digits; any other name as it is: 1.1 and 1.10 are two codes, such as ward and bed."""
     if (number := _NUMBER.fullmatch(name)) is None:
         return name
     digits, decimals, power = re.sub(r"\D", "", number[2]), number[3] or "", int(number[4] or 0)
     digits, places = digits + decimals + "0" * power, len(decimals) + max(-power, 0)
     digits = digits.zfill(places + 1)
     whole, part = digits[: len(digits) - places].lstrip("0") or "0", digits[len(digits) - places :].rstrip("0")
-    return ("-" if number[1] == "-" and (whole, part) != ("0", "") else "") + whole + (f".{part}" if part else "")
+    return name if part else ("-" if number[1] == "-" and whole != "0" else "") + whole

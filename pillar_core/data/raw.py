@@ -291,7 +291,8 @@ def _with_text(frame: pd.DataFrame, roles: Roles) -> tuple[Roles, list[str]]:
     names = [name for name in frame.columns if name not in aside]
     if roles.text is not None or len(frame.columns) == 1:
         return roles, []
-    of_words = encoding.columns_of(frame[[name for name in names if tables.is_text(frame[name])]], "")
+    words = [name for name in names if tables.is_text(frame[name]) and frame[name].dropna().map(type).eq(str).all()]
+    of_words = encoding.columns_of(frame[words], "")
     found = [column.name for column in of_words if column.kind == encoding.TEXT]
     label = roles.label
     if label is None:

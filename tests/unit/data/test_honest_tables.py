@@ -96,7 +96,9 @@ def test_a_cell_that_is_no_number_is_named_and_never_filled() -> None:
     with pytest.raises(DataError, match=r"row 20.*about 900"):
         parts_of(frame)
     columns = encoding.columns_of(frame, "label")
-    recipe = encoding.learn_recipe(frame, columns, label="label", left_out=())
+    with pytest.raises(DataError, match=r"row 20.*about 900"):
+        encoding.learn_recipe(frame, columns, label="label", left_out=())
+    recipe = encoding.learn_recipe(frame[:20], columns, label="label", left_out=())
     with pytest.raises(DataError, match=r"row 20.*about 900"):
         encoding.encode_columns(frame, columns, recipe)
     assert not pd.api.types.is_numeric_dtype(read("v,label\n" + "12 %,a\n7,b\n" * 4)["v"])
@@ -279,6 +281,8 @@ CELLS = {
     "another word among": lambda: _is_refused(f"v,label\nfour,x\n{WORDS}", "row 0: column 'v' holds 'four'"),
     "−999": lambda: any("-999" in note for note in read(f"v,label\n-999,x\n{WORDS}").attrs["notes"]),
     "dates": lambda: _is_refused("v,label\n" + "12.03.2021,x\n13.03.2021,y\n" * 9, "holds dates"),
+    "`inf`": lambda: _is_refused(f"v,label\ninf,x\n{WORDS}", "row 0"),
+    "numbers beyond": lambda: _is_refused("v,label\n" + "".join(f"{2**40 + row},x\n" for row in range(50)), "'v'"),
     "a name that": lambda: _is_refused(f"v,v,label\n1,{WORDS}", "several columns"),
     "whole numbers, each once": lambda: any("identifiers: id" in note for note in pc.load_features(ROWS.assign(id=range(20))).notes),
     "more cells": lambda: _is_refused("v,label\n1,x\n1,2,y\n", "more cells"),
