@@ -22,7 +22,8 @@ def test_the_first_request_of_a_server_may_be_a_deep_link_and_copy_link_says_tha
     """This is the first test that asks for the server."""
     page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address)
     opened(page, f"{address}/explore?{SMALL}&k=7")
-    expect(page.get_by_role("slider", name="k, directions kept")).to_have_attribute("aria-valuetext", "7")
+    expect(page.get_by_role("slider", name="k, directions kept")).to_have_attribute("aria-valuetext", "8")
+    expect(page.get_by_text("k = 7 is used. The slider stands at 8")).to_be_visible()
     expect(page.get_by_role("link", name="Public data")).to_have_count(1)
     expect_in_link(page, "v=2")
     expect(metric(page, "Directions")).to_have_text("7")
