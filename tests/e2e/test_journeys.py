@@ -70,7 +70,7 @@ def prediction(page: Any) -> tuple[float, float]:
     heading = page.locator(".st-key-answer h3")
     expect(heading).to_contain_text("at ε = 1.")
     settled(page)
-    low, high = re.findall(r"expect \d+ \((\d+) to (\d+)\) %", heading.inner_text())[0]
+    low, high = re.findall(r"\d+ \((\d+) to (\d+)\) %", heading.inner_text())[0]
     return float(low) / 100, float(high) / 100
 
 
