@@ -72,7 +72,7 @@ def margin_headline(table: pd.DataFrame, *, k: int, first: str) -> str:
     """How many rows lie on the wrong side in k directions, and how many with all features."""
     sides = np.where(table["class"] == first, 1.0, -1.0)
     whole, projected = (int((sides * table[column] <= 0).sum()) for column in ("whole", "projected"))
-    return f"On the wrong side in k = {k} directions: {projected} of {len(table):,} rows; with all features: {whole}"
+    return f"Wrong side: {projected} of {len(table):,} rows with k = {k}, {whole} with all features"
 
 
 def spectrum_and_gaps(table: pd.DataFrame, *, mode: theme.Mode = "light", k: int | None = None, rows: int = 0) -> go.Figure:

@@ -269,7 +269,7 @@ def test_xi_draws_the_mean_and_spans_the_pairs():
 def test_margins_rates_and_graphs_draw_what_there_is():
     table = pd.DataFrame({"class": ["a", "a", "b", "b"], "whole": [0.2, 0.1, -0.1, -0.3], "projected": [0.2, -0.1, 0.0, -0.3]})
     figure = plots.margin_histogram(table, k=3, d=9, classes=("a", "b"))
-    assert figure.layout.title.text == "On the wrong side in k = 3 directions: 2 of 4 rows; with all features: 0"
+    assert figure.layout.title.text == "Wrong side: 2 of 4 rows with k = 3, 0 with all features"
     assert [sum(trace.y) for trace in figure.data] == [2, 2, 2, 2]
     names = {trace.name for trace in plots.rates(theory.rate_curves("k", [1, 10], gamma=0.0)).data}
     assert names == {"generic semi-private learner"}
