@@ -291,7 +291,7 @@ def _with_text(frame: pd.DataFrame, roles: Roles) -> tuple[Roles, list[str]]:
     names = [name for name in frame.columns if name not in aside]
     if roles.text is not None or len(frame.columns) == 1:
         return roles, []
-    words = [name for name in names if tables.is_text(frame[name]) and frame[name].dropna().map(type).eq(str).all()]
+    words = [name for name in names if tables.is_text(frame[name]) and all(isinstance(cell, str) for cell in frame[name].dropna())]
     of_words = encoding.columns_of(frame[words], "")
     found = [column.name for column in of_words if column.kind == encoding.TEXT]
     label = roles.label
